@@ -1,0 +1,160 @@
+"""Clusters of unit vectors: neighbours, diffusion, HDBSCAN on the neighbour graph, then two corrections.
+
+Weights never enter the density step or decide who is a member: repeating points by weight measured an ARI of
+.03 against .58. They move centroids, and with them rank members.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning_memory_server.clustering.density import dense_groups, linkage_tree, spread
+from learning_memory_server.clustering.neighbours import (
+    NEIGHBOURS,
+    Neighbours,
+    nearest_neighbours,
+    unit_rows,
+)
+from learning_memory_server.clustering.partition import SIZE_SETTING, Cluster, NearMiss, Partition
+from learning_memory_server.errors import InvalidSettingsError
+
+_SIZE_PER_ROOT: Final = 0.25
+_SMALLEST_SIZE: Final = 3
+_SMALLEST_GROUP: Final = 2
+"""The fewest points that hdbscan calls a cluster."""
+_LEAST_SIMILARITY: Final = 0.3
+"""A member less alike to the mean of the other members (cosine of the raw vectors) is noise that density let in.
+With itself in that mean, any three unrelated points pass: in stores of 20 points with 20 % outliers this way
+measured an ARI of .62 against .53, with 49 % against 8 % of the outliers called noise."""
+_SAME_TOPIC: Final = 0.8
+"""Centroids this alike are one topic that density split; points all this alike to their mean are one, too."""
+_SIZES_TRIED: Final = 12
+"""How many smaller cluster sizes are tried at most in search of a near miss."""
+
+Groups = list[NDArray[np.int64]]
+
+
+class Clusterer:
+    """Finds clusters. Deterministic; give rows in a fixed order (by id), since exact ties fall to the earlier row.
+
+    Args:
+        min_cluster_size: The fewest points of a cluster; None derives it as max(3, round(0.25 * sqrt(n))).
+        min_samples: How many neighbours a point must have near to lie in a dense region.
+
+    Raises:
+        InvalidSettingsError: If `min_cluster_size` is below 2 or `min_samples` below 1.
+    """
+
+    def __init__(self, min_cluster_size: int | None = None, min_samples: int = 3) -> None:
+        if min_cluster_size is not None and min_cluster_size < _SMALLEST_GROUP:
+            raise InvalidSettingsError(f"{SIZE_SETTING}: must be at least {_SMALLEST_GROUP}.")
+        if min_samples < 1:
+            raise InvalidSettingsError("hdbscan_min_samples: must be at least 1.")
+        self._min_cluster_size = min_cluster_size
+        self._min_samples = min_samples
+
+    def effective_size(self, count: int) -> int:
+        """Return the `min_cluster_size` that holds for `count` points."""
+        if self._min_cluster_size is not None:
+            return self._min_cluster_size
+        return max(_SMALLEST_SIZE, round(_SIZE_PER_ROOT * math.sqrt(count)))
+
+    def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any]) -> Partition:
+        """Cluster the rows.
+
+        Args:
+            vectors: Shape (n, d); any length but zero. n may be 0.
+            weights: Shape (n,), each above 0: how much a row counts in centroids and rankings.
+        """
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        vectors = np.asarray(vectors, dtype=np.float32)
+        weights = np.asarray(weights, dtype=np.float64)
+        # One thread: BLAS threads that wait for one another under load cost seconds, and the way a sum is
+        # divided among them would let the machine's core count change the outcome.
+        with threadpool_limits(limits=1):
+            return self._partition(unit_rows(vectors), weights)
+
+    def _partition(self, units: NDArray[np.float32], weights: NDArray[np.float64]) -> Partition:
+        count = len(units)
+        size = self.effective_size(count)
+        near_miss = None
+        groups: Groups = []
+        if count > 0 and _is_one_topic(units):
+            groups = [np.arange(count)] if count >= size else []
+        elif count > _SMALLEST_GROUP:
+            neighbours = nearest_neighbours(units, max(NEIGHBOURS, self._min_samples))
+            tree = self._tree(units, neighbours)
+            groups = _refined(units, dense_groups(tree, size), size)
+            if not groups or sum(map(len, groups)) < count / 2:
+                near_miss = _near_miss(units, tree, size, len(groups))
+        clusters = sorted(
+            (_cluster(units, weights, rows) for rows in groups),
+            key=lambda cluster: (-cluster.size, cluster.members.min()),
+        )
+        noise = np.setdiff1d(np.arange(count), np.concatenate([np.empty(0, np.int64), *groups]))
+        return Partition(tuple(clusters), noise, count, size, self._min_samples, near_miss)
+
+    def _tree(self, units: NDArray[np.float32], neighbours: Neighbours) -> NDArray[np.float64]:
+        return linkage_tree(spread(units, neighbours), neighbours, self._min_samples)
+
+
+def _is_one_topic(units: NDArray[np.float32]) -> bool:
+    """Whether all points are alike, where a density step could only split hairs (or equal points)."""
+    return bool((units @ _unit(units.mean(axis=0))).min() >= _SAME_TOPIC)
+
+
+def _refined(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
+    """Drop members that are unlike their group, groups that fall below `size`, and merge groups that are alike."""
+    kept = [rows[_likeness_to_others(units[rows]) >= _LEAST_SIMILARITY] for rows in groups]
+    kept = [rows for rows in kept if len(rows) >= size]
+    if not kept:
+        return []
+    sums = np.stack([units[rows].sum(axis=0) for rows in kept])
+    alike = _alike(sums)
+    while alike.max() >= _SAME_TOPIC:
+        first, second = sorted(divmod(int(alike.argmax()), len(kept)))
+        kept[first] = np.sort(np.concatenate([kept[first], kept.pop(second)]))
+        sums[first] += sums[second]
+        sums = np.delete(sums, second, axis=0)
+        alike = _alike(sums)
+    return kept
+
+
+def _likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of each of at least two rows to the mean of the other rows."""
+    return np.asarray(np.vecdot(units, unit_rows(units.sum(axis=0) - units)))
+
+
+def _alike(sums: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of every pair of rows, and -1 for a row with itself."""
+    units = unit_rows(sums)
+    alike = units @ units.T
+    np.fill_diagonal(alike, -1)
+    return np.asarray(alike)
+
+
+def _near_miss(
+    units: NDArray[np.float32], tree: NDArray[np.float64], size: int, found: int
+) -> NearMiss | None:
+    step = max(1, size // _SIZES_TRIED)
+    for smaller in range(size - 1, _SMALLEST_GROUP - 1, -step):
+        groups = _refined(units, dense_groups(tree, smaller), smaller)
+        if len(groups) > found:
+            return NearMiss(smaller, tuple(sorted(map(len, groups), reverse=True)))
+    return None
+
+
+def _cluster(units: NDArray[np.float32], weights: NDArray[np.float64], rows: NDArray[np.int64]) -> Cluster:
+    centroid = _unit(weights[rows] @ units[rows].astype(np.float64))
+    similarities = units[rows] @ centroid
+    order = np.lexsort((rows, -similarities))
+    return Cluster(rows[order], similarities[order], weights[rows][order], centroid)
+
+
+def _unit(vector: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(unit_rows(vector[None])[0])

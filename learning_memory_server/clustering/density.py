@@ -1,0 +1,126 @@
+"""The density step: diffuse points along their neighbours, then read HDBSCAN's tree off the neighbour graph.
+
+HDBSCAN: Campello, Moulavi and Sander, "Density-Based Clustering Based on Hierarchical Density Estimates",
+2013. Restricting its mutual-reachability distances to the edges of a neighbour graph measured within .02 ARI
+of the exact run, at a twentieth of its time for 5,000 points.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from learning_memory_server.clustering.neighbours import Neighbours, unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+_WIDE_DIMENSIONS: Final = 64
+_NARROW_DIMENSIONS: Final = 20
+"""10 to 30 measured within .02 ARI of one another."""
+_ROUNDS: Final = 2
+"""Rounds of diffusion. 1 to 3 measured within .02 ARI of one another."""
+
+_SHORTEST: Final = 1e-3
+"""The least distance of an edge. Zero is no edge to scipy and infinite density to hdbscan, and without a
+floor a few copies of one text outweigh every real group."""
+_BRIDGE: Final = 2.0
+"""The length of an edge that joins two components: the diameter of the unit sphere, so longer than any."""
+
+
+def spread(units: NDArray[np.float32], neighbours: Neighbours) -> NDArray[np.float32]:
+    """Pull every point towards its neighbours, in few dimensions, where density can be told apart.
+
+    Args:
+        units: Shape (n, d), rows of length 1.
+        neighbours: The neighbours of those rows.
+
+    Returns:
+        Shape (n, at most 20), rows of length 1 (or of zeros, where all points are alike).
+    """
+    points = unit_rows(_principal(units, _WIDE_DIMENSIONS))
+    pull = np.square(np.maximum(neighbours.similarities, 0))
+    pull /= np.maximum(pull.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    for _ in range(_ROUNDS):
+        moved = points.copy()
+        for place in range(neighbours.k):
+            moved += pull[:, place, None] * points[neighbours.rows[:, place]]
+        points = unit_rows(moved)
+    return unit_rows(_principal(points, _NARROW_DIMENSIONS))
+
+
+def _principal(points: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """Project on the leading principal components, each signed so that the outcome is reproducible."""
+    centred = points - points.mean(axis=0, dtype=np.float64).astype(np.float32)
+    count, width = centred.shape
+    kept = min(dimensions, width, count)
+    covariance = (centred.T @ centred).astype(np.float64)
+    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :kept]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(kept)]
+    return np.asarray(centred @ (axes * np.where(largest < 0, -1, 1)).astype(np.float32), dtype=np.float32)
+
+
+def linkage_tree(
+    points: NDArray[np.float32], neighbours: Neighbours, min_samples: int
+) -> NDArray[np.float64]:
+    """Build hdbscan's single-linkage tree over mutual-reachability distances on the neighbour graph.
+
+    Args:
+        points: Shape (n, m), at least two rows.
+        neighbours: Which pairs are edges; k is at least 1.
+        min_samples: A point's core distance is that to the `min_samples`-th nearest point, itself counted, as
+            in the paper and in scikit-learn. (hdbscan's own classes do not count it: with 3 that measured an
+            ARI of .31 against .55 in stores of 20 points, .54 against .63 at 81, and no gain at 1,000.)
+
+    Returns:
+        Shape (n - 1, 4): the two nodes joined, their distance, and the size of the union.
+    """
+    from hdbscan._hdbscan_linkage import label  # noqa: PLC0415
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import minimum_spanning_tree  # noqa: PLC0415
+
+    count, k = neighbours.rows.shape
+    lengths = np.empty((count, k), dtype=np.float64)
+    for place in range(k):
+        lengths[:, place] = np.linalg.norm(points - points[neighbours.rows[:, place]], axis=1)
+    others = min(min_samples - 1, k)
+    core = np.partition(lengths, others - 1, axis=1)[:, others - 1] if others else np.zeros(count)
+    reach = np.maximum(np.maximum(lengths, core[:, None]), core[neighbours.rows])
+    graph = csr_array(
+        (np.maximum(reach, _SHORTEST).ravel(), neighbours.rows.ravel(), np.arange(0, count * k + 1, k)),
+        shape=(count, count),
+    )
+    forest = minimum_spanning_tree(graph).tocoo()
+    edges = np.column_stack([forest.row, forest.col, forest.data]).astype(np.float64)
+    edges = edges[np.lexsort((edges[:, 1], edges[:, 0], edges[:, 2]))]
+    return cast("NDArray[np.float64]", label(np.vstack([edges, _bridges(graph)])))
+
+
+def _bridges(graph: csr_array) -> NDArray[np.float64]:
+    """Return the edges that make the graph connected: each smaller component to the largest, in order of size.
+
+    The order matters. Were two small components joined first, hdbscan would take their union, which no
+    density supports, for a cluster; joined to the largest one after another, a small one is noise.
+    """
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    component = connected_components(graph, directed=False)[1]
+    _, first, sizes = np.unique(component, return_index=True, return_counts=True)
+    hub, *others = first[np.lexsort((first, -sizes))]
+    return np.asarray([(hub, other, _BRIDGE) for other in others], dtype=np.float64).reshape(-1, 3)
+
+
+def dense_groups(tree: NDArray[np.float64], min_cluster_size: int) -> list[NDArray[np.int64]]:
+    """Return the rows of each group that hdbscan finds by excess of mass, rows ascending; the rest is noise.
+
+    A group of no persistence dissolves at the very density where it appears. hdbscan keeps such groups where
+    distances tie; they are left out.
+    """
+    from hdbscan.hdbscan_ import _tree_to_labels  # noqa: PLC0415
+
+    labels, _, persistence, *_ = _tree_to_labels(None, tree, min_cluster_size, cluster_selection_method="eom")
+    return [
+        np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1) if persistence[group] > 0
+    ]

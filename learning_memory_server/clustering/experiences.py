@@ -1,0 +1,263 @@
+"""What keeps recurring: the clusters of each axis, under ids that last."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.errors import InsufficientDataError, NotFoundError
+from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.observation.documents import axis_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.clusterer import Clusterer
+    from learning_memory_server.clustering.matching import Matching
+    from learning_memory_server.clustering.partition import Partition
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.writer import IndexWriter
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.values.rule import ClusterEvidence
+
+log = structlog.get_logger()
+
+_EXEMPLARS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExperienceCluster:
+    """Experiences that belong together.
+
+    Args:
+        id: What clients call it.
+        label: A few words that set it apart.
+        members: The entries, most central first.
+        exemplars: The entries that stand for it best.
+        mean_weight: The mean tier weight of the members.
+        evidence: What a value is judged by.
+    """
+
+    id: ClusterId
+    label: str
+    members: tuple[Ghap, ...]
+    exemplars: tuple[Ghap, ...]
+    mean_weight: float
+    evidence: ClusterEvidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisClusters:
+    """The clusters of one axis, largest first, and what is in none of them."""
+
+    axis: Axis
+    clusters: tuple[ExperienceCluster, ...]
+    noise_count: int
+    total: int
+    explanation: str | None
+
+    def get(self, cluster_id: ClusterId) -> ExperienceCluster:
+        """Return the cluster.
+
+        Raises:
+            NotFoundError: If there is none of that id now.
+        """
+        for cluster in self.clusters:
+            if cluster.id == cluster_id:
+                return cluster
+        present = ", ".join(str(cluster.id) for cluster in self.clusters) or "none"
+        raise NotFoundError(
+            f"There is no cluster {cluster_id} now; the clusters of {self.axis} are: {present}.",
+            hint=f"Call get_clusters with axis {self.axis}.",
+        )
+
+
+@dataclass(slots=True)
+class _Lineage:
+    """Which numbers are given, to whom, and which comes next."""
+
+    members: dict[int, set[str]] = field(default_factory=dict)
+    next_number: int = 0
+
+    def number_of(self) -> dict[str, int]:
+        return {member: number for number, members in self.members.items() for member in members}
+
+
+class ExperienceClusterer:
+    """Clusters the experiences of an axis, once for each content of its collection.
+
+    Args:
+        index: Where the vectors are.
+        writer: Brings the index up to date with the journal.
+        collector: Where the entries are.
+        make_clusterer: Makes the numerical part; called at the first use, because it imports much.
+        history: The log that keeps cluster numbers over restarts.
+        clock: Tells the time.
+        min_experiences: The fewest experiences that are clustered.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        index: VectorIndex,
+        writer: IndexWriter,
+        collector: ObservationCollector,
+        make_clusterer: Callable[[], Clusterer],
+        history: Log,
+        clock: Clock,
+        min_experiences: int,
+    ) -> None:
+        self._index = index
+        self._writer = writer
+        self._collector = collector
+        self._make_clusterer = make_clusterer
+        self._history = history
+        self._clock = clock
+        self._min_experiences = min_experiences
+        self._lock = asyncio.Lock()
+        self._cache: dict[Axis, tuple[int, AxisClusters]] = {}
+        self._lineages: dict[str, _Lineage] | None = None
+
+    async def cluster_axis(self, axis: Axis) -> AxisClusters:
+        """Return the axis' clusters. Waits for the index; computed anew only when the axis has changed.
+
+        Raises:
+            InsufficientDataError: If there are fewer experiences than `min_experiences`.
+            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
+        """
+        await self._writer.settle()
+        async with self._lock:
+            collection = Collection.of(axis)
+            generation = self._index.generation(collection)
+            cached = self._cache.get(axis)
+            if cached and cached[0] == generation:
+                return cached[1]
+            entries, vectors = await self._experiences(collection)
+            if len(entries) < self._min_experiences:
+                raise InsufficientDataError(
+                    f"{len(entries)} experiences on axis {axis}; clusters need at least {self._min_experiences}.",
+                    hint="Resolve more GHAP entries, or look at single ones with search_experiences.",
+                )
+            # numpy and scipy release the interpreter for most of it, so other calls go on meanwhile.
+            partition, labels, evidence = await asyncio.to_thread(self._compute, axis, entries, vectors)
+            result = self._named(axis, entries, partition, labels, evidence)
+            self._cache[axis] = (generation, result)
+            return result
+
+    async def _experiences(self, collection: Collection) -> tuple[list[Ghap], NDArray[np.float32]]:
+        """Return the entries that have a vector, ordered by id, and their vectors, of shape (n, d)."""
+        entries = {point_id("ghap", entry.id): entry for entry in self._collector.list_resolved()}
+        ids, vectors = await self._index.vectors(collection)
+        rows = sorted(
+            (row for row, point in enumerate(ids) if point in entries), key=lambda row: entries[ids[row]].id
+        )
+        return [entries[ids[row]] for row in rows], vectors[rows]
+
+    def _compute(
+        self, axis: Axis, entries: Sequence[Ghap], vectors: NDArray[np.float32]
+    ) -> tuple[Partition, list[str], list[ClusterEvidence]]:
+        import numpy as np  # noqa: PLC0415 - not before a cluster is wanted
+
+        from learning_memory_server.clustering.labels import label_clusters  # noqa: PLC0415
+        from learning_memory_server.values.rule import ClusterEvidence  # noqa: PLC0415
+
+        weights = np.array([entry.weight for entry in entries])
+        partition = self._make_clusterer().fit(vectors, weights)
+        texts = [axis_texts(entry)[axis] for entry in entries]
+        labels = label_clusters(
+            [[texts[row] for row in cluster.members] for cluster in partition.clusters],
+            background=[texts[row] for row in partition.noise],
+        )
+        evidence = [
+            ClusterEvidence.of("", vectors[cluster.members], cluster.weights)
+            for cluster in partition.clusters
+        ]
+        return partition, labels, evidence
+
+    def _named(
+        self,
+        axis: Axis,
+        entries: Sequence[Ghap],
+        partition: Partition,
+        labels: Sequence[str],
+        evidence: Sequence[ClusterEvidence],
+    ) -> AxisClusters:
+        from dataclasses import replace  # noqa: PLC0415
+
+        from learning_memory_server.clustering.partition import explain  # noqa: PLC0415
+
+        members = [[entries[row].id for row in cluster.members] for cluster in partition.clusters]
+        numbers = self._numbers(axis, members)
+        clusters = []
+        for cluster, number, label, proof in zip(partition.clusters, numbers, labels, evidence, strict=True):
+            cluster_id = ClusterId(axis, number)
+            clusters.append(
+                ExperienceCluster(
+                    id=cluster_id,
+                    label=label,
+                    members=tuple(entries[row] for row in cluster.members),
+                    exemplars=tuple(entries[row] for row in cluster.exemplars(_EXEMPLARS)),
+                    mean_weight=cluster.mean_weight,
+                    evidence=replace(proof, name=str(cluster_id)),
+                )
+            )
+        log.info("axis.clustered", axis=axis.value, count=len(clusters), total=partition.count)
+        return AxisClusters(axis, tuple(clusters), len(partition.noise), partition.count, explain(partition))
+
+    def _numbers(self, axis: Axis, clusters: Sequence[Sequence[str]]) -> tuple[int, ...]:
+        """Number the clusters as their predecessors were, and write down what changed."""
+        from learning_memory_server.clustering.matching import inherit  # noqa: PLC0415
+
+        lineage = self._lineage(axis)
+        matching = inherit(
+            {number: frozenset(members) for number, members in lineage.members.items()},
+            [frozenset(members) for members in clusters],
+            lineage.next_number,
+        )
+        now = dict(zip(matching.numbers, map(set, clusters), strict=True))
+        if now != lineage.members:
+            self._history.append([self._change(axis, lineage, now, matching)])
+            self._lineages = {**(self._lineages or {}), axis: _Lineage(now, matching.next_number)}
+        return matching.numbers
+
+    def _change(
+        self, axis: Axis, before: _Lineage, now: dict[int, set[str]], matching: Matching
+    ) -> JournalRecord:
+        """Return the line that leads from `before` to `now`: only who moved, so that lines stay short."""
+        old, new = before.number_of(), _Lineage(now).number_of()
+        moved = {
+            member: new.get(member)
+            for member in sorted(old.keys() | new.keys())
+            if old.get(member) != new.get(member)
+        }
+        data = {
+            "next_number": matching.next_number,
+            "moved": moved,
+            "split_from": {str(number): source for number, source in matching.split_from.items()},
+            "merged_into": {str(number): target for number, target in matching.merged_into.items()},
+        }
+        return JournalRecord("clusters", axis.value, self._clock(), data)
+
+    def _lineage(self, axis: Axis) -> _Lineage:
+        if self._lineages is None:
+            self._lineages = {}
+            for record in self._history.read().records:
+                before = self._lineages.get(record.id, _Lineage())
+                number_of = {**before.number_of(), **record.data["moved"]}
+                members: dict[int, set[str]] = {}
+                for member, number in number_of.items():
+                    if number is not None:
+                        members.setdefault(number, set()).add(member)
+                self._lineages[record.id] = _Lineage(members, record.data["next_number"])
+        return self._lineages.get(axis, _Lineage())

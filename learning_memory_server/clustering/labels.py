@@ -1,0 +1,140 @@
+"""Names for clusters: the words that set one cluster's texts apart from the rest (class-based TF-IDF).
+
+Score of a term in a cluster, after Grootendorst, "BERTopic", 2022, with texts counted in place of occurrences
+so that one long text does not name the cluster: share of the cluster's texts that hold the term, times
+log(1 + mean texts per cluster / texts in all that hold it).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+TERMS: Final = 3
+_LEAST_TEXTS: Final = 2
+"""A term of one text alone names that text, not the cluster."""
+_PAIR_BONUS: Final = 1.3
+"""Two words that stay together say more than each of them."""
+
+_WORD = re.compile(r"[^\W\d](?:[\w'\u2019]|[-./:]{1,2}(?=\w))*")
+"""A word or an identifier, whole: `read_file`, `asyncio.TimeoutError`, `utf-8`, `src/app.py`, `std::vector`."""
+
+_STOP_WORDS: Final = frozenset(
+    """
+    a about above after again against all already also although always am an and another any anything are
+    aren't around as at away back be became because become been before being below between both but by came can
+    can't cannot could couldn't did didn't do does doesn't doing don't done down due during each either else
+    enough even ever every everything few first for from further get gets getting give given go goes going got
+    had has hasn't have haven't having he hence her here hers him his how however i i'd i'll i'm i've if in
+    instead into is isn't it it's its itself just keep kept last least less let like made make makes making many
+    may maybe me might more most much must my need needed needs neither never new next no none nor not nothing
+    now of off often ok on once one only onto or other others our out over own per perhaps please put quite
+    rather really same say see seem seems seen several shall she should shouldn't since so some something still
+    such take than that that's the their them then there there's these they thing things this those though
+    three through thus to together too took toward try trying turned two under until up upon us use used uses
+    using very via want wants was wasn't way we well went were weren't what what's when where whether which while
+    who whole whom whose why will with within without won't work worked working works would wouldn't yet you
+    you're your
+    """.split()  # noqa: SIM905 a list of 270 quoted words is no easier to read
+)
+_RECORD_WORDS: Final = frozenset(
+    """
+    abandoned action add added adding category cause caused confirmed description domain ensure expected
+    explicit falsified fix fixed fixes fixing goal hypothesis implement implemented including issue iteration
+    iterations lesson outcome prediction problem proper properly result root root-cause strategy successful
+    successfully surprise surprised takeaway unexpected
+    """.split()  # noqa: SIM905 the same
+)
+"""Headings and statuses of a GHAP record, and what every such record says."""
+
+
+def label_clusters(
+    clusters: Sequence[Sequence[str]], *, background: Sequence[str] = (), terms: int = TERMS
+) -> list[str]:
+    """Name each cluster by its few most distinctive words, such as `flask app, token, static key`.
+
+    Args:
+        clusters: The texts of the members of each cluster.
+        background: Texts in no cluster; they make a term less distinctive.
+        terms: How many words or word pairs make a name, at most.
+
+    Returns:
+        One name per cluster, in order; empty where a cluster's texts hold no word.
+    """
+    counts = [_texts_with_term(texts) for texts in clusters]
+    everywhere = _texts_with_term(background)
+    for count in counts:
+        everywhere.update(count)
+    mean_texts = sum(map(len, clusters)) / max(1, len(clusters))
+    names = []
+    for texts, count in zip(clusters, counts, strict=True):
+        shared = {term: n for term, n in count.items() if n >= _LEAST_TEXTS} or count
+        score = {
+            term: n
+            / len(texts)
+            * math.log(1 + mean_texts / everywhere[term])
+            * (_PAIR_BONUS if " " in term else 1)
+            for term, n in shared.items()
+        }
+        ranked = sorted(score, key=lambda term: (-score[term], term))
+        spelling = _spelling(texts)
+        chosen = _without_repeats(ranked, terms)
+        names.append(", ".join(" ".join(spelling[word] for word in term.split(" ")) for term in chosen))
+    return names
+
+
+def _without_repeats(ranked: Sequence[str], limit: int) -> list[str]:
+    """Take the best terms, but no word twice: neither `token` after `token refresh` nor the other way round."""
+    chosen: list[str] = []
+    taken: set[str] = set()
+    for term in ranked:
+        stems = {_stem(word) for word in term.split(" ")}
+        if len(chosen) < limit and not stems & taken:
+            chosen.append(term)
+            taken |= stems
+    return chosen
+
+
+def _stem(word: str) -> str:
+    """Cut what tells `leak` from `leaks` and `leaking`; only ever compared, never shown."""
+    return re.sub(r"(?<=\w{3})(?:ings?|ed|es|s|e|y|ies)$", "", word)
+
+
+def _texts_with_term(texts: Sequence[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(set(_terms(text)))
+    return counts
+
+
+def _terms(text: str) -> Iterator[str]:
+    """Yield the words and the pairs of adjacent words; a stop word or punctuation parts a pair."""
+    before, end = None, -1
+    for match in _WORD.finditer(text):
+        word = _folded(match.group())
+        if len(word) < 2 or word in _STOP_WORDS or word in _RECORD_WORDS:  # noqa: PLR2004 a letter names nothing
+            before = None
+            continue
+        yield word
+        if before is not None and before != word and text[end : match.start()].isspace():
+            yield f"{before} {word}"
+        before, end = word, match.end()
+
+
+def _folded(word: str) -> str:
+    return word.casefold().replace("\u2019", "'")
+
+
+def _spelling(texts: Sequence[str]) -> dict[str, str]:
+    """Return how each word is written most often, so that `TypeError` and `OAuth` keep their capitals."""
+    forms: dict[str, Counter[str]] = {}
+    for text in texts:
+        for word in _WORD.findall(text):
+            shown = word if any(letter.isupper() for letter in word[1:]) or "_" in word else word.lower()
+            forms.setdefault(_folded(word), Counter())[shown] += 1
+    return {word: min(shown, key=lambda form: (-shown[form], form)) for word, shown in forms.items()}

@@ -1,0 +1,101 @@
+"""Numbers that stay with a cluster from one clustering to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+INHERITED_SHARE: Final = 0.3
+"""The Jaccard index of the members that both runs know, from which a cluster keeps its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How the clusters of a run continue those of the run before.
+
+    Args:
+        numbers: The number of each current cluster, in the order given; no number occurs twice.
+        next_number: The number that the next new cluster gets. It only ever grows.
+        split_from: For a new number, the previous number that the largest part of its known members had.
+        merged_into: For a previous number that no cluster inherited, the current number that holds the
+            largest part of its members. A previous number in neither place has scattered into noise.
+    """
+
+    numbers: tuple[int, ...]
+    next_number: int
+    split_from: Mapping[int, int]
+    merged_into: Mapping[int, int]
+
+
+def inherit(
+    previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int
+) -> Matching:
+    """Number the current clusters so that each keeps the number of the cluster whose members it mostly has.
+
+    The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into
+    a cluster count, so that new entries, deleted ones and noise never cost a cluster its number.
+
+    Args:
+        previous: The members' ids by number, as the last run left them.
+        current: The members' ids of each cluster now; disjoint.
+        next_number: Above every number that was ever given.
+
+    Raises:
+        ValueError: If `next_number` has been given already.
+    """
+    if previous and next_number <= max(previous):
+        raise ValueError(f"next_number {next_number} is not above {max(previous)}, which was given already")
+    known = sorted(previous)
+    overlap = _overlap([previous[number] for number in known], current)
+    inherited = _assigned(overlap)
+    numbers: list[int] = []
+    split_from: dict[int, int] = {}
+    for place in range(len(current)):
+        if place in inherited:
+            numbers.append(known[inherited[place]])
+            continue
+        numbers.append(next_number)
+        if known and overlap[:, place].any():
+            split_from[next_number] = known[int(overlap[:, place].argmax())]
+        next_number += 1
+    kept = set(inherited.values())
+    merged_into = {
+        number: numbers[int(overlap[row].argmax())]
+        for row, number in enumerate(known)
+        if row not in kept and overlap[row].any()
+    }
+    return Matching(tuple(numbers), next_number, split_from, merged_into)
+
+
+def _overlap(before: Sequence[frozenset[str]], now: Sequence[frozenset[str]]) -> NDArray[np.int64]:
+    """Return how many members each previous cluster (rows) shares with each current one (columns)."""
+    column_of = {member: column for column, members in enumerate(now) for member in members}
+    overlap = np.zeros((len(before), len(now)), dtype=np.int64)
+    for row, members in enumerate(before):
+        for member in members:
+            if member in column_of:
+                overlap[row, column_of[member]] += 1
+    return overlap
+
+
+def _assigned(overlap: NDArray[np.int64]) -> dict[int, int]:
+    """Return the row that each column inherits from, for the columns that do."""
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    if not overlap.any():
+        return {}
+    union = overlap.sum(axis=1, keepdims=True) + overlap.sum(axis=0, keepdims=True) - overlap
+    jaccard = overlap / np.maximum(union, 1)
+    rows, columns = linear_sum_assignment(jaccard, maximize=True)
+    return {
+        int(column): int(row)
+        for row, column in zip(rows, columns, strict=True)
+        if jaccard[row, column] >= INHERITED_SHARE
+    }

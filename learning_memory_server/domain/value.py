@@ -1,0 +1,50 @@
+"""A value: a short principle that sat in the middle of its evidence when it was accepted."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from learning_memory_server.domain.cluster import ClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a value was judged by, kept whole so that it outlives its cluster.
+
+    Args:
+        member_ids: The experiences of the cluster at that time.
+        centroid: The cluster's centre, of length 1.
+        similarity: Cosine between the value's text and the centre.
+        centroid_distance: Distance of the text from the centre.
+        threshold: The largest distance that was accepted.
+        embedding: The digest of the model that made these vectors.
+    """
+
+    member_ids: tuple[str, ...]
+    centroid: tuple[float, ...]
+    similarity: float
+    centroid_distance: float
+    threshold: float
+    embedding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An accepted value."""
+
+    id: str
+    text: str
+    cluster_id: ClusterId
+    project: str
+    created_at: datetime
+    evidence: Evidence
+
+
+def new_value_id(at: datetime) -> str:
+    """Return an id that sorts by time."""
+    return f"value_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"

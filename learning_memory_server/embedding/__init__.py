@@ -1,0 +1,1 @@
+"""The port to an embedding model, and its backends."""

@@ -1,0 +1,47 @@
+"""A model that needs no weights: words hashed into a vector. For tests and for machines without torch."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from learning_memory_server.embedding.base import EmbeddingIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+class HashingEmbedder:
+    """Texts that share words are near each other; nothing else is. Deterministic on every machine.
+
+    Each word adds or subtracts 1 at an index, both taken from its hash (feature hashing, Weinberger et
+    al. 2009), and the sum is brought to length 1.
+
+    Args:
+        dimension: The length of a vector.
+    """
+
+    def __init__(self, dimension: int = 384) -> None:
+        self.identity = EmbeddingIdentity("hashing", "words", "1", dimension, 0)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        vectors = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in re.findall(r"\w+", text.casefold()) or [""]:
+                digest = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
+                row[(digest >> 1) % self.identity.dimension] += 1.0 if digest & 1 else -1.0
+            if not row.any():
+                row[0] = 1.0
+        normalised: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return normalised
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return an array of shape (dimension,)."""
+        row: NDArray[np.float32] = self.embed_documents([text])[0]
+        return row

@@ -1,0 +1,70 @@
+"""Who is calling: the project of a folder, and the agent session of this process."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.domain.caller import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PROCESS_SESSION: Final = secrets.token_hex(16)
+_GIT_SECONDS: Final = 5
+
+
+def caller_of(environment: Mapping[str, str], project: str | None = None) -> Caller:
+    """Return who this process speaks for.
+
+    Args:
+        environment: The variables that Claude Code gives to a server it starts (CLAUDE_PROJECT_DIR,
+            CLAUDE_CODE_SESSION_ID); without them, the working directory and an id of this process.
+        project: The project's name, if a setting says it.
+    """
+    session = environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION
+    directory = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    digest = hashlib.sha256(session.encode()).hexdigest()[:16]
+    return Caller(project or project_of(directory), digest)
+
+
+def project_of(directory: Path) -> str:
+    """Return `host/owner/name` of the git remote, else the name of the main worktree's folder."""
+    remote = _git(directory, "config", "--get", "remote.origin.url")
+    if remote and (name := normalised_remote(remote)):
+        return name
+    common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if common:
+        git_directory = Path(common)
+        # A bare repository, or a submodule's, has no worktree to be named after.
+        return git_directory.parent.name if git_directory.name == ".git" else git_directory.stem
+    return directory.resolve().name or "default"
+
+
+def normalised_remote(url: str) -> str | None:
+    """Return `host/owner/name` in lower case, without credentials, port or `.git`, or None for a local path."""
+    match = re.fullmatch(
+        r"(?:[a-z+]+://)?(?:[^@/]+@)?(?P<host>[\w.-]+\.[\w-]+|localhost|(?<=@)[\w-]+)(?::\d+(?=/))?[:/]+(?P<path>[^?#]+?)"
+        r"(?:\.git)?/*",
+        url.strip(),
+        re.IGNORECASE,
+    )
+    return f"{match['host']}/{match['path'].strip('/')}".lower() if match else None
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None

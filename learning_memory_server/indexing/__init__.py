@@ -1,0 +1,1 @@
+"""Between the records that people keep and the vectors that find them again."""

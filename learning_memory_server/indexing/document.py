@@ -1,0 +1,56 @@
+"""What is put into a collection: a text to embed and the data to give back."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.storage.base import Filter
+
+_NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
+"""Fixed for ever: every stored point's id is derived in it."""
+
+
+class Collection(StrEnum):
+    """The collections that exist. All are ensured when the engine is opened."""
+
+    EXPERIENCES_FULL = "experiences_full"
+    EXPERIENCES_STRATEGY = "experiences_strategy"
+    EXPERIENCES_SURPRISE = "experiences_surprise"
+    EXPERIENCES_ROOT_CAUSE = "experiences_root_cause"
+    VALUES = "values"
+    MEMORIES = "memories"
+
+    @classmethod
+    def of(cls, axis: Axis) -> Collection:
+        """Return the collection of an axis."""
+        return cls(f"experiences_{axis}")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A point to be: everything but its vector, which is made from `text`."""
+
+    collection: Collection
+    point_id: str
+    text: str
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question to one collection."""
+
+    collection: Collection
+    text: str
+    limit: int
+    where: Filter
+
+
+def point_id(kind: str, record_id: str) -> str:
+    """Return the UUID that stands for a record in every collection."""
+    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{record_id}"))

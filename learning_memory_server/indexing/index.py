@@ -1,0 +1,171 @@
+"""The vector index: the model and the engine together, opened when both are ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    LearningMemoryError,
+    StorageUnavailableError,
+)
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.storage.base import CollectionSpec, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.indexing.document import Document, Query
+    from learning_memory_server.storage.base import Hit, VectorStore
+
+
+class VectorIndex:
+    """Documents in, hits out. Everything in it can be rebuilt from the journal.
+
+    Args:
+        embeddings: The model.
+        open_store: Makes the engine for vectors of one identity; it may be slow.
+        keyword_fields: Payload fields that filters match.
+        datetime_fields: Payload fields that filters range over.
+    """
+
+    def __init__(
+        self,
+        embeddings: EmbeddingService,
+        open_store: Callable[[EmbeddingIdentity], VectorStore],
+        *,
+        keyword_fields: tuple[str, ...],
+        datetime_fields: tuple[str, ...],
+    ) -> None:
+        self._embeddings = embeddings
+        self._open_store = open_store
+        self._keyword_fields = keyword_fields
+        self._datetime_fields = datetime_fields
+        self._store: VectorStore | None = None
+        self._opening = asyncio.Lock()
+        self._generations: Counter[str] = Counter()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether searches and writes are possible right now, without a wait."""
+        return self._store is not None
+
+    async def open(self) -> VectorStore:
+        """Wait for the model, open the engine and ensure every collection. Idempotent.
+
+        Raises:
+            EmbeddingUnavailableError: If there is no model.
+            StorageUnavailableError: If the engine cannot be opened.
+        """
+        identity = await self._embeddings.identity()
+        async with self._opening:
+            if self._store is None:
+                store = self._open_store(identity)
+                try:
+                    for collection in Collection:
+                        await store.ensure(
+                            CollectionSpec(
+                                collection,
+                                identity.dimension,
+                                self._keyword_fields,
+                                self._datetime_fields,
+                            )
+                        )
+                except LearningMemoryError:
+                    await store.close()
+                    raise
+                self._store = store
+            return self._store
+
+    async def identity(self) -> EmbeddingIdentity:
+        """Wait for the model and return what its vectors may be compared with."""
+        return await self._embeddings.identity()
+
+    async def embed(self, text: str) -> NDArray[np.float32]:
+        """Return the vector, of shape (dimension,), that the text would have as a document."""
+        vector: NDArray[np.float32] = (await self._embeddings.embed_documents([text]))[0]
+        return vector
+
+    async def write(self, documents: Sequence[Document]) -> None:
+        """Embed the documents and put them into their collections.
+
+        Raises:
+            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
+            StorageUnavailableError: If the engine failed.
+        """
+        store = self._opened()
+        vectors = await self._embeddings.embed_documents([document.text for document in documents])
+        by_collection: dict[str, list[Point]] = {}
+        for document, vector in zip(documents, vectors, strict=True):
+            point = Point(document.point_id, vector, document.payload)
+            by_collection.setdefault(document.collection, []).append(point)
+        for collection, points in by_collection.items():
+            await store.upsert(collection, points)
+            self._generations[collection] += 1
+
+    async def missing(self, documents: Sequence[Document]) -> list[Document]:
+        """Return those of the documents that are not in the index."""
+        store = self._opened()
+        stored: dict[str, set[str]] = {}
+        for collection in {document.collection for document in documents}:
+            stored[collection] = {record.id for record in await store.scroll(collection, with_payload=False)}
+        return [document for document in documents if document.point_id not in stored[document.collection]]
+
+    async def search(self, query: Query) -> list[Hit]:
+        """Return the nearest points, best first.
+
+        Raises:
+            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
+            StorageUnavailableError: If the engine failed.
+        """
+        store = self._opened()
+        vector = await self._embeddings.embed_query(query.text)
+        return await store.search(query.collection, vector, limit=query.limit, where=query.where)
+
+    async def vectors(self, collection: Collection) -> tuple[list[str], NDArray[np.float32]]:
+        """Wait for the index and return every point's id and vector, as (n ids, array of shape (n, d))."""
+        import numpy as np  # noqa: PLC0415 - not before a vector is needed
+
+        store = await self.open()
+        records = await store.scroll(collection, with_payload=False, with_vectors=True)
+        array = np.array([record.vector for record in records])
+        return [record.id for record in records], array
+
+    def generation(self, collection: Collection) -> int:
+        """Return a number that grows whenever this process changes the collection."""
+        return self._generations[collection]
+
+    async def counts(self) -> dict[str, int]:
+        """Return the number of points in each collection."""
+        store = self._opened()
+        return {collection.value: await store.count(collection) for collection in Collection}
+
+    async def flush(self) -> None:
+        """Make what was written survive a power loss."""
+        if self._store is not None:
+            await self._store.flush()
+
+    async def close(self) -> None:
+        """Flush, and release the engine and the model's thread."""
+        self._embeddings.close()
+        if self._store is not None:
+            store, self._store = self._store, None
+            await store.close()
+
+    def _opened(self) -> VectorStore:
+        if self._store is None:
+            if self._embeddings.state == "ready":
+                raise StorageUnavailableError(
+                    "The index is not open yet.", hint="Try again in a few seconds."
+                )
+            raise EmbeddingUnavailableError(
+                "The embedding model is not loaded yet.", hint="Try again in a few seconds."
+            )
+        return self._store

@@ -1,0 +1,177 @@
+"""Writing to the index so that nothing is lost: three tries, then pending, then caught up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    EmbeddingUnavailableError,
+    LearningMemoryError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.index import VectorIndex
+
+_ATTEMPTS: Final = 3
+_FIRST_WAIT: Final = 1.0
+"""Seconds; the next wait is twice as long."""
+_BATCH: Final = 64
+_RETRY_EVERY: Final = 30.0
+"""Seconds between two tries to catch up while something is pending."""
+_SETTLE_WITHIN: Final = 10.0
+"""Seconds that a caller waits for the first catching up."""
+
+log = structlog.get_logger()
+
+
+class DocumentSource(Protocol):
+    """Something in the journal that belongs in the index."""
+
+    def documents(self) -> Iterable[Document]:
+        """Return the documents of everything that is kept."""
+        ...
+
+
+class IndexWriter:
+    """The only way into the index. What it could not write is pending: in the journal, not in the index.
+
+    Args:
+        index: Where documents go.
+        sources: Everything that belongs there; compared with the index to find what is pending.
+    """
+
+    def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource]) -> None:
+        self._index = index
+        self._sources = sources
+        self._pending: dict[tuple[str, str], Document] = {}
+        self._wake = asyncio.Event()
+        self._tried = asyncio.Event()
+        self._compared = False
+        self._unflushed = False
+
+    @property
+    def pending(self) -> int:
+        """How many points are known to be missing from the index."""
+        return len(self._pending)
+
+    async def write(self, documents: Sequence[Document]) -> bool:
+        """Index the documents, and tell whether they are now in the index.
+
+        The engine gets three tries, one and two seconds apart. A model that is still loading is not waited
+        for. Whatever fails, the documents are pending and are written later.
+        """
+        try:
+            await self._try_write(documents)
+        except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+            self._pending.update({_key(document): document for document in documents})
+            log.warning("documents.postponed", count=len(documents), reason=error.message)
+            return False
+        finally:
+            self._wake.set()
+        self._unflushed = True
+        return True
+
+    async def run(self) -> None:
+        """Open the index and keep it complete and flushed, until cancelled. Failures are tried again."""
+        while True:
+            self._wake.clear()
+            try:
+                await self._index.open()
+                if not self._compared:
+                    await self.find_pending()
+                await self.catch_up()
+                await self._flush()
+            except LearningMemoryError as error:
+                log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
+            self._tried.set()
+            await self._idle()
+
+    async def settle(self) -> None:
+        """Wait for the index to be open and, for a while, for what was pending at the start.
+
+        Raises:
+            EmbeddingUnavailableError: If there is no model.
+            StorageUnavailableError: If the engine cannot be opened.
+        """
+        await self._index.open()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SETTLE_WITHIN):
+                await self._tried.wait()
+
+    async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
+        """Write what is pending and return how many points that were.
+
+        Args:
+            progress: Called with the number of points written, after each batch.
+
+        Raises:
+            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+        """
+        written = 0
+        while self._pending:
+            batch = list(self._pending.values())[:_BATCH]
+            await self._index.write(batch)
+            for document in batch:
+                self._pending.pop(_key(document), None)
+            written += len(batch)
+            if progress:
+                progress(len(batch))
+        if written:
+            self._unflushed = True
+            log.info("index.caught_up", count=written)
+        return written
+
+    async def find_pending(self) -> int:
+        """Compare the journal with the index and return how many points are missing."""
+        documents = [document for source in self._sources for document in source.documents()]
+        missing = await self._index.missing(documents)
+        self._pending.update({_key(document): document for document in missing})
+        self._compared = True
+        return len(self._pending)
+
+    async def _flush(self) -> None:
+        if self._unflushed:
+            self._unflushed = False
+            await self._index.flush()
+
+    async def _try_write(self, documents: Sequence[Document]) -> None:
+        import stamina  # noqa: PLC0415 - not before the first write
+
+        async for attempt in stamina.retry_context(
+            on=_is_transient,
+            attempts=_ATTEMPTS,
+            timeout=None,
+            wait_initial=_FIRST_WAIT,
+            wait_exp_base=2,
+            wait_jitter=0,
+        ):
+            with attempt:
+                await self._index.write(documents)
+
+    async def _idle(self) -> None:
+        """Wait until something was written or postponed, or a while if something is still to be done."""
+        with suppress(TimeoutError):
+            unfinished = self._pending or not self._compared
+            async with asyncio.timeout(_RETRY_EVERY if unfinished else None):
+                await self._wake.wait()
+        # Writes come in bursts: one flush serves them all. And a failure deserves a pause before the next try.
+        await asyncio.sleep(_FIRST_WAIT)
+
+
+def _key(document: Document) -> tuple[str, str]:
+    return document.collection, document.point_id
+
+
+def _is_transient(error: Exception) -> bool:
+    permanent = isinstance(error, (DiskFullError, WrongDimensionError))
+    return isinstance(error, StorageUnavailableError) and not permanent

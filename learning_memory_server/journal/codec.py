@@ -1,0 +1,154 @@
+"""Domain objects as JSON data and back. The same form is in the journal and in the engine's payloads.
+
+Absent and empty parts are left out. Times are ISO 8601 with an offset.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.domain.value import Evidence, Value
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+
+Data = dict[str, Any]
+
+
+def lean(data: Data) -> Data:
+    """Return the data without its absent (None) and empty parts."""
+    return {key: value for key, value in data.items() if value not in (None, "", [], {})}
+
+
+def ghap_to_data(ghap: Ghap) -> Data:
+    """Return the entry as JSON data."""
+    return lean(
+        {
+            "id": ghap.id,
+            "project": ghap.project,
+            "agent_session": ghap.agent_session,
+            "created_at": ghap.created_at.isoformat(),
+            "domain": ghap.domain.value,
+            "strategy": ghap.strategy.value,
+            "goal": ghap.goal,
+            "hypothesis": ghap.hypothesis,
+            "action": ghap.action,
+            "prediction": ghap.prediction,
+            "history": [
+                {
+                    "at": revision.at.isoformat(),
+                    "hypothesis": revision.hypothesis,
+                    "action": revision.action,
+                    "prediction": revision.prediction,
+                }
+                for revision in ghap.history
+            ],
+            "notes": list(ghap.notes),
+            "orphaned": ghap.orphaned or None,
+            "resolution": _resolution_to_data(ghap.resolution) if ghap.resolution else None,
+        }
+    )
+
+
+def ghap_from_data(data: Data) -> Ghap:
+    """Return the entry that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data describes none.
+    """
+    return Ghap(
+        id=data["id"],
+        project=data["project"],
+        agent_session=data["agent_session"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        domain=Domain(data["domain"]),
+        strategy=Strategy(data["strategy"]),
+        goal=data["goal"],
+        hypothesis=data["hypothesis"],
+        action=data["action"],
+        prediction=data["prediction"],
+        history=tuple(
+            Revision(
+                datetime.fromisoformat(item["at"]), item["hypothesis"], item["action"], item["prediction"]
+            )
+            for item in data.get("history", ())
+        ),
+        notes=tuple(data.get("notes", ())),
+        orphaned=data.get("orphaned", False),
+        resolution=_resolution_from_data(data["resolution"]) if "resolution" in data else None,
+    )
+
+
+def value_to_data(value: Value) -> Data:
+    """Return the value as JSON data."""
+    evidence = value.evidence
+    return {
+        "id": value.id,
+        "text": value.text,
+        "cluster_id": str(value.cluster_id),
+        "project": value.project,
+        "created_at": value.created_at.isoformat(),
+        "evidence": {
+            "member_ids": list(evidence.member_ids),
+            "centroid": [round(x, 6) for x in evidence.centroid],
+            "similarity": evidence.similarity,
+            "centroid_distance": evidence.centroid_distance,
+            "threshold": evidence.threshold,
+            "embedding": evidence.embedding,
+        },
+    }
+
+
+def value_from_data(data: Data) -> Value:
+    """Return the value that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data describes none.
+    """
+    evidence = data["evidence"]
+    return Value(
+        id=data["id"],
+        text=data["text"],
+        cluster_id=ClusterId.parse(data["cluster_id"]),
+        project=data["project"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        evidence=Evidence(
+            member_ids=tuple(evidence["member_ids"]),
+            centroid=tuple(evidence["centroid"]),
+            similarity=evidence["similarity"],
+            centroid_distance=evidence["centroid_distance"],
+            threshold=evidence["threshold"],
+            embedding=evidence["embedding"],
+        ),
+    )
+
+
+def _resolution_to_data(resolution: Resolution) -> Data:
+    root_cause, lesson = resolution.root_cause, resolution.lesson
+    return lean(
+        {
+            "status": resolution.status.value,
+            "result": resolution.result,
+            "resolved_at": resolution.resolved_at.isoformat(),
+            "surprise": resolution.surprise,
+            "root_cause": root_cause
+            and {"category": root_cause.category.value, "description": root_cause.description},
+            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
+            "auto_captured": resolution.auto_captured or None,
+        }
+    )
+
+
+def _resolution_from_data(data: Data) -> Resolution:
+    root_cause, lesson = data.get("root_cause"), data.get("lesson")
+    return Resolution(
+        status=OutcomeStatus(data["status"]),
+        result=data["result"],
+        resolved_at=datetime.fromisoformat(data["resolved_at"]),
+        surprise=data.get("surprise"),
+        root_cause=root_cause
+        and RootCause(RootCauseCategory(root_cause["category"]), root_cause["description"]),
+        lesson=lesson and Lesson(lesson["what_worked"], lesson.get("takeaway")),
+        auto_captured=data.get("auto_captured", False),
+    )

@@ -1,0 +1,90 @@
+"""The journal's files as one thing: see `journal/README.md` in the repository for the format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal import files
+from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
+from learning_memory_server.journal.log import Log
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.journal.log import Damage
+
+
+class Journal:
+    """The logs of resolved entries, values and clusters, and one file for each open entry.
+
+    Args:
+        path: The journal's directory. It is created when something is first written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries = Log(path / "entries", monthly=True)
+        self.values = Log(path / "values")
+        self.clusters = Log(path / "clusters")
+        self._open = path / "open"
+
+    def recover(self, at: datetime) -> list[Path]:
+        """Repair what a crash can leave behind, and return the files that torn lines were set aside in.
+
+        Needs the journal's lock. An entry that is resolved and still has an open file, because the
+        process died between the two writes, loses the open file.
+        """
+        set_aside = [path for log in self._logs() for path in log.recover(at)]
+        open_ids = {path.stem for path in self._open_files()}
+        if open_ids:
+            resolved = {record.id for record in self.entries.read().records}
+            for ghap_id in open_ids & resolved:
+                self.close_entry(ghap_id)
+        return set_aside
+
+    def damage(self) -> list[Damage]:
+        """Return every line of every log that cannot be read."""
+        return [damage for log in self._logs() for damage in log.read().damage]
+
+    def save_open(self, ghap: Ghap) -> None:
+        """Write an open entry's file, in the place of the one it had."""
+        text = json.dumps(ghap_to_data(ghap), ensure_ascii=False, indent=1)
+        files.replace(self._open / f"{ghap.id}.json", text.encode())
+
+    def close_entry(self, ghap_id: str) -> None:
+        """Remove an open entry's file, once the entry is in the log."""
+        files.remove(self._open / f"{ghap_id}.json")
+
+    def open_entries(self) -> list[Ghap]:
+        """Return the open entries, oldest first.
+
+        Raises:
+            JournalUnavailableError: If a file cannot be read or is no entry.
+        """
+        entries = []
+        for path in self._open_files():
+            with files.journal_errors(path):
+                text = path.read_bytes()
+            try:
+                entries.append(ghap_from_data(json.loads(text)))
+            except (KeyError, ValueError, TypeError) as error:
+                raise JournalUnavailableError(
+                    f"The open entry {path.name} cannot be read.",
+                    hint="Move the file out of the journal's open folder, or mend it; it is JSON.",
+                ) from error
+        return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
+
+    def size(self) -> int:
+        """Return the bytes on disk."""
+        paths = [path for log in self._logs() for path in log.segments()] + self._open_files()
+        return sum(path.stat().st_size for path in paths)
+
+    def _logs(self) -> tuple[Log, ...]:
+        return self.entries, self.values, self.clusters
+
+    def _open_files(self) -> list[Path]:
+        return sorted(self._open.glob("*.json")) if self._open.is_dir() else []

@@ -1,0 +1,84 @@
+"""The oracle of who may write: a kernel lock that ends with the process that holds it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from learning_memory_server.errors import AlreadyRunningError, InvalidSettingsError
+from learning_memory_server.journal import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_NAME = ".lock"
+
+
+@contextmanager
+def exclusive(directory: Path, purpose: str) -> Iterator[None]:
+    """Hold the directory for this process until the block ends.
+
+    Args:
+        directory: The directory to hold; it is created.
+        purpose: What the holder is doing, shown to those who find it held.
+
+    Raises:
+        AlreadyRunningError: If another process holds it; the message says which.
+        InvalidSettingsError: If the system has no file locks.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows
+    except ModuleNotFoundError:
+        raise InvalidSettingsError("This system has no flock; only Linux and macOS are supported.") from None
+
+    with files.journal_errors(directory / _NAME):
+        files.make_private_directory(directory)
+        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRunningError(
+                f"{_describe(holder(directory))} is using {directory}.",
+                hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
+                "work meanwhile.",
+            ) from None
+        # Only for people: the lock itself is what counts, and it cannot go stale.
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps({"pid": os.getpid(), "purpose": purpose}).encode())
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder(directory: Path) -> dict[str, object] | None:
+    """Return what the present holder wrote about itself ({pid, purpose}), or None if nobody holds it."""
+    import fcntl  # noqa: PLC0415 - absent on Windows
+
+    try:
+        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        # A shared request fails exactly while somebody holds the exclusive lock.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            written = json.loads(os.read(descriptor, 4096))
+        except ValueError:
+            written = None
+        return written if isinstance(written, dict) else {}
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _describe(who: dict[str, object] | None) -> str:
+    if not who:
+        return "Another process"
+    return f"Another process ({who.get('purpose')}, process {who.get('pid')})"

@@ -1,0 +1,274 @@
+"""The life of a GHAP entry, from its start to its resolution, over the journal."""
+
+from __future__ import annotations
+
+from bisect import insort
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
+from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
+from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
+from learning_memory_server.journal.record import JournalRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.domain.ghap import Lesson, RootCause
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+    from learning_memory_server.journal.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A new entry, and the one of the same caller that it left open."""
+
+    entry: Ghap
+    orphan: Ghap | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryQuery:
+    """Which resolved entries to list; an absent part does not restrict."""
+
+    domain: Domain | None = None
+    outcome: OutcomeStatus | None = None
+    strategy: Strategy | None = None
+    project: str | None = None
+    since: datetime | None = None
+
+    def matches(self, entry: Ghap) -> bool:
+        """Tell whether a resolved entry is meant. `since` compares the time of its resolution."""
+        return (
+            (self.domain is None or entry.domain is self.domain)
+            and (self.outcome is None or entry.outcome.status is self.outcome)
+            and (self.strategy is None or entry.strategy is self.strategy)
+            and (self.project is None or entry.project == self.project)
+            and (self.since is None or entry.outcome.resolved_at >= self.since)
+        )
+
+
+class ObservationCollector:
+    """Open and resolved entries. Every change is on the disk before the call returns.
+
+    "Current" belongs to a caller: an agent's present entry is never another agent's. The journal is read
+    once, at the first use. Nothing here awaits: a change is complete or has not begun, whatever is
+    cancelled, and writes by parallel sessions cannot interleave.
+
+    Args:
+        journal: Where entries live. The process must hold its lock to change them.
+        clock: Tells the time.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._loaded = False
+        self._open: dict[str, Ghap] = {}
+        self._resolved: dict[str, Ghap] = {}
+        self._by_time: list[Ghap] = []
+
+    def start(  # noqa: PLR0913 - a GHAP has six parts
+        self,
+        caller: Caller,
+        *,
+        domain: Domain,
+        strategy: Strategy,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+    ) -> Started:
+        """Open an entry. The caller's open one, if any, stays open as an orphan."""
+        self.load()
+        now = self._clock()
+        ghap_id = new_ghap_id(now)
+        while ghap_id in self._open or ghap_id in self._resolved:
+            ghap_id = new_ghap_id(now)
+        entry = Ghap(
+            id=ghap_id,
+            project=caller.project,
+            agent_session=caller.session,
+            created_at=now,
+            domain=domain,
+            strategy=strategy,
+            goal=goal,
+            hypothesis=hypothesis,
+            action=action,
+            prediction=prediction,
+        )
+        orphan = self._current(caller)
+        self._save_open(entry)
+        if orphan is not None:
+            self._save_open(replace(orphan, orphaned=True))
+        return Started(entry, orphan)
+
+    def update(  # noqa: PLR0913 - each part can change by itself
+        self,
+        caller: Caller,
+        ghap_id: str | None = None,
+        *,
+        hypothesis: str | None = None,
+        action: str | None = None,
+        prediction: str | None = None,
+        strategy: Strategy | None = None,
+        note: str | None = None,
+    ) -> Ghap:
+        """Change an open entry: the caller's current one, or the one named.
+
+        A caller without a current entry adopts the one it names.
+
+        Raises:
+            NoActiveGhapError: If none is named and the caller has none.
+            NotFoundError: If the one named is not open.
+        """
+        self.load()
+        entry = self._get_open(caller, ghap_id)
+        if self._current(caller) is None:
+            entry = replace(entry, project=caller.project, agent_session=caller.session, orphaned=False)
+        entry = entry.revised(
+            at=self._clock(),
+            hypothesis=hypothesis,
+            action=action,
+            prediction=prediction,
+            strategy=strategy,
+            note=note,
+        )
+        self._save_open(entry)
+        return entry
+
+    def resolve(  # noqa: PLR0913 - an outcome has five parts
+        self,
+        caller: Caller,
+        ghap_id: str | None = None,
+        *,
+        status: OutcomeStatus,
+        result: str,
+        surprise: str | None = None,
+        root_cause: RootCause | None = None,
+        lesson: Lesson | None = None,
+    ) -> Ghap:
+        """Close an open entry: the caller's current one, or the one named.
+
+        Raises:
+            InvalidInputError: If a falsified hypothesis comes without its explanation.
+            NoActiveGhapError: If none is named and the caller has none.
+            NotFoundError: If the one named is not open.
+        """
+        self.load()
+        entry = self._get_open(caller, ghap_id)
+        now = self._clock()
+        resolution = Resolution(status, result, now, surprise, root_cause, lesson)
+        resolution.require_explanation()
+        resolved = replace(entry, orphaned=False, resolution=resolution)
+        self._journal.entries.append([_record(resolved, now)])
+        self._keep(resolved)
+        # The entry is safe: a leftover open file is removed at the next start, and no reason to fail.
+        with suppress(JournalUnavailableError):
+            self._journal.close_entry(resolved.id)
+        return resolved
+
+    def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
+        """Take resolved entries from elsewhere and return those that were new, by id."""
+        self.load()
+        known = set(self._resolved) | set(self._open)
+        new = list({entry.id: entry for entry in entries if entry.id not in known}.values())
+        now = self._clock()
+        self._journal.entries.append([_record(entry, now) for entry in new])
+        for entry in new:
+            self._keep(entry)
+        return new
+
+    def find_current(self, caller: Caller) -> Ghap | None:
+        """Return the caller's current entry, if it has one."""
+        self.load()
+        return self._current(caller)
+
+    def list_orphans(self, caller: Caller) -> list[Ghap]:
+        """Return the project's other open entries, newest first."""
+        self.load()
+        current = self._current(caller)
+        return [
+            entry
+            for entry in reversed(self._open.values())
+            if entry.project == caller.project and entry is not current
+        ]
+
+    def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
+        """Return the resolved entries that match, newest first by their resolution."""
+        self.load()
+        wanted = query or EntryQuery()
+        return [entry for entry in reversed(self._by_time) if wanted.matches(entry)]
+
+    def get_resolved(self, ids: Iterable[str]) -> list[Ghap]:
+        """Return the resolved entries among `ids`, in that order."""
+        self.load()
+        return [self._resolved[ghap_id] for ghap_id in ids if ghap_id in self._resolved]
+
+    def load(self) -> None:
+        """Read the journal, once."""
+        if self._loaded:
+            return
+        # A later line about the same entry supersedes an earlier one.
+        records = self._journal.entries.read().records
+        self._resolved = {record.id: ghap_from_data(record.data) for record in records}
+        self._by_time = sorted(self._resolved.values(), key=_resolution_order)
+        self._open = {
+            entry.id: entry for entry in self._journal.open_entries() if entry.id not in self._resolved
+        }
+        self._loaded = True
+
+    def _current(self, caller: Caller) -> Ghap | None:
+        mine = (
+            entry
+            for entry in reversed(self._open.values())
+            if entry.agent_session == caller.session
+            and entry.project == caller.project
+            and not entry.orphaned
+        )
+        return next(mine, None)
+
+    def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
+        if ghap_id is None:
+            entry = self._current(caller)
+            if entry is None:
+                others = ", ".join(e.id for e in self._open.values() if e.project == caller.project)
+                raise NoActiveGhapError(
+                    "You have no open GHAP entry.",
+                    hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
+                    if others
+                    else "Call start_ghap first.",
+                )
+            return entry
+        if ghap_id in self._open:
+            return self._open[ghap_id]
+        if ghap_id in self._resolved:
+            status = self._resolved[ghap_id].outcome.status
+            raise NotFoundError(
+                f"{ghap_id} is resolved already ({status}) and stays as it is.",
+                hint="Call start_ghap for a new hypothesis.",
+            )
+        raise NotFoundError(
+            f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
+        )
+
+    def _save_open(self, entry: Ghap) -> None:
+        self._journal.save_open(entry)
+        self._open[entry.id] = entry
+
+    def _keep(self, entry: Ghap) -> None:
+        self._open.pop(entry.id, None)
+        self._resolved[entry.id] = entry
+        insort(self._by_time, entry, key=_resolution_order)
+
+
+def _record(entry: Ghap, at: datetime) -> JournalRecord:
+    return JournalRecord("ghap", entry.id, at, ghap_to_data(entry))
+
+
+def _resolution_order(entry: Ghap) -> tuple[datetime, str]:
+    return entry.outcome.resolved_at, entry.id

@@ -1,0 +1,87 @@
+"""A resolved entry as documents, one for each axis, and the payload's way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.indexing.document import Collection, Document, point_id
+from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from learning_memory_server.domain.ghap import Ghap
+
+KEYWORD_FIELDS: Final = ("project", "domain", "strategy", "outcome_status", "confidence_tier")
+DATETIME_FIELDS: Final = ("created_at", "resolved_at")
+
+
+def documents_of(entry: Ghap) -> list[Document]:
+    """Return the documents of a resolved entry: full and strategy always, the others where they apply."""
+    payload = payload_of(entry)
+    return [
+        Document(Collection.of(axis), point_id("ghap", entry.id), text, payload)
+        for axis, text in axis_texts(entry).items()
+    ]
+
+
+def axis_texts(entry: Ghap) -> dict[Axis, str]:
+    """Return the text that is embedded for each axis that a resolved entry has.
+
+    The parts stand on lines of their own, without headings: a heading that every text shares pulls all
+    vectors together. What tells entries apart comes first, because a model cuts long texts at the end.
+    """
+    end = entry.outcome
+    worked = end.lesson.what_worked if end.lesson else None
+    takeaway = end.lesson.takeaway if end.lesson else None
+    tries = f"{entry.iteration_count} iteration{'' if entry.iteration_count == 1 else 's'}"
+    texts = {
+        Axis.FULL: _text(
+            entry.goal,
+            entry.hypothesis,
+            entry.action,
+            entry.prediction,
+            f"{end.status}: {end.result}",
+            end.surprise,
+            worked,
+            takeaway,
+            entry.domain,
+        ),
+        Axis.STRATEGY: _text(entry.strategy, entry.goal, f"{end.status} after {tries}", worked),
+    }
+    cause = end.root_cause
+    if end.surprise:
+        texts[Axis.SURPRISE] = _text(
+            end.surprise, entry.prediction, end.result, cause.description if cause else None
+        )
+    if cause:
+        texts[Axis.ROOT_CAUSE] = _text(
+            f"{cause.category}: {cause.description}", entry.hypothesis, entry.domain, entry.strategy
+        )
+    return texts
+
+
+def payload_of(entry: Ghap) -> dict[str, Any]:
+    """Return the data stored with each of an entry's points: flat fields to filter on, and the entry."""
+    end = entry.outcome
+    return {
+        "ghap_id": entry.id,
+        "project": entry.project,
+        "domain": entry.domain.value,
+        "strategy": entry.strategy.value,
+        "outcome_status": end.status.value,
+        "confidence_tier": entry.tier.value,
+        "created_at": entry.created_at.isoformat(),
+        "resolved_at": end.resolved_at.isoformat(),
+        "entry": ghap_to_data(entry),
+    }
+
+
+def entry_of(payload: Mapping[str, Any]) -> Ghap:
+    """Return the entry that a payload holds."""
+    return ghap_from_data(payload["entry"])
+
+
+def _text(*parts: str | None) -> str:
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,1 @@
+"""Finding experiences again."""

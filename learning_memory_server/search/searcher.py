@@ -1,0 +1,110 @@
+"""The search over experiences: by meaning when the index is open, by words until then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.indexing.document import Collection, Query
+from learning_memory_server.observation.collector import EntryQuery
+from learning_memory_server.observation.documents import axis_texts, entry_of
+from learning_memory_server.search import lexical
+from learning_memory_server.storage.base import Filter, TimeRange
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.observation.collector import ObservationCollector
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperienceQuery:
+    """What to look for; an absent part does not restrict. `since` compares the time of resolution."""
+
+    text: str
+    axis: Axis = Axis.FULL
+    domain: Domain | None = None
+    outcome: OutcomeStatus | None = None
+    strategy: Strategy | None = None
+    project: str | None = None
+    since: datetime | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FoundExperience:
+    """An entry and how well it matches, from 0 to 1; scores of one mode compare with each other."""
+
+    entry: Ghap
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results, best first, and what was used to rank them."""
+
+    found: list[FoundExperience]
+    mode: SearchMode
+
+
+class Searcher:
+    """Finds resolved entries.
+
+    Args:
+        index: Searched by meaning, once it is open.
+        collector: Searched by words until then, pending entries included.
+    """
+
+    def __init__(self, index: VectorIndex, collector: ObservationCollector) -> None:
+        self._index = index
+        self._collector = collector
+
+    async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
+        """Return the entries that match best. Filters apply before the best are taken."""
+        if self._index.is_open:
+            try:
+                return await self._semantic(query)
+            except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+                # The journal can still answer, and `mode` tells that it did.
+                log.warning("search.degraded", reason=error.message)
+        return self._lexical(query)
+
+    async def _semantic(self, query: ExperienceQuery) -> SearchResult:
+        matches = {
+            "domain": query.domain,
+            "outcome_status": query.outcome,
+            "strategy": query.strategy,
+            "project": query.project,
+        }
+        where = Filter(
+            matches=tuple((field, str(value)) for field, value in matches.items() if value is not None),
+            times=(TimeRange("resolved_at", start=query.since),) if query.since else (),
+        )
+        hits = await self._index.search(Query(Collection.of(query.axis), query.text, query.limit, where))
+        found = [FoundExperience(entry_of(hit.payload), min(max(hit.score, 0.0), 1.0)) for hit in hits]
+        return SearchResult(found, SearchMode.SEMANTIC)
+
+    def _lexical(self, query: ExperienceQuery) -> SearchResult:
+        entries = self._collector.list_resolved(
+            EntryQuery(
+                domain=query.domain,
+                outcome=query.outcome,
+                strategy=query.strategy,
+                project=query.project,
+                since=query.since,
+            )
+        )
+        texts = [
+            (entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None
+        ]
+        ranked = lexical.rank(query.text, texts, query.limit)
+        return SearchResult([FoundExperience(entry, score) for entry, score in ranked], SearchMode.LEXICAL)

@@ -1,0 +1,135 @@
+"""The MCP server over the services, and its life on stdio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import ListToolsResult
+from mcp.types import Tool as AdvertisedTool
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.identity import caller_of
+from learning_memory_server.paths import APPLICATION
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.config import load_settings, unknown_variables
+from learning_memory_server.server.logging import configure_logging
+from learning_memory_server.server.services import open_services
+from learning_memory_server.server.tools import ghap, learning, search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp.server import ServerRequestContext
+    from mcp.types import CallToolRequestParams, CallToolResult, PaginatedRequestParams
+
+log = structlog.get_logger()
+
+TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
+
+INSTRUCTIONS: Final = """\
+Memory of what you believed and what happened, across sessions and projects.
+
+Search first: call search_experiences before you commit to a hypothesis, when something surprises you, and \
+when you are stuck; list_values for the principles that past work taught.
+
+The GHAP loop, for work where you might be wrong (debugging, design, performance):
+1. start_ghap: goal, hypothesis (what you believe, so that it can turn out wrong), action, prediction (what \
+you will observe if it is right). Before you act.
+2. update_ghap: whenever evidence changes your hypothesis, action or prediction.
+3. resolve_ghap: confirmed, falsified (with surprise and root_cause) or abandoned, and a lesson. As soon as \
+you know, and honestly: wrong guesses teach most.
+After a restart get_active_ghap shows what is still open.
+
+Retrospective, after a body of work: get_clusters shows what recurs (axis root_cause for recurring mistakes), \
+get_cluster_members what a group has in common; put it into a short principle, try it with validate_value, \
+keep it with store_value.
+"""
+
+
+def build_server(
+    services: Mapping[type, object], caller: Caller, on_first_use: Callable[[], None] = lambda: None
+) -> Server[dict[str, Any]]:
+    """Return a server for one connection.
+
+    This is the SDK's low-level server: its two tool hooks are where this project validates arguments and
+    turns failures into results, which the higher-level one does in its own way before any hook is called.
+
+    Args:
+        services: The services that tools may ask for, by type.
+        caller: Who is at the other end.
+        on_first_use: Called when the client lists or calls tools; it may be called many times.
+    """
+    boundary = Boundary(TOOLS, {**services, Caller: caller})
+    advertised = ListToolsResult(
+        tools=[
+            AdvertisedTool(
+                name=tool.name,
+                title=tool.title,
+                description=tool.description,
+                input_schema=tool.input_schema,
+                output_schema=tool.output_schema,
+                annotations=tool.annotations,
+            )
+            for tool in TOOLS
+        ]
+    )
+
+    async def list_tools(
+        _context: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        on_first_use()
+        return advertised
+
+    async def call_tool(
+        _context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
+    ) -> CallToolResult:
+        on_first_use()
+        return await boundary.call(params.name, dict(params.arguments or {}))
+
+    return Server(
+        APPLICATION,
+        version=metadata.version(APPLICATION),
+        title="Learning memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio() -> None:
+    """Serve one client on stdin and stdout until it leaves.
+
+    Raises:
+        LearningMemoryError: If the settings are wrong, or another process holds the journal.
+    """
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    for sentence in unknown_variables(os.environ):
+        log.warning("setting.unknown", message=sentence)
+    caller = caller_of(os.environ, settings.project)
+    used = asyncio.Event()
+    async with open_services(settings, purpose="learning-memory-server on stdio") as services:
+        server = build_server(services.injectable(), caller, used.set)
+
+        async def warm_up() -> None:
+            # Importing the model holds the interpreter for seconds; the client's first answers go first.
+            await used.wait()
+            await asyncio.sleep(_HEAD_START)
+            await services.writer.run()
+
+        async with stdio_server() as (read, write):
+            task = asyncio.create_task(warm_up())
+            try:
+                await server.run(read, write, server.create_initialization_options())
+            finally:
+                task.cancel()
+
+
+_HEAD_START: Final = 0.1
+"""Seconds between the first tool request and the loading of the model."""

@@ -1,0 +1,90 @@
+"""The one place where a failure becomes a reply."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.server.schema import did_you_mean, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from learning_memory_server.server.tools.toolset import Tool
+
+log = structlog.get_logger()
+
+
+class Boundary:
+    """Runs tools: arguments are validated before, and every outcome is a result after.
+
+    Args:
+        tools: The tools there are.
+        services: One object for each type that a tool asks for.
+
+    Raises:
+        KeyError: If a tool asks for a service that is not there.
+    """
+
+    def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
+        self._tools = {tool.name: (tool, [services[kind] for kind in tool.services]) for tool in tools}
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool and return its result, or its failure in the one form that failures have."""
+        request = secrets.token_hex(4)
+        started = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(tool=name, request=request):
+            try:
+                payload = await self._call(name, arguments)
+            except LearningMemoryError as error:
+                log.info("tool.refused", type=error.wire_type, message=error.message)
+                return _failure(error)
+            except Exception:
+                # Nothing of an unforeseen failure reaches the client but the number to look it up by.
+                log.exception("tool.crashed")
+                return _failure(
+                    LearningMemoryError(
+                        f"The server failed in an unforeseen way (request {request}).",
+                        hint="The server's log has the details under that number.",
+                    )
+                )
+            log.info("tool.called", milliseconds=round(1000 * (time.perf_counter() - started), 1))
+            return CallToolResult(
+                content=[TextContent(type="text", text=compact(payload))], structured_content=payload
+            )
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if name not in self._tools:
+            raise InvalidInputError(
+                f"There is no tool {name!r}; the tools are {', '.join(self._tools)}."
+                f"{did_you_mean(name, self._tools)}"
+            )
+        tool, services = self._tools[name]
+        try:
+            # As JSON, because that is what a client sends: strictness then means JSON's own types.
+            valid = tool.arguments.model_validate_json(json.dumps(arguments))
+        except ValidationError as error:
+            raise InvalidInputError(explain(error, tool.input_schema)) from None
+        return dict(
+            await tool.function(*services, **{name: getattr(valid, name) for name in valid.model_fields_set})
+        )
+
+
+def compact(payload: Mapping[str, Any]) -> str:
+    """Return the payload as JSON without spaces."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def _failure(error: LearningMemoryError) -> CallToolResult:
+    body = {"type": error.wire_type, "message": error.message}
+    if error.hint:
+        body["hint"] = error.hint
+    text = compact({"error": body})
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -1,0 +1,152 @@
+"""The composition root: the one place where parts meet."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.observation.documents import DATETIME_FIELDS, KEYWORD_FIELDS
+from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
+from learning_memory_server.search.searcher import Searcher
+from learning_memory_server.values.store import ValueLog, ValueStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from learning_memory_server.clustering.clusterer import Clusterer
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.server.config import Settings
+    from learning_memory_server.storage.base import VectorStore
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that tools and commands work with, built once."""
+
+    settings: Settings
+    journal: Journal
+    collector: ObservationCollector
+    embeddings: EmbeddingService
+    index: VectorIndex
+    writer: IndexWriter
+    persister: ObservationPersister
+    searcher: Searcher
+    clusterer: ExperienceClusterer
+    values: ValueStore
+
+    def injectable(self) -> dict[type, object]:
+        """Return the services that tools may ask for, by type."""
+        offered = (self.collector, self.persister, self.searcher, self.clusterer, self.values)
+        return {type(service): service for service in offered}
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings, *, purpose: str, clock: Clock = utc_now
+) -> AsyncIterator[Services]:
+    """Hold the journal and the store, and build the services over them.
+
+    Nothing heavy is imported or loaded here; `writer.run` begins that.
+
+    Args:
+        settings: What to build.
+        purpose: Shown to others who find the journal held.
+        clock: Tells the time.
+
+    Raises:
+        AlreadyRunningError: If another process holds the journal or the store.
+        JournalUnavailableError: If the journal cannot be used.
+    """
+    with (
+        exclusive(settings.journal_directory, purpose),
+        exclusive(settings.storage_path, purpose),
+    ):
+        journal = Journal(settings.journal_directory)
+        for path in journal.recover(clock()):
+            log.warning("journal.recovered", set_aside=path.name)
+        services = _build(settings, journal, clock)
+        try:
+            yield services
+        finally:
+            await services.index.close()
+
+
+def _build(settings: Settings, journal: Journal, clock: Clock) -> Services:
+    collector = ObservationCollector(journal, clock)
+    value_log = ValueLog(journal.values)
+    embeddings = EmbeddingService(lambda: _load_embedder(settings))
+    index = VectorIndex(
+        embeddings,
+        lambda identity: _open_store(settings, identity),
+        keyword_fields=KEYWORD_FIELDS,
+        datetime_fields=DATETIME_FIELDS,
+    )
+    writer = IndexWriter(index, [ExperienceSource(collector), value_log])
+    clusterer = ExperienceClusterer(
+        index,
+        writer,
+        collector,
+        lambda: _make_clusterer(settings),
+        journal.clusters,
+        clock,
+        settings.min_experiences,
+    )
+    return Services(
+        settings=settings,
+        journal=journal,
+        collector=collector,
+        embeddings=embeddings,
+        index=index,
+        writer=writer,
+        persister=ObservationPersister(writer),
+        searcher=Searcher(index, collector),
+        clusterer=clusterer,
+        values=ValueStore(value_log, clusterer, index, writer, clock),
+    )
+
+
+# The adapters are imported where they are made: each costs between a tenth of a second and several.
+
+
+def _load_embedder(settings: Settings) -> Embedder:
+    if settings.embedding_backend == "hashing":
+        from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
+
+        return HashingEmbedder(settings.embedding_dimension or 384)
+    from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415
+
+    return SentenceEmbedder(settings.embedding_model, settings.embedding_dimension)
+
+
+def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """Return the engine for one identity: vectors of two models are never in one collection."""
+    if settings.qdrant_url is None:
+        from learning_memory_server.storage.edge import EdgeStore  # noqa: PLC0415
+
+        return EdgeStore(settings.index_directory / identity.digest)
+    from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
+
+    key = settings.qdrant_api_key
+    return QdrantStore(
+        settings.qdrant_url, api_key=key.get_secret_value() if key else None, suffix=identity.digest
+    )
+
+
+def _make_clusterer(settings: Settings) -> Clusterer:
+    from learning_memory_server.clustering.clusterer import Clusterer  # noqa: PLC0415
+
+    return Clusterer(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)

@@ -1,0 +1,1 @@
+"""The MCP tools: each parses nothing, calls one service, and shapes the reply."""

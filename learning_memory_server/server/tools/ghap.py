@@ -1,0 +1,270 @@
+"""The GHAP loop: start, update, resolve, look."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, cast
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.moment import parse_moment
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.observation.collector import EntryQuery, ObservationCollector
+from learning_memory_server.observation.persister import ObservationPersister
+from learning_memory_server.server.replies import fitted, page
+from learning_memory_server.server.tools import views
+from learning_memory_server.server.tools.arguments import (
+    Identifier,
+    LessonArgument,
+    Narrative,
+    Offset,
+    ProjectName,
+    RootCauseArgument,
+    Since,
+    Statement,
+    UpTo100,
+    named_project,
+)
+from learning_memory_server.server.tools.toolset import ToolSet
+
+toolset = ToolSet()
+
+
+class StartedEntry(TypedDict):
+    """The new entry; `warning` and `orphaned_id` where another one was left open."""
+
+    id: str
+    domain: str
+    strategy: str
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    created_at: str
+    warning: NotRequired[str]
+    orphaned_id: NotRequired[str]
+
+
+class UpdatedEntry(TypedDict):
+    """The entry that was changed."""
+
+    success: bool
+    id: str
+    iteration_count: int
+
+
+class ResolvedEntry(TypedDict):
+    """The entry that was closed; `indexed` tells whether searches by meaning find it already."""
+
+    id: str
+    status: str
+    confidence_tier: str
+    resolved_at: str
+    indexed: bool
+    warning: NotRequired[str]
+
+
+class ActiveEntry(TypedDict, total=False):
+    """The whole open entry, if there is one, and the other open ones of the project."""
+
+    has_active: bool
+    id: str
+    project: str
+    created_at: str
+    domain: str
+    strategy: str
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    history: list[dict[str, str]]
+    notes: list[str]
+    iteration_count: int
+    orphaned: list[views.EntryKey]
+    hint: str
+    left_out: dict[str, str]
+
+
+class EntryList(views.Paged):
+    """Resolved entries, newest first."""
+
+    results: list[views.Summary]
+
+
+@toolset.tool("Start a GHAP entry", changes=True)
+async def start_ghap(
+    collector: ObservationCollector,
+    caller: Caller,
+    /,
+    *,
+    domain: Domain,
+    strategy: Strategy,
+    goal: Statement,
+    hypothesis: Statement,
+    action: Statement,
+    prediction: Statement,
+) -> StartedEntry:
+    """Record what you believe before you act on it: goal, hypothesis, action and prediction.
+
+    Call it when you form a hypothesis in debugging, design or optimisation. State the hypothesis so that it
+    can turn out wrong, and the prediction as what you will observe if it is right. One entry is current at a
+    time; update_ghap when your belief changes, resolve_ghap when you know how it ended.
+    """
+    started = collector.start(
+        caller,
+        domain=domain,
+        strategy=strategy,
+        goal=goal,
+        hypothesis=hypothesis,
+        action=action,
+        prediction=prediction,
+    )
+    entry = started.entry
+    reply: StartedEntry = {
+        "id": entry.id,
+        "domain": entry.domain.value,
+        "strategy": entry.strategy.value,
+        "goal": entry.goal,
+        "hypothesis": entry.hypothesis,
+        "action": entry.action,
+        "prediction": entry.prediction,
+        "created_at": entry.created_at.isoformat(),
+    }
+    if started.orphan is not None:
+        reply["orphaned_id"] = started.orphan.id
+        reply["warning"] = (
+            "Your previous entry is still open. Close it with resolve_ghap and its id as ghap_id; "
+            "status abandoned is an honest end."
+        )
+    return reply
+
+
+@toolset.tool("Update a GHAP entry", changes=True)
+async def update_ghap(
+    collector: ObservationCollector,
+    caller: Caller,
+    /,
+    *,
+    hypothesis: Statement | None = None,
+    action: Statement | None = None,
+    prediction: Statement | None = None,
+    strategy: Strategy | None = None,
+    note: Narrative | None = None,
+    ghap_id: Identifier | None = None,
+) -> UpdatedEntry:
+    """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
+
+    Call it when evidence changes what you believe while you still work on the goal. The former hypothesis is
+    kept as an iteration. Without ghap_id it is your current entry; with it, any open one of the project,
+    which becomes yours if you have none.
+    """
+    if not any((hypothesis, action, prediction, strategy, note)):
+        raise InvalidInputError(
+            "Nothing to change: give at least one of hypothesis, action, prediction, strategy, note."
+        )
+    entry = collector.update(
+        caller,
+        ghap_id,
+        hypothesis=hypothesis,
+        action=action,
+        prediction=prediction,
+        strategy=strategy,
+        note=note,
+    )
+    return {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
+
+
+@toolset.tool("Resolve a GHAP entry", changes=True)
+async def resolve_ghap(
+    collector: ObservationCollector,
+    persister: ObservationPersister,
+    caller: Caller,
+    /,
+    *,
+    status: OutcomeStatus,
+    result: Narrative,
+    surprise: Narrative | None = None,
+    root_cause: RootCauseArgument | None = None,
+    lesson: LessonArgument | None = None,
+    ghap_id: Identifier | None = None,
+) -> ResolvedEntry:
+    """Close your GHAP entry with what really happened, and keep it as an experience to learn from.
+
+    confirmed: the prediction came true. falsified: it did not; then surprise (what contradicted it) and
+    root_cause (why the hypothesis was wrong) are required. abandoned: you stopped before you knew. Add a
+    lesson whenever there is one: it is what later searches are for. Be honest; a wrong guess teaches most.
+    """
+    entry = collector.resolve(
+        caller,
+        ghap_id,
+        status=status,
+        result=result,
+        surprise=surprise,
+        root_cause=root_cause.to_domain() if root_cause else None,
+        lesson=lesson.to_domain() if lesson else None,
+    )
+    indexed = await persister.persist(entry)
+    reply: ResolvedEntry = {
+        "id": entry.id,
+        "status": entry.outcome.status.value,
+        "confidence_tier": entry.tier.value,
+        "resolved_at": entry.outcome.resolved_at.isoformat(),
+        "indexed": indexed,
+    }
+    if not indexed:
+        reply["warning"] = "The entry is saved. It is indexed as soon as the model and the engine are ready."
+    return reply
+
+
+@toolset.tool("Show the open GHAP entry", changes=False)
+async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) -> ActiveEntry:
+    """Show your open GHAP entry, and entries of this project that others or earlier sessions left open.
+
+    Call it when you resume work, to pick up where the hypothesis stood. To adopt an orphaned entry, call
+    update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned.
+    """
+    entry = collector.find_current(caller)
+    orphans = [views.entry_key(orphan) for orphan in collector.list_orphans(caller)]
+    reply: dict[str, Any] = {"has_active": entry is not None}
+    if entry is not None:
+        reply |= views.open_entry(entry)
+    if orphans:
+        reply["orphaned"] = list(reversed(orphans))
+        if entry is None:
+            reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
+    shown = fitted(reply, limits.REPLY_MAX)
+    if "orphaned" in shown:
+        shown["orphaned"] = list(reversed(shown["orphaned"]))
+    return cast("ActiveEntry", shown)
+
+
+@toolset.tool("List resolved GHAP entries", changes=False)
+async def list_ghap_entries(
+    collector: ObservationCollector,
+    caller: Caller,
+    /,
+    *,
+    limit: UpTo100 = 20,
+    domain: Domain | None = None,
+    outcome: OutcomeStatus | None = None,
+    since: Since | None = None,
+    project: ProjectName | None = None,
+    offset: Offset = 0,
+) -> EntryList:
+    """List resolved GHAP entries, newest first, without their details.
+
+    Use it to review recent work, for instance before a retrospective. To find experiences by what they are
+    about, call search_experiences instead.
+    """
+    entries = collector.list_resolved(
+        EntryQuery(
+            domain=domain,
+            outcome=outcome,
+            project=named_project(project, caller),
+            since=parse_moment("since", since) if since else None,
+        )
+    )
+    shown = [views.summary(entry) for entry in entries[offset : offset + limit]]
+    return cast("EntryList", page("results", shown, offset=offset, of=len(entries)))

@@ -1,0 +1,114 @@
+"""Tools as plain functions: a signature is the schema, a docstring is the prompt."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
+
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
+
+from learning_memory_server.server.schema import lean_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    F = TypeVar("F", bound=Callable[..., Awaitable[Mapping[str, Any]]])
+
+DESCRIPTION_MAX: Final = 2048
+"""Bytes; Claude Code cuts a longer description."""
+
+
+class Arguments(BaseModel):
+    """What a client may send: exactly this, and nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A registered tool.
+
+    Args:
+        function: Takes its services by position and the client's arguments by name.
+        services: The types of the services, in order.
+        arguments: The model of the client's arguments.
+        title: What people see.
+        annotations: What the tool may do, for clients.
+    """
+
+    function: Callable[..., Awaitable[Mapping[str, Any]]]
+    services: tuple[type, ...]
+    arguments: type[Arguments]
+    title: str
+    annotations: ToolAnnotations
+
+    @property
+    def name(self) -> str:
+        """The name that clients call."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """The docstring, which is the model's prompt."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        return lean_schema(self.arguments.model_json_schema())
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the reply, from the function's return annotation."""
+        returned = get_type_hints(self.function)["return"]
+        return lean_schema(TypeAdapter(returned).json_schema(mode="serialization"))
+
+
+class ToolSet:
+    """Collects a module's tools. The decorated functions stay plain functions, so tests call them directly.
+
+    Parameters before `/` are services, injected by their type when the server is built; the others are the
+    client's arguments.
+    """
+
+    def __init__(self) -> None:
+        self.tools: list[Tool] = []
+
+    def tool(self, title: str, *, changes: bool, idempotent: bool = False) -> Callable[[F], F]:
+        """Register a function as a tool.
+
+        Args:
+            title: What people see.
+            changes: Whether a call changes anything that is kept.
+            idempotent: Whether a second call with the same arguments changes nothing more.
+        """
+
+        def register(function: F) -> F:
+            hints = get_type_hints(function, include_extras=True)
+            parameters = inspect.signature(function).parameters.values()
+            fields: dict[str, Any] = {
+                p.name: (hints[p.name], ... if p.default is p.empty else p.default)
+                for p in parameters
+                if p.kind is p.KEYWORD_ONLY
+            }
+            self.tools.append(
+                Tool(
+                    function=function,
+                    services=tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_ONLY),
+                    arguments=create_model(function.__name__, __base__=Arguments, **fields),
+                    title=title,
+                    annotations=ToolAnnotations(
+                        title=title,
+                        read_only_hint=not changes,
+                        destructive_hint=False,
+                        idempotent_hint=idempotent or not changes,
+                        open_world_hint=False,
+                    ),
+                )
+            )
+            return function
+
+        return register

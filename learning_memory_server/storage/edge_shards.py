@@ -1,0 +1,135 @@
+"""Shards of the embedded engine as directories on disk: created whole, opened with a clear error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import DiskFullError, LearningMemoryError, StorageUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from qdrant_edge import EdgeShard
+
+VECTOR: Final = "dense"
+REBUILD: Final = "Stop the server and remove the `index` folder of storage_path: it is rebuilt from the journal."
+_NEVER_KB: Final = 100_000_000
+"""A segment size no collection reaches: exact search is fast enough, and HNSW would block for minutes."""
+
+
+@dataclass(slots=True)
+class Shard:
+    """An open shard, the length of its vectors, and whether it was written to since its last flush."""
+
+    engine: EdgeShard
+    dimension: int
+    dirty: bool = False
+
+
+def shard_exists(directory: Path) -> bool:
+    """Whether there is anything in `directory`; an empty one is what a killed process may leave."""
+    with engine_errors(directory.name):
+        return directory.is_dir() and any(directory.iterdir())
+
+
+def create_shard(directory: Path, dimension: int) -> None:
+    """Create a shard beside `directory` and move it there, so that it is whole or absent.
+
+    Args:
+        directory: Where it shall be; absent or empty. Its parent exists.
+        dimension: The length of its vectors.
+    """
+    from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
+        Distance,
+        EdgeConfig,
+        EdgeOptimizersConfig,
+        EdgeVectorParams,
+    )
+    from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415
+
+    config = EdgeConfig(
+        vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine)},
+        optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
+        wal_enabled=True,
+    )
+    staged = directory.with_name(f".{directory.name}.new")
+    with engine_errors(directory.name):
+        if staged.exists():
+            shutil.rmtree(staged)
+        if directory.exists():
+            directory.rmdir()
+        engine = Engine.create(str(staged), config)
+        engine.flush()
+        engine.close()
+        staged.rename(directory)
+
+
+def load_shard(directory: Path) -> Shard:
+    """Open the shard in `directory`.
+
+    Raises:
+        StorageUnavailableError: If it is damaged, or if another process has it open.
+    """
+    from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415 - loaded on first use
+    from qdrant_edge import ScrollRequest  # noqa: PLC0415
+
+    with engine_errors(directory.name, opening=True):
+        settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
+        dimension = int(settings["vectors"][VECTOR]["size"])
+        with ExitStack() as on_failure:
+            engine = Engine.load(str(directory))
+            on_failure.callback(engine.close)
+            # The engine opens a shard whose vectors are cut off or gone, and the next write makes zeros of
+            # them. To read one point finds out.
+            engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
+            on_failure.pop_all()
+        return Shard(engine, dimension)
+
+
+def require_space(path: Path, needed: int) -> None:
+    """Refuse to go on with fewer than `needed` bytes free: the engine would end the process (SIGBUS).
+
+    Raises:
+        DiskFullError: If there are fewer.
+    """
+    try:
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        raise StorageUnavailableError("The storage directory cannot be read.") from error
+    if free < needed:
+        raise DiskFullError(
+            f"{free // 2**20} MiB are free where the index is stored; "
+            f"{needed // 2**20} MiB are needed to write safely.",
+            hint="Free some disk space.",
+        )
+
+
+@contextmanager
+def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
+    """Turn whatever the engine or the file system raises into `StorageUnavailableError`.
+
+    The engine raises bare `Exception`, told apart by its text alone, and where it panics a `BaseException`
+    whose class cannot be imported.
+    """
+    try:
+        yield
+    except LearningMemoryError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        if opening and "WouldBlock" in str(error):
+            raise StorageUnavailableError(
+                f"Collection `{collection}` is in use by another process.",
+                hint="End the other process, or give this one a storage path of its own.",
+            ) from error
+        if opening:
+            raise StorageUnavailableError(
+                f"Collection `{collection}` is damaged and cannot be opened.", hint=REBUILD
+            ) from error
+        raise StorageUnavailableError(f"The embedded engine failed on collection `{collection}`.") from error

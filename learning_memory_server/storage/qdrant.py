@@ -1,0 +1,267 @@
+"""A Qdrant server or cluster behind the `VectorStore` port; `:memory:` is a double for tests."""
+
+from __future__ import annotations
+
+import math
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
+from learning_memory_server.storage.base import Hit, Record
+from learning_memory_server.storage.qdrant_errors import checked_address, request_errors
+from learning_memory_server.storage.qdrant_schema import (
+    VECTOR,
+    Placement,
+    collection_settings,
+    payload_indexes,
+    stored_dimension,
+)
+from learning_memory_server.storage.ranking import as_cosine, best_hits
+from learning_memory_server.storage.vectors import checked_matrix, read_vector, wrong_dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from qdrant_client import models
+
+    from learning_memory_server.storage.base import CollectionSpec, Filter, Point, Vector
+
+MEMORY: Final = ":memory:"
+_WRITE_BATCH: Final = 100
+"""Points a request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server takes 32 MB."""
+_READ_BATCH: Final = 500
+
+
+class QdrantStore:
+    """A `VectorStore` over a Qdrant server, over REST.
+
+    Args:
+        url: `http(s)://host[:port][/prefix]` without user name and password, or `:memory:`.
+        api_key: The server's key. Send it over https only.
+        timeout: Seconds that one request may take, answer included.
+        suffix: Appended to every collection's name after a hyphen, so that the vectors of two embedding
+            models never meet.
+        placement: How a cluster spreads new collections.
+
+    Raises:
+        InvalidSettingsError: If `url` is malformed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        suffix: str = "",
+        placement: Placement | None = None,
+    ) -> None:
+        from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - a second to import
+
+        self._local = url == MEMORY
+        self._suffix = f"-{suffix}" if suffix else ""
+        self._placement = placement or Placement()
+        self._dimensions: dict[str, int] = {}
+        self._closed = False
+        if self._local:
+            self._address, self._timeout = "in memory", None
+            self._client = AsyncQdrantClient(location=MEMORY)
+            return
+        self._address, self._timeout = checked_address(url, api_key), timeout
+        # The vendor's own limit is in whole seconds and starts anew with every byte: `request_errors` keeps
+        # the real one. Its compatibility check would warn from a thread of its own.
+        self._client = AsyncQdrantClient(
+            url=url, api_key=api_key, timeout=math.ceil(timeout), check_compatibility=False
+        )
+
+    async def ensure(self, spec: CollectionSpec) -> None:
+        """Create the collection and its payload indexes unless they exist; see the port."""
+        try:
+            info = await self._info(spec.name)
+        except MissingCollectionError:
+            await self._create(spec)
+            info = await self._info(spec.name)
+        dimension = self._dimensions[spec.name] = stored_dimension(spec.name, info)
+        if dimension != spec.dimension:
+            raise wrong_dimension(spec.name, dimension, spec.dimension)
+        # Local mode has no payload indexes, and warns when it is asked for one.
+        if not self._local:
+            await self._ensure_indexes(spec, info)
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        """Insert or replace the points; see the port."""
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        dimension = await self._dimension(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], dimension)
+        for start in range(0, len(points), _WRITE_BATCH):
+            batch = slice(start, start + _WRITE_BATCH)
+            rows = zip(points[batch], matrix[batch].tolist(), strict=True)
+            async with self._request(collection):
+                stored = [
+                    models.PointStruct(id=point.id, vector={VECTOR: row}, payload=dict(point.payload))
+                    for point, row in rows
+                ]
+                await self._client.upsert(self._name(collection), stored, wait=True)
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Return the points that exist among `ids`, in that order; see the port."""
+        records: list[Record] = []
+        for start in range(0, len(ids), _READ_BATCH):
+            async with self._request(collection):
+                wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
+                read = await self._client.retrieve(
+                    self._name(collection), wanted, with_payload=True, with_vectors=with_vectors
+                )
+                found = {record.id: record for record in map(_record, read)}
+            records += [found[point_id] for point_id in wanted if point_id in found]
+        return records
+
+    async def scroll(
+        self,
+        collection: str,
+        *,
+        where: Filter | None = None,
+        with_payload: bool = True,
+        with_vectors: bool = False,
+    ) -> list[Record]:
+        """Return every matching point, ordered by id; see the port."""
+        records: list[Record] = []
+        offset: Any = None
+        while True:
+            async with self._request(collection):
+                read, offset = await self._client.scroll(
+                    self._name(collection),
+                    scroll_filter=_filter(where),
+                    limit=_READ_BATCH,
+                    offset=offset,
+                    with_payload=with_payload,
+                    with_vectors=with_vectors,
+                )
+                records += map(_record, read)
+            if offset is None:
+                return records
+
+    async def count(self, collection: str, *, where: Filter | None = None) -> int:
+        """Return the exact number of matching points; see the port."""
+        async with self._request(collection):
+            counted = await self._client.count(
+                self._name(collection), count_filter=_filter(where), exact=True
+            )
+            return counted.count
+
+    async def delete(self, collection: str, ids: Sequence[str]) -> None:
+        """Remove the points; see the port."""
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        for start in range(0, len(ids), _READ_BATCH):
+            async with self._request(collection):
+                selector = models.PointIdsList(points=list(ids[start : start + _READ_BATCH]))
+                await self._client.delete(self._name(collection), selector, wait=True)
+
+    async def search(
+        self, collection: str, vector: Vector, *, limit: int, where: Filter | None = None
+    ) -> list[Hit]:
+        """Return the `limit` most similar points; see the port.
+
+        A large collection on a server is searched through HNSW, so a hit may be missed; scores are exact.
+        """
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        dimension = await self._dimension(collection)
+        query = checked_matrix(collection, [vector], dimension)[0].tolist()
+        rescored = models.SearchParams(
+            quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+        )
+
+        async def fetch(asked: int) -> list[Hit]:
+            async with self._request(collection):
+                answer = await self._client.query_points(
+                    self._name(collection),
+                    query=query,
+                    using=VECTOR,
+                    query_filter=_filter(where),
+                    # Local mode searches exactly, and warns when it is given parameters.
+                    search_params=None if self._local else rescored,
+                    limit=asked,
+                    with_payload=True,
+                )
+                return [Hit(str(hit.id), as_cosine(hit.score), hit.payload or {}) for hit in answer.points]
+
+        return await best_hits(fetch, limit)
+
+    async def flush(self) -> None:
+        """Do nothing: how writes survive a power loss is the server's own setting."""
+        self._require_open()
+
+    async def close(self) -> None:
+        """Release the connections; see the port."""
+        if not self._closed:
+            self._closed = True
+            async with request_errors("", self._address, self._timeout):
+                await self._client.close()
+
+    async def _create(self, spec: CollectionSpec) -> None:
+        from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415 - a second to import
+
+        settings = collection_settings(spec.dimension, self._placement)
+        async with self._request(spec.name):
+            try:
+                await self._client.create_collection(self._name(spec.name), **settings)
+            except UnexpectedResponse as error:
+                # Another process created it first.
+                if error.status_code != HTTPStatus.CONFLICT:
+                    raise
+
+    async def _ensure_indexes(self, spec: CollectionSpec, info: models.CollectionInfo) -> None:
+        """Create the indexes that are missing; before the first point they also shape its graph."""
+        for name, index in payload_indexes(spec).items():
+            if name not in info.payload_schema:
+                async with self._request(spec.name):
+                    await self._client.create_payload_index(
+                        self._name(spec.name), name, field_schema=index, wait=True
+                    )
+
+    async def _info(self, collection: str) -> models.CollectionInfo:
+        async with self._request(collection):
+            return await self._client.get_collection(self._name(collection))
+
+    async def _dimension(self, collection: str) -> int:
+        if collection not in self._dimensions:
+            self._dimensions[collection] = stored_dimension(collection, await self._info(collection))
+        return self._dimensions[collection]
+
+    def _request(self, collection: str) -> AbstractAsyncContextManager[None]:
+        self._require_open()
+        return request_errors(collection, self._address, self._timeout)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailableError("The store is closed.")
+
+    def _name(self, collection: str) -> str:
+        return collection + self._suffix
+
+
+def _filter(where: Filter | None) -> models.Filter | None:
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    if not where:
+        return None
+    conditions = [
+        models.FieldCondition(key=name, match=models.MatchValue(value=value)) for name, value in where.matches
+    ]
+    conditions += [
+        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
+        for times in where.times
+        if times.start or times.end
+    ]
+    return models.Filter(must=list(conditions))
+
+
+def _record(read: models.Record) -> Record:
+    return Record(str(read.id), read.payload or {}, read_vector(read.vector, VECTOR))

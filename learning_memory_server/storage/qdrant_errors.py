@@ -1,0 +1,141 @@
+"""What can go wrong between this program and a Qdrant server, in the port's words.
+
+No message holds a URL, a key or the server's own text: messages reach the client, causes only the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    InvalidSettingsError,
+    LearningMemoryError,
+    MissingCollectionError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+REBUILD: Final = "Remove the collection: at the next start it is rebuilt from the journal."
+_DEFAULT_PORT: Final = 6333
+_MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
+_DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
+
+
+def checked_address(url: str, api_key: str | None) -> str:
+    """Return `host:port`, the only part of a server's URL that messages show.
+
+    Raises:
+        InvalidSettingsError: If the URL is malformed or holds credentials, which the vendor's client drops
+            without a word, or if the key cannot be a header, which the vendor's client quotes in its error.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORT
+    except ValueError as error:
+        raise InvalidSettingsError("The Qdrant URL is malformed.") from error
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
+    if parts.username or parts.password:
+        raise InvalidSettingsError("The Qdrant URL must not hold a user name or password; use the API key.")
+    if api_key is not None and re.fullmatch(r"[!-~]+", api_key) is None:
+        raise InvalidSettingsError("The Qdrant API key is empty, or holds white space or non-ASCII letters.")
+    return f"{parts.hostname}:{port}"
+
+
+@asynccontextmanager
+async def request_errors(collection: str, address: str, seconds: float | None) -> AsyncIterator[None]:
+    """Turn everything the vendor's client raises, and an answer that is late, into the port's errors.
+
+    Args:
+        collection: The collection as the caller knows it.
+        address: What to call the server.
+        seconds: The longest it may take, answer included; None for no limit.
+    """
+    import httpx  # noqa: PLC0415 - comes with qdrant_client
+    from qdrant_client.common.client_exceptions import QdrantException  # noqa: PLC0415
+    from qdrant_client.http.exceptions import (  # noqa: PLC0415
+        ApiException,
+        ResponseHandlingException,
+        UnexpectedResponse,
+    )
+
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except LearningMemoryError:
+        raise
+    except TimeoutError as error:
+        raise _late(address) from error
+    except UnexpectedResponse as error:
+        raise _refused(collection, address, error) from error
+    except ResponseHandlingException as error:
+        if isinstance(error.source, httpx.TimeoutException):
+            raise _late(address) from error
+        if isinstance(error.source, httpx.TransportError):
+            raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.") from error
+        raise _not_understood(address) from error
+    # A full queue (429) is a QdrantException. The client asserts that an answer has a result, and local mode
+    # raises ValueError, TypeError and RuntimeError; so does an answer that is no JSON.
+    except (
+        ApiException,
+        QdrantException,
+        httpx.InvalidURL,
+        AssertionError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise _explained(collection, str(error)) or _not_understood(address) from error
+
+
+def _late(address: str) -> StorageUnavailableError:
+    return StorageUnavailableError(f"Qdrant at {address} did not answer in time.")
+
+
+def _not_understood(address: str) -> StorageUnavailableError:
+    return StorageUnavailableError(f"Qdrant at {address} did not do what it was asked, or is no Qdrant.")
+
+
+def _refused(collection: str, address: str, error: UnexpectedResponse) -> StorageUnavailableError:
+    """Tell an HTTP error by its status and, where Qdrant wrote one, its reason."""
+    explained = _explained(collection, _reason(error.content))
+    if explained is not None:
+        return explained
+    if error.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return StorageUnavailableError(
+            f"Qdrant at {address} refused the API key.",
+            hint="Set LEARNING_MEMORY_QDRANT_API_KEY to a key that may write.",
+        )
+    return StorageUnavailableError(f"Qdrant at {address} answered with status {error.status_code}.")
+
+
+def _reason(content: bytes) -> str:
+    """Return `status.error` of Qdrant's error body, or nothing if the body is something else."""
+    try:
+        return str(json.loads(content)["status"]["error"])
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def _explained(collection: str, reason: str) -> StorageUnavailableError | None:
+    if _MISSING.search(reason):
+        return MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+    if sizes := _DIMENSION.search(reason):
+        return WrongDimensionError(
+            f"Collection `{collection}` holds vectors of {sizes[1]} numbers, not {sizes[2]}.", hint=REBUILD
+        )
+    if "No space left" in reason:
+        return DiskFullError("The Qdrant server's disk is full.")
+    return None

@@ -1,0 +1,91 @@
+"""The shape of a collection on a Qdrant server: vectors, graph, quantization, payload indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.errors import StorageUnavailableError
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+    from learning_memory_server.storage.base import CollectionSpec
+
+VECTOR: Final = "dense"
+_TENANT: Final = "project"
+_PRINCIPAL: Final = "created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How a cluster spreads a collection; None leaves it to the server. It applies to new collections."""
+
+    shard_number: int | None = None
+    replication_factor: int | None = None
+    write_consistency_factor: int | None = None
+
+
+def collection_settings(dimension: int, placement: Placement) -> dict[str, Any]:
+    """Return the arguments of the vendor's `create_collection`, apart from the name.
+
+    The graph has links within a tenant (`payload_m`), so that a filter on one keeps its recall; strict mode
+    refuses filters on fields without an index.
+    """
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    return {
+        "vectors_config": {VECTOR: models.VectorParams(size=dimension, distance=models.Distance.COSINE)},
+        "hnsw_config": models.HnswConfigDiff(m=16, payload_m=16),
+        "quantization_config": models.ScalarQuantization(
+            scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)
+        ),
+        "strict_mode_config": models.StrictModeConfig(
+            enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
+        ),
+        "shard_number": placement.shard_number,
+        "replication_factor": placement.replication_factor,
+        "write_consistency_factor": placement.write_consistency_factor,
+    }
+
+
+def payload_indexes(
+    spec: CollectionSpec,
+) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
+    """Return an index for each field of `spec`.
+
+    `project` is the tenant; `created_at`, or else the first datetime field, is the principal one.
+    """
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    times = spec.datetime_fields
+    principal = _PRINCIPAL if _PRINCIPAL in times else next(iter(times), None)
+    indexes: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
+        name: models.KeywordIndexParams(
+            type=models.KeywordIndexType.KEYWORD, is_tenant=name == _TENANT or None
+        )
+        for name in spec.keyword_fields
+    }
+    indexes |= {
+        name: models.DatetimeIndexParams(
+            type=models.DatetimeIndexType.DATETIME, is_principal=name == principal or None
+        )
+        for name in times
+    }
+    return indexes
+
+
+def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
+    """Return the length of the collection's vectors.
+
+    Raises:
+        StorageUnavailableError: If it holds vectors under other names only.
+    """
+    vectors = info.config.params.vectors
+    dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
+    if dense is None:
+        raise StorageUnavailableError(
+            f"Collection `{collection}` holds no vectors named `{VECTOR}`: another program made it.",
+            hint="Give this program a Qdrant of its own, or remove that collection.",
+        )
+    return dense.size

@@ -1,0 +1,161 @@
+"""Whether a text speaks for a cluster, judged by where its vector lies.
+
+Two conditions must hold: the cluster's centroid is the nearest of all, and the text is no farther from it than
+members are. Distances are cosine distances, 1 - cos, from 0 to 2; Euclidean ones between unit vectors accept a
+point more of the genuine texts, but twice as many that are off every topic. A member's distance is taken to
+the centroid of the others (leave one out): measured to a centroid that contains it, it comes out too short,
+and the rule then rejects nearly everything genuine in small clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+DEVIATIONS: Final = 3.0
+PRIOR_MEMBERS: Final = 5
+"""How many members' worth of belief the typical spread of all clusters has against a cluster's own."""
+_SEED_DEVIATIONS: Final = 0.5
+_ROUNDING: Final = 1e-6
+"""Single precision leaves this much distance between two equal unit vectors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterEvidence:
+    """What judging needs to know of a cluster, computed once from its members.
+
+    Args:
+        name: The cluster's id, used in reasons.
+        centroid: Shape (d,), float32, length 1: the weighted mean of the members.
+        size: How many members there are.
+        loo_mean: The mean distance of a member to the centroid of the others.
+        loo_deviation: The standard deviation of those distances.
+        mean: The mean distance of a member to the centroid, itself included.
+        deviation: The standard deviation of those distances.
+    """
+
+    name: str
+    centroid: NDArray[np.float32]
+    size: int
+    loo_mean: float
+    loo_deviation: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:
+        """Compute the evidence.
+
+        Args:
+            name: The cluster's id.
+            vectors: Shape (m, d), m at least 1; any length but zero.
+            weights: Shape (m,), each above 0.
+
+        Raises:
+            ValueError: If there are no members.
+        """
+        if len(vectors) == 0:
+            raise ValueError(f"{name} has no members to be judged by")
+        members = _units(np.asarray(vectors, dtype=np.float64))
+        shares = np.asarray(weights, dtype=np.float64)[:, None] * members
+        total = shares.sum(axis=0)
+        centroid = _units(total[None])
+        inside = _distances(members, centroid)
+        outside = _distances(members, _units(total - shares)) if len(members) > 1 else inside
+        return cls(
+            name=name,
+            centroid=centroid[0].astype(np.float32),
+            size=len(members),
+            loo_mean=float(outside.mean()),
+            loo_deviation=float(outside.std()),
+            mean=float(inside.mean()),
+            deviation=float(inside.std()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on a text, with every figure that led to it.
+
+    Args:
+        valid: Whether both conditions hold.
+        similarity: The cosine of the text to its cluster's centroid.
+        centroid_distance: 1 - similarity.
+        threshold: The largest distance that passes.
+        seed_threshold: The mean distance of members plus half a standard deviation, for comparison only.
+        nearest: The position in `others` of a cluster that is nearer than the text's own; None if there is none.
+        reason: Why, in words.
+    """
+
+    valid: bool
+    similarity: float
+    centroid_distance: float
+    threshold: float
+    seed_threshold: float
+    nearest: int | None
+    reason: str
+
+
+def judge(
+    candidate: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]
+) -> Judgement:
+    """Judge whether a text belongs to a cluster.
+
+    Args:
+        candidate: Shape (d,): the text's vector.
+        own: The cluster it is said to belong to.
+        others: The other clusters of the same axis. Without any, only the distance decides.
+    """
+    unit = _units(np.asarray(candidate, dtype=np.float64)[None])[0]
+    similarity = float(own.centroid @ unit)
+    distance = float(_distances(unit[None], own.centroid[None])[0])
+    threshold = _threshold(own, others)
+    rivals = [float(other.centroid @ unit) for other in others]
+    best = int(np.argmax(rivals)) if rivals else None
+    nearest = best if best is not None and rivals[best] > similarity else None
+    close_enough = distance <= threshold + _ROUNDING
+    if nearest is not None:
+        reason = (
+            f"closer to cluster {others[nearest].name} ({rivals[nearest]:.2f}) "
+            f"than to {own.name} ({similarity:.2f})"
+        )
+    elif not close_enough:
+        reason = f"{distance:.2f} away from the centre of {own.name}, its members reach {threshold:.2f}"
+    else:
+        reason = (
+            f"{distance:.2f} away from the centre of {own.name}, within the {threshold:.2f} of its members"
+        )
+        if others:
+            reason += ", and no other cluster is closer"
+    return Judgement(
+        valid=nearest is None and close_enough,
+        similarity=similarity,
+        centroid_distance=distance,
+        threshold=threshold,
+        seed_threshold=own.mean + _SEED_DEVIATIONS * own.deviation,
+        nearest=nearest,
+        reason=reason,
+    )
+
+
+def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:
+    """Return the mean plus three deviations, where few members' deviation is drawn to that of all clusters."""
+    typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
+    variance = (own.size * own.loo_deviation**2 + PRIOR_MEMBERS * typical**2) / (own.size + PRIOR_MEMBERS)
+    return float(own.loo_mean + DEVIATIONS * variance**0.5)
+
+
+def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1))
+
+
+def _distances(points: NDArray[Any], centres: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(1 - (points * centres).sum(axis=1), dtype=np.float64)

@@ -1,0 +1,162 @@
+"""Values: accepted only where they sit in the middle of their evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.domain.value import Evidence, Value, new_value_id
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.indexing.document import Collection, Document, point_id
+from learning_memory_server.journal.codec import value_from_data, value_to_data
+from learning_memory_server.journal.record import JournalRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from learning_memory_server.clustering.experiences import ExperienceCluster, ExperienceClusterer
+    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.domain.cluster import ClusterId
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.writer import IndexWriter
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.values.rule import Judgement
+
+
+class ValueLog:
+    """The values in the journal. Read once, at the first use."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._values: dict[str, Value] | None = None
+
+    def all(self) -> list[Value]:
+        """Return every value, oldest first."""
+        return list(self._loaded().values())
+
+    def add(self, value: Value) -> None:
+        """Write a value down; it is on the disk when this returns."""
+        loaded = self._loaded()
+        self._log.append([JournalRecord("value", value.id, value.created_at, value_to_data(value))])
+        loaded[value.id] = value
+
+    def documents(self) -> Iterator[Document]:
+        """Return every value as a document for the index."""
+        return map(document_of, self.all())
+
+    def _loaded(self) -> dict[str, Value]:
+        if self._values is None:
+            self._values = {r.id: value_from_data(r.data) for r in self._log.read().records}
+        return self._values
+
+
+class ValueStore:
+    """Judges texts against clusters, and keeps those that hold.
+
+    Args:
+        log: Where values are kept.
+        clusterer: Where clusters come from.
+        index: Embeds the texts.
+        writer: Indexes the values.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self,
+        log: ValueLog,
+        clusterer: ExperienceClusterer,
+        index: VectorIndex,
+        writer: IndexWriter,
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._clusterer = clusterer
+        self._index = index
+        self._writer = writer
+        self._clock = clock
+
+    async def validate(self, text: str, cluster_id: ClusterId) -> Judgement:
+        """Judge a text against a cluster.
+
+        Raises:
+            NotFoundError: If there is no such cluster.
+            InsufficientDataError: If there are too few experiences for clusters.
+        """
+        _, judgement = await self._judge(text, cluster_id)
+        return judgement
+
+    async def store(self, caller: Caller, text: str, cluster_id: ClusterId, axis: Axis) -> Value:
+        """Keep a text as a value, if it holds.
+
+        Raises:
+            InvalidInputError: If the axis is not the cluster's, or the text does not hold.
+            NotFoundError: If there is no such cluster.
+            InsufficientDataError: If there are too few experiences for clusters.
+        """
+        if cluster_id.axis is not axis:
+            raise InvalidInputError(
+                f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
+            )
+        cluster, judgement = await self._judge(text, cluster_id)
+        if not judgement.valid:
+            raise InvalidInputError(
+                f"text: not accepted as a value of {cluster_id}: {judgement.reason} "
+                f"(distance {judgement.centroid_distance:.3f}, at most {judgement.threshold:.3f}).",
+                hint="Say what the cluster's members have in common, in their words; "
+                "get_cluster_members shows them. validate_value tries a text without storing it.",
+            )
+        now = self._clock()
+        value = Value(
+            id=new_value_id(now),
+            text=text,
+            cluster_id=cluster_id,
+            project=caller.project,
+            created_at=now,
+            evidence=Evidence(
+                member_ids=tuple(member.id for member in cluster.members),
+                centroid=tuple(float(x) for x in cluster.evidence.centroid),
+                similarity=judgement.similarity,
+                centroid_distance=judgement.centroid_distance,
+                threshold=judgement.threshold,
+                embedding=(await self._index.identity()).digest,
+            ),
+        )
+        self._log.add(value)
+        await self._writer.write([document_of(value)])
+        return value
+
+    def list_values(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
+        """Return the values, those of the largest clusters first, then the newest."""
+        chosen = [
+            value
+            for value in self._log.all()
+            if (axis is None or value.cluster_id.axis is axis)
+            and (project is None or value.project == project)
+        ]
+        return sorted(
+            chosen,
+            key=lambda value: (len(value.evidence.member_ids), value.created_at, value.id),
+            reverse=True,
+        )
+
+    async def _judge(self, text: str, cluster_id: ClusterId) -> tuple[ExperienceCluster, Judgement]:
+        from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy
+
+        found = await self._clusterer.cluster_axis(cluster_id.axis)
+        cluster = found.get(cluster_id)
+        others = [other.evidence for other in found.clusters if other is not cluster]
+        return cluster, judge(await self._index.embed(text), cluster.evidence, others)
+
+
+def document_of(value: Value) -> Document:
+    """Return the value as a document."""
+    payload = {
+        "value_id": value.id,
+        "text": value.text,
+        "axis": value.cluster_id.axis.value,
+        "cluster_id": str(value.cluster_id),
+        "project": value.project,
+        "created_at": value.created_at.isoformat(),
+    }
+    return Document(Collection.VALUES, point_id("value", value.id), value.text, payload)

@@ -1,0 +1,323 @@
+"""What every `VectorStore` does alike."""
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from learning_memory_server.errors import (
+    MissingCollectionError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point, TimeRange, VectorStore
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+EAST = [1.0, 0.0, 0.0, 0.0]
+NORTH = [0.0, 1.0, 0.0, 0.0]
+
+OPERATIONS: dict[str, Callable[[VectorStore], Awaitable[Any]]] = {
+    "upsert": lambda store: store.upsert("notes", [point(1)]),
+    "retrieve": lambda store: store.retrieve("notes", [uid(1)]),
+    "scroll": lambda store: store.scroll("notes"),
+    "count": lambda store: store.count("notes"),
+    "delete": lambda store: store.delete("notes", [uid(1)]),
+    "search": lambda store: store.search("notes", EAST, limit=1),
+}
+
+
+def uid(number: int) -> str:
+    return str(UUID(int=number))
+
+
+def point(number: int, vector: list[float] | None = None, **payload: Any) -> Point:
+    return Point(uid(number), vector or EAST, payload)
+
+
+async def ids_where(store: VectorStore, where: Filter) -> list[int]:
+    """The matching ids, after checking that scroll, count and search agree about them."""
+    found = [record.id for record in await store.scroll("notes", where=where)]
+    assert await store.count("notes", where=where) == len(found)
+    hits = await store.search("notes", EAST, limit=50, where=where)
+    assert sorted(hit.id for hit in hits) == found
+    return [UUID(point_id).int for point_id in found]
+
+
+async def test_ensuring_twice_changes_nothing(store: VectorStore, spec: CollectionSpec) -> None:
+    await store.upsert("notes", [point(1)])
+    await store.ensure(spec)
+    assert await store.count("notes") == 1
+
+
+async def test_ensuring_may_add_a_field_later(store: VectorStore, spec: CollectionSpec) -> None:
+    await store.upsert("notes", [point(1, author="ada"), point(2, author="bob")])
+    await store.ensure(replace(spec, keyword_fields=(*spec.keyword_fields, "author")))
+    assert await ids_where(store, Filter(matches=(("author", "bob"),))) == [2]
+
+
+async def test_ensuring_with_another_dimension_is_refused(store: VectorStore, spec: CollectionSpec) -> None:
+    with pytest.raises(WrongDimensionError):
+        await store.ensure(replace(spec, dimension=5))
+    await store.upsert("notes", [point(1)])
+
+
+async def test_an_empty_collection_answers_with_nothing(store: VectorStore) -> None:
+    assert await store.scroll("notes") == []
+    assert await store.count("notes") == 0
+    assert await store.search("notes", EAST, limit=5) == []
+    assert await store.retrieve("notes", [uid(1)]) == []
+
+
+async def test_writing_or_asking_for_nothing_is_allowed(store: VectorStore) -> None:
+    await store.upsert("notes", [])
+    await store.delete("notes", [])
+    assert await store.retrieve("notes", []) == []
+
+
+async def test_collections_do_not_mix(store: VectorStore, spec: CollectionSpec) -> None:
+    await store.ensure(replace(spec, name="others", dimension=2))
+    await store.upsert("notes", [point(1)])
+    await store.upsert("others", [point(1, [0.0, 1.0], kind="other")])
+    assert (await store.retrieve("notes", [uid(1)]))[0].payload == {}
+    assert (await store.retrieve("others", [uid(1)]))[0].payload == {"kind": "other"}
+
+
+async def test_an_upsert_replaces_vector_and_payload(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1, EAST, project="a", old=True)])
+    await store.upsert("notes", [point(1, NORTH, project="b")])
+    (record,) = await store.retrieve("notes", [uid(1)], with_vectors=True)
+    assert record.payload == {"project": "b"}
+    assert record.vector == pytest.approx(NORTH)
+    assert await ids_where(store, Filter(matches=(("project", "a"),))) == []
+
+
+async def test_arrays_and_lists_are_both_vectors(store: VectorStore) -> None:
+    array = np.array([0.0, 2.0, 0.0, 0.0], dtype=np.float32)
+    await store.upsert("notes", [Point(uid(1), array, {}), point(2, EAST)])
+    hits = await store.search("notes", array, limit=2)
+    assert [hit.id for hit in hits] == [uid(1), uid(2)]
+
+
+async def test_retrieve_keeps_the_order_asked_for_and_passes_over_missing_ids(store: VectorStore) -> None:
+    await store.upsert("notes", [point(n, n=n) for n in range(1, 1_200)])
+    wanted = [1_100, 5_000, 7, 999, 3]
+    records = await store.retrieve("notes", [uid(n) for n in wanted])
+    assert [record.payload["n"] for record in records] == [1_100, 7, 999, 3]
+    assert all(record.vector is None for record in records)
+    everything = list(reversed(range(1, 1_200)))
+    records = await store.retrieve("notes", [uid(n) for n in everything])
+    assert [record.payload["n"] for record in records] == everything
+
+
+@pytest.mark.slow
+async def test_scroll_returns_more_than_ten_thousand_points_ordered_by_id(store: VectorStore) -> None:
+    numbers = [n * 2**90 for n in random.Random(7).sample(range(2**30), 10_050)]  # noqa: S311 - reproducible
+    await store.upsert("notes", [point(n, [1.0, 2.0, 2.0, 0.0], n=str(n)) for n in numbers])
+    records = await store.scroll("notes", with_vectors=True)
+    assert [record.payload["n"] for record in records] == [str(n) for n in sorted(numbers)]
+    assert records[-1].vector == pytest.approx([1 / 3, 2 / 3, 2 / 3, 0.0])
+    assert await store.count("notes") == 10_050
+
+
+async def test_scroll_leaves_out_what_was_not_asked_for(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1, project="a")])
+    (record,) = await store.scroll("notes", with_payload=False)
+    assert (record.payload, record.vector) == ({}, None)
+
+
+async def test_delete_passes_over_unknown_ids(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1), point(2)])
+    await store.delete("notes", [uid(2), uid(3)])
+    assert [record.id for record in await store.scroll("notes")] == [uid(1)]
+
+
+async def test_delete_removes_more_than_a_thousand_points(store: VectorStore) -> None:
+    await store.upsert("notes", [point(n) for n in range(1_300)])
+    await store.delete("notes", [uid(n) for n in range(1_250)])
+    assert await store.count("notes") == 50
+    assert (await store.search("notes", EAST, limit=1))[0].id == uid(1_250)
+
+
+async def test_scores_are_cosines_whatever_the_lengths(store: VectorStore) -> None:
+    vectors = [[5.0, 0.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [-2.0, 0.0, 0.0, 0.0]]
+    await store.upsert("notes", [point(n, vector, n=n) for n, vector in enumerate(vectors)])
+    hits = await store.search("notes", [10.0, 0.0, 0.0, 0.0], limit=10)
+    assert [hit.payload["n"] for hit in hits] == [0, 1, 2, 3]
+    assert [hit.score for hit in hits] == pytest.approx([1.0, 0.6, 0.0, -1.0], abs=1e-6)
+    assert all(-1.0 <= hit.score <= 1.0 for hit in hits)
+
+
+async def test_search_returns_no_more_than_its_limit(store: VectorStore) -> None:
+    await store.upsert("notes", [point(n, [1.0, n / 10, 0.0, 0.0]) for n in range(40)])
+    hits = await store.search("notes", EAST, limit=3)
+    assert [hit.id for hit in hits] == [uid(0), uid(1), uid(2)]
+
+
+async def test_equal_scores_are_ordered_by_id_even_across_the_cut(store: VectorStore) -> None:
+    numbers = random.Random(3).sample(range(60), 60)  # noqa: S311 - a reproducible shuffle
+    await store.upsert("notes", [point(n, NORTH if n < 3 else EAST) for n in numbers])
+    hits = await store.search("notes", EAST, limit=5)
+    assert [hit.id for hit in hits] == [uid(n) for n in range(3, 8)]
+    hits = await store.search("notes", EAST, limit=59)
+    assert [hit.id for hit in hits] == [uid(n) for n in [*range(3, 60), 0, 1]]
+
+
+async def test_a_keyword_matches_a_field_or_any_item_of_a_list(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="b", tags=["y"]),
+            point(3, project="A", tags=[]),
+            point(4),
+        ],
+    )
+    assert await ids_where(store, Filter(matches=(("project", "a"),))) == [1]
+    assert await ids_where(store, Filter(matches=(("tags", "y"),))) == [1, 2]
+    assert await ids_where(store, Filter(matches=(("tags", "z"),))) == []
+    assert await ids_where(store, Filter()) == [1, 2, 3, 4]
+
+
+async def test_all_matches_must_hold_together(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="a", tags=["y"]),
+            point(3, project="b", tags=["x", "y"]),
+        ],
+    )
+    both_tags = Filter(matches=(("tags", "x"), ("tags", "y")))
+    assert await ids_where(store, both_tags) == [1, 3]
+    assert await ids_where(store, replace(both_tags, matches=(*both_tags.matches, ("project", "a")))) == [1]
+
+
+async def test_time_ranges_include_both_bounds_to_the_microsecond(store: VectorStore) -> None:
+    tick = timedelta(microseconds=1)
+    times = [NOON - tick, NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1) + tick]
+    await store.upsert("notes", [point(n, created_at=time.isoformat()) for n, time in enumerate(times)])
+    end = NOON + timedelta(hours=1)
+
+    async def within(start: datetime | None, end: datetime | None) -> list[int]:
+        return await ids_where(store, Filter(times=(TimeRange("created_at", start, end),)))
+
+    assert await within(NOON, None) == [1, 2, 3]
+    assert await within(None, end) == [0, 1, 2]
+    assert await within(NOON, end) == [1, 2]
+    assert await within(NOON, NOON) == [1]
+    assert await within(None, None) == [0, 1, 2, 3]
+
+
+async def test_time_ranges_compare_instants_not_texts(store: VectorStore) -> None:
+    zone = timezone(timedelta(hours=5, minutes=30))
+    await store.upsert("notes", [point(1, created_at=NOON.astimezone(zone).isoformat())])
+    elsewhere = NOON.astimezone(timezone(timedelta(hours=-8)))
+    where = Filter(times=(TimeRange("created_at", elsewhere, elsewhere),))
+    assert await ids_where(store, where) == [1]
+
+
+async def test_matches_and_several_ranges_hold_together(store: VectorStore) -> None:
+    early, late = (NOON - timedelta(days=9)).isoformat(), NOON.isoformat()
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", created_at=late, seen_at=late),
+            point(2, project="a", created_at=late, seen_at=early),
+            point(3, project="b", created_at=late, seen_at=late),
+            point(4, project="a", created_at=early, seen_at=late),
+            point(5, project="a", created_at=late),
+        ],
+    )
+    times = (TimeRange("created_at", start=NOON), TimeRange("seen_at", start=NOON))
+    assert await ids_where(store, Filter(matches=(("project", "a"),), times=times)) == [1]
+
+
+async def test_filters_apply_before_the_best_are_taken(store: VectorStore) -> None:
+    better = [point(n, EAST, project="a") for n in range(500)]
+    await store.upsert("notes", [*better, point(999, [-1.0, 0.0, 0.0, 0.0], project="b")])
+    (hit,) = await store.search("notes", EAST, limit=1, where=Filter(matches=(("project", "b"),)))
+    assert hit.id == uid(999)
+    assert hit.score == pytest.approx(-1.0)
+
+
+async def test_payloads_come_back_as_they_were(store: VectorStore) -> None:
+    payload = {
+        "nested": {"deep": {"list": [1, [2, {"three": 3}], None]}, "empty": {}},
+        "text": "naïve 日本 🧠 \u0000 \"quoted\" 'it' \n",
+        "none": None,
+        "empty": [],
+        "bool": True,
+        "integer": -(2**53),
+        "float": 0.1,
+        "dotted.key": "kept",
+        "größe": ["ä", "ö"],
+    }
+    await store.upsert("notes", [Point(uid(1), EAST, payload)])
+    (record,) = await store.retrieve("notes", [uid(1)])
+    assert record.payload == payload
+    assert (await store.scroll("notes"))[0].payload == payload
+    assert (await store.search("notes", EAST, limit=1))[0].payload == payload
+
+
+async def test_a_changed_answer_does_not_change_what_is_stored(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1, tags=["x"])])
+    (record,) = await store.retrieve("notes", [uid(1)])
+    record.payload["tags"].append("y")
+    assert (await store.retrieve("notes", [uid(1)]))[0].payload == {"tags": ["x"]}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_collection_that_was_never_ensured_is_missing(
+    bare_store: VectorStore, operation: str
+) -> None:
+    with pytest.raises(MissingCollectionError, match="`notes` does not exist"):
+        await OPERATIONS[operation](bare_store)
+
+
+@pytest.mark.parametrize("vector", [[1.0, 0.0], [1.0] * 5, []])
+async def test_a_vector_of_another_length_is_refused(store: VectorStore, vector: list[float]) -> None:
+    with pytest.raises(WrongDimensionError, match="4 numbers"):
+        await store.search("notes", vector, limit=1)
+    with pytest.raises(WrongDimensionError, match="4 numbers"):
+        await store.upsert("notes", [point(n) for n in range(300)] + [Point(uid(999), vector, {})])
+    assert await store.count("notes") == 0
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+async def test_a_vector_that_holds_no_number_is_refused(store: VectorStore, number: float) -> None:
+    with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
+        await store.upsert("notes", [point(1), point(2, [number, 0.0, 0.0, 1.0])])
+    with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
+        await store.search("notes", [number, 0.0, 0.0, 1.0], limit=1)
+    assert await store.count("notes") == 0
+
+
+async def test_an_id_that_is_no_uuid_is_refused(store: VectorStore) -> None:
+    with pytest.raises(StorageUnavailableError):
+        await store.upsert("notes", [Point("first", EAST, {})])
+    with pytest.raises(StorageUnavailableError):
+        await store.retrieve("notes", ["first"])
+
+
+async def test_flushing_keeps_what_was_written(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1)])
+    await store.flush()
+    await store.flush()
+    assert await store.count("notes") == 1
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_closed_store_says_so(store: VectorStore, spec: CollectionSpec, operation: str) -> None:
+    await store.close()
+    await store.close()
+    with pytest.raises(StorageUnavailableError, match="closed"):
+        await OPERATIONS[operation](store)
+    with pytest.raises(StorageUnavailableError, match="closed"):
+        await store.ensure(spec)
+    with pytest.raises(StorageUnavailableError, match="closed"):
+        await store.flush()

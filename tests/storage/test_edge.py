@@ -1,0 +1,229 @@
+"""What the embedded engine must survive: restarts, killed processes, damage, a full disk."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    MissingCollectionError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point
+from learning_memory_server.storage.edge import EdgeStore
+
+MORE_THAN_ANY_DISK = 2**62
+
+WRITE_AND_DIE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from uuid import UUID
+from learning_memory_server.storage.base import CollectionSpec, Point
+from learning_memory_server.storage.edge import EdgeStore
+
+async def main():
+    store = EdgeStore(Path(sys.argv[1]))
+    await store.ensure(CollectionSpec("notes", 4, keyword_fields=("project",)))
+    points = [Point(str(UUID(int=n)), [1.0, n, 0.0, 0.0], {"project": f"p{n % 2}"}) for n in range(250)]
+    await store.upsert("notes", points)
+    await store.delete("notes", [str(UUID(int=0))])
+    if sys.argv[2] == "SIGKILL":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(0)
+
+asyncio.run(main())
+"""
+
+
+def points(count: int) -> list[Point]:
+    return [Point(str(UUID(int=n)), [1.0, float(n), 0.0, 0.0], {"project": "a"}) for n in range(count)]
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def overwrite(directory: Path, pattern: str) -> None:
+    for file in directory.glob(pattern):
+        file.write_bytes(b"garbage")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "index"
+
+
+@pytest.fixture
+async def store(index: Path) -> AsyncIterator[EdgeStore]:
+    store = EdgeStore(index)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def used(index: Path, spec: CollectionSpec) -> Path:
+    """The directory of a closed store that holds three points."""
+    store = EdgeStore(index)
+    await store.ensure(spec)
+    await store.upsert("notes", points(3))
+    await store.close()
+    return index
+
+
+async def test_reopening_finds_everything_without_ensuring(used: Path, store: EdgeStore) -> None:
+    records = await store.scroll("notes", where=Filter(matches=(("project", "a"),)), with_vectors=True)
+    assert [record.id for record in records] == [point.id for point in points(3)]
+    assert records[0].vector is not None
+    assert records[0].vector.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert names(used) == ["notes"]
+
+
+@pytest.mark.usefixtures("used")
+async def test_reopening_with_another_dimension_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
+    with pytest.raises(WrongDimensionError, match="4 numbers, not 5"):
+        await store.ensure(replace(spec, dimension=5))
+    assert await store.count("notes") == 3
+
+
+def test_the_directory_is_for_its_owner_only(used: Path) -> None:
+    assert used.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("death", "code"), [("exit", 0), ("SIGKILL", -signal.SIGKILL)])
+async def test_a_killed_process_loses_no_acknowledged_write(
+    index: Path, store: EdgeStore, death: str, code: int
+) -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITE_AND_DIE, str(index), death)
+    assert await process.wait() == code
+    assert [UUID(record.id).int for record in await store.scroll("notes")] == list(range(1, 250))
+    assert await store.count("notes", where=Filter(matches=(("project", "p0"),))) == 124
+    (hit,) = await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=1)
+    assert UUID(hit.id).int == 1
+
+
+async def test_a_second_store_on_the_same_directory_is_refused(used: Path, store: EdgeStore) -> None:
+    await store.count("notes")
+    second = EdgeStore(used)
+    with pytest.raises(StorageUnavailableError, match="in use by another process"):
+        await second.count("notes")
+    await second.close()
+
+
+async def test_an_empty_directory_is_taken_for_an_absent_one(
+    index: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    (index / "notes").mkdir(parents=True)
+    with pytest.raises(MissingCollectionError):
+        await store.count("notes")
+    await store.ensure(spec)
+    await store.upsert("notes", points(1))
+
+
+async def test_a_creation_cut_short_is_started_afresh(
+    used: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    half = used / ".others.new"
+    (used / "notes").rename(half)
+    next(half.glob("segments/*/segment.json")).unlink()
+    await store.ensure(replace(spec, name="others"))
+    assert await store.count("others") == 0
+    assert names(used) == ["others"]
+
+
+@pytest.mark.parametrize(
+    "victim",
+    [
+        "edge_config.json",
+        "segments/*/segment.json",
+        "segments/*/vector_storage-dense/vectors/chunk_0.mmap",  # the engine opens it all the same
+        "segments/*/payload_storage/page_0.dat",  # the same
+        "segments/*/vector_storage-dense/vectors/status.dat",  # the engine panics
+        "wal/open-*",
+    ],
+)
+async def test_a_damaged_collection_says_so_without_its_path(
+    used: Path, store: EdgeStore, spec: CollectionSpec, victim: str
+) -> None:
+    overwrite(used / "notes", victim)
+    with pytest.raises(StorageUnavailableError, match="`notes` is damaged") as caught:
+        await store.ensure(spec)
+    assert caught.value.hint is not None
+    assert "reindex" in caught.value.hint
+    assert str(used) not in caught.value.message
+    with pytest.raises(StorageUnavailableError, match="`notes` is damaged"):
+        await store.count("notes")
+
+
+async def test_a_damaged_collection_leaves_the_others_usable(
+    used: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    await store.ensure(replace(spec, name="others"))
+    (used / "notes" / "edge_config.json").unlink()
+    with pytest.raises(StorageUnavailableError, match="`notes` is damaged"):
+        await store.count("notes")
+    await store.upsert("others", points(2))
+    assert await store.count("others") == 2
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    return file
+
+
+async def test_a_file_in_place_of_the_directory_is_a_clear_error(file: Path, spec: CollectionSpec) -> None:
+    store = EdgeStore(file)
+    with pytest.raises(StorageUnavailableError):
+        await store.ensure(spec)
+    await store.close()
+
+
+async def test_a_full_disk_is_an_error_before_anything_is_written(used: Path, spec: CollectionSpec) -> None:
+    store = EdgeStore(used, min_free_bytes=MORE_THAN_ANY_DISK)
+    for operation in (
+        store.ensure(spec),
+        store.ensure(replace(spec, name="others")),
+        store.upsert("notes", points(1)),
+        store.delete("notes", [points(1)[0].id]),
+    ):
+        with pytest.raises(DiskFullError, match="needed to write safely"):
+            await operation
+    await store.close()
+    assert names(used) == ["notes"]
+
+
+async def test_a_payload_that_is_no_json_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
+    await store.ensure(spec)
+    with pytest.raises(StorageUnavailableError):
+        await store.upsert("notes", [Point(points(1)[0].id, [1.0, 0.0, 0.0, 0.0], {"x": object()})])
+    assert await store.count("notes") == 0
+
+
+async def test_other_tasks_run_during_a_long_write_and_a_long_read(
+    store: EdgeStore, spec: CollectionSpec
+) -> None:
+    await store.ensure(spec)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(count_turns())
+    await store.upsert("notes", points(1_000))
+    assert turns >= 10
+    turns = 0
+    await store.scroll("notes")
+    assert turns >= 3
+    task.cancel()

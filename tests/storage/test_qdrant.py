@@ -1,0 +1,372 @@
+"""What a Qdrant server may answer, over real HTTP on the loopback interface."""
+
+import json
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    InvalidSettingsError,
+    MissingCollectionError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point, TimeRange
+from learning_memory_server.storage.qdrant import QdrantStore
+from learning_memory_server.storage.qdrant_schema import Placement
+
+ID = str(UUID(int=1))
+EAST = [1.0, 0.0, 0.0, 0.0]
+SPEC = CollectionSpec(
+    "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at")
+)
+KEY = "sk-very-secret"
+
+OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
+    "ensure": lambda store: store.ensure(SPEC),
+    "upsert": lambda store: store.upsert("notes", [Point(ID, EAST, {})]),
+    "retrieve": lambda store: store.retrieve("notes", [ID]),
+    "scroll": lambda store: store.scroll("notes"),
+    "count": lambda store: store.count("notes", where=Filter((("project", "a"),), (TimeRange("seen_at"),))),
+    "delete": lambda store: store.delete("notes", [ID]),
+    "search": lambda store: store.search("notes", EAST, limit=1),
+}
+
+
+def refusal(reason: str) -> bytes:
+    return json.dumps({"status": {"error": reason}, "time": 0.000012}).encode()
+
+
+def success(result: Any) -> bytes:
+    return json.dumps({"result": result, "status": "ok", "time": 0.000012}).encode()
+
+
+def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "status": "green",
+        "optimizer_status": "ok",
+        "indexed_vectors_count": 0,
+        "points_count": 0,
+        "segments_count": 2,
+        "config": {
+            "params": {"vectors": vectors or {"dense": {"size": size, "distance": "Cosine"}}},
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
+            "optimizer_config": {
+                "deleted_threshold": 0.2,
+                "vacuum_min_vector_number": 1_000,
+                "default_segment_number": 0,
+                "flush_interval_sec": 5,
+            },
+            "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
+        },
+        "payload_schema": {"tags": {"data_type": "keyword", "points": 0}},
+    }
+
+
+class Stub(ThreadingHTTPServer):
+    """A server whose answer is a function of method and path; it records what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), StubHandler)
+        self.asked: list[tuple[str, str, Any]] = []
+        self.keys: list[str | None] = []
+        self.headers: dict[str, str] = {}
+        self.released = threading.Event()
+        self.answer: Callable[[str, str], tuple[int, bytes] | None] = lambda _method, _path: (200, b"")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class StubHandler(BaseHTTPRequestHandler):
+    server: Stub
+
+    def do_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path = self.path.partition("?")[0]
+        self.server.asked.append((self.command, path, json.loads(body) if body else None))
+        self.server.keys.append(self.headers.get("api-key"))
+        answer = self.server.answer(self.command, path)
+        if answer is None:
+            self.close_connection = True
+            return
+        status, content = answer
+        self.send_response(status)
+        for name, value in {**self.server.headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_any  # noqa: N815 - the base class's names
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Keep the test's output clean."""
+
+
+@pytest.fixture
+def server() -> Iterator[Stub]:
+    stub = Stub()
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield stub
+    stub.released.set()
+    stub.shutdown()
+    thread.join()
+    stub.server_close()
+
+
+def answers(status: int, content: bytes, **headers: str) -> Callable[[Stub], None]:
+    def prepare(stub: Stub) -> None:
+        stub.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        stub.answer = lambda _method, _path: (status, content)
+
+    return prepare
+
+
+def hangs_up(stub: Stub) -> None:
+    stub.answer = lambda _method, _path: None
+
+
+def never_answers(stub: Stub) -> None:
+    def wait(_method: str, _path: str) -> tuple[int, bytes] | None:
+        stub.released.wait()
+        return None
+
+    stub.answer = wait
+
+
+FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], str]] = {
+    "bad key": (answers(401, b"Must provide an API key"), StorageUnavailableError, "refused the API key"),
+    "key that may only read": (
+        answers(403, refusal("Forbidden: Global write access is required")),
+        StorageUnavailableError,
+        "refused the API key",
+    ),
+    "not a Qdrant": (answers(404, b"<html>Not Found</html>"), StorageUnavailableError, "status 404"),
+    "404 of another shape": (answers(404, b'{"status": "no"}'), StorageUnavailableError, "status 404"),
+    "wrong dimension": (
+        answers(400, refusal("Wrong input: Vector dimension error: expected dim: 4, got 3")),
+        WrongDimensionError,
+        "4 numbers, not 3",
+    ),
+    "unindexed filter": (
+        answers(400, refusal('Bad request: Index required but not found for "x"')),
+        StorageUnavailableError,
+        "status 400",
+    ),
+    "too busy": (
+        answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
+        StorageUnavailableError,
+        "did not do what it was asked",
+    ),
+    "busy at odds with itself": (
+        answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
+        StorageUnavailableError,
+        "did not do what it was asked",
+    ),
+    "internal error": (
+        answers(500, refusal("Service internal error: task panicked at /qdrant/storage/x")),
+        StorageUnavailableError,
+        "status 500",
+    ),
+    "full disk": (
+        answers(
+            500, refusal("Service internal error: No space left on device: WAL buffer size exceeds available")
+        ),
+        DiskFullError,
+        "disk is full",
+    ),
+    "redirect": (answers(302, b"", Location="/login"), StorageUnavailableError, "status 302"),
+    "garbage": (answers(200, b"\x00\xff not json"), StorageUnavailableError, "is no Qdrant"),
+    "nothing": (answers(200, b""), StorageUnavailableError, "is no Qdrant"),
+    "JSON of another shape": (answers(200, b'{"hello": [1]}'), StorageUnavailableError, "is no Qdrant"),
+    "a result of another shape": (answers(200, success("x")), StorageUnavailableError, "is no Qdrant"),
+    "no result": (answers(200, success(None)), StorageUnavailableError, "is no Qdrant"),
+    "dropped connection": (hangs_up, StorageUnavailableError, "cannot be reached"),
+}
+
+
+async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
+    """The error of the operation, after checking that it shows nothing it must not show."""
+    with pytest.raises(StorageUnavailableError) as caught:
+        await OPERATIONS[operation](store)
+    await store.close()
+    for secret in (KEY, "http://", "/qdrant/storage", "panicked"):
+        assert secret not in f"{caught.value.message} {caught.value.hint}"
+    return caught.value
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_no_vendor_error_escapes(server: Stub, fault: str, operation: str) -> None:
+    prepare, expected, message = FAULTS[fault]
+    prepare(server)
+    error = await failure(QdrantStore(server.url, api_key=KEY, timeout=5.0), operation)
+    assert type(error) is expected
+    assert message in error.message
+    assert server.keys[0] == KEY
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
+async def test_a_missing_collection_is_told_by_the_servers_reason(server: Stub, operation: str) -> None:
+    answers(404, refusal("Not found: Collection `notes-abc` doesn't exist!"))(server)
+    error = await failure(QdrantStore(server.url, suffix="abc"), operation)
+    assert type(error) is MissingCollectionError
+    assert error.message == "Collection `notes` does not exist."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_server_that_never_answers_is_given_up_in_time(server: Stub, operation: str) -> None:
+    never_answers(server)
+    error = await failure(QdrantStore(server.url, timeout=0.05), operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_refused_connection_is_a_clear_error(operation: str) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        error = await failure(QdrantStore(f"http://127.0.0.1:{port}"), operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
+
+
+class FreshServer:
+    """Answers like a Qdrant without collections, which comes to have one once it is created."""
+
+    def __init__(self, *, beaten: bool = False, size: int = 4) -> None:
+        self.created = False
+        self.beaten = beaten
+        self.size = size
+
+    def __call__(self, method: str, path: str) -> tuple[int, bytes]:
+        if path.endswith("/index"):
+            return 200, success({"operation_id": 1, "status": "completed"})
+        if method == "PUT":
+            self.created = True
+            if self.beaten:
+                return 409, refusal("Wrong input: Collection `notes-m1` already exists!")
+            return 200, success(result=True)
+        if self.created:
+            return 200, success(collection_info(self.size))
+        return 404, refusal("Not found: Collection `notes-m1` doesn't exist!")
+
+
+async def test_a_new_collection_is_created_with_its_indexes_before_any_point(server: Stub) -> None:
+    server.answer = FreshServer()
+    store = QdrantStore(server.url, suffix="m1", placement=Placement(replication_factor=2))
+    await store.ensure(SPEC)
+    await store.close()
+    writes = [(path, body) for method, path, body in server.asked if method == "PUT"]
+    path, created = writes[0]
+    assert path == "/collections/notes-m1"
+    assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine"}}
+    assert created["hnsw_config"] == {"m": 16, "payload_m": 16}
+    assert created["quantization_config"] == {"scalar": {"type": "int8"}}
+    assert created["replication_factor"] == 2
+    assert created["strict_mode_config"]["enabled"] is True
+    # The stub says that `tags` is indexed already.
+    assert [(path, body) for path, body in writes[1:]] == [
+        (
+            "/collections/notes-m1/index",
+            {"field_name": "project", "field_schema": {"type": "keyword", "is_tenant": True}},
+        ),
+        ("/collections/notes-m1/index", {"field_name": "seen_at", "field_schema": {"type": "datetime"}}),
+        (
+            "/collections/notes-m1/index",
+            {"field_name": "created_at", "field_schema": {"type": "datetime", "is_principal": True}},
+        ),
+    ]
+
+
+async def test_losing_the_race_to_create_is_no_error(server: Stub) -> None:
+    server.answer = FreshServer(beaten=True)
+    store = QdrantStore(server.url, suffix="m1")
+    await store.ensure(SPEC)
+    await store.close()
+
+
+async def test_losing_the_race_to_another_dimension_is_an_error(server: Stub) -> None:
+    server.answer = FreshServer(beaten=True, size=8)
+    store = QdrantStore(server.url, suffix="m1")
+    with pytest.raises(WrongDimensionError, match="8 numbers, not 4"):
+        await store.ensure(SPEC)
+    await store.close()
+
+
+async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:
+    foreign = collection_info(vectors={"text": {"size": 4, "distance": "Dot"}})
+    answers(200, success(foreign))(server)
+    store = QdrantStore(server.url)
+    with pytest.raises(StorageUnavailableError, match="another program made it"):
+        await store.ensure(SPEC)
+    await store.close()
+
+
+async def test_writes_wait_until_they_are_applied(server: Stub) -> None:
+    seen: list[str] = []
+
+    class Recorder(StubHandler):
+        def do_any(self) -> None:
+            seen.append(self.path)
+            super().do_any()
+
+        do_GET = do_PUT = do_POST = do_any  # noqa: N815 - the base class's names
+
+    server.RequestHandlerClass = Recorder
+    server.answer = lambda method, _path: (
+        200,
+        success(collection_info() if method == "GET" else {"operation_id": 1, "status": "completed"}),
+    )
+    store = QdrantStore(server.url)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    await store.delete("notes", [ID])
+    await store.close()
+    assert seen[1:] == [
+        "/collections/notes/points?wait=true",
+        "/collections/notes/points/delete?wait=true",
+    ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6333",
+        "ftp://host",
+        "http://",
+        "http://host:port",
+        "https://me:hunter2@host:6333",
+        "https://[broken",
+    ],
+)
+def test_a_malformed_url_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        QdrantStore(url)
+    assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("key", ["", "secret\n", "sécret", "two words"])
+def test_a_key_that_cannot_be_sent_is_refused_without_repeating_it(key: str) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        QdrantStore("https://localhost", api_key=key)
+    assert "cret" not in caught.value.message
+
+
+async def test_suffixes_keep_two_models_apart(spec: CollectionSpec) -> None:
+    store = QdrantStore(":memory:", suffix="m1")
+    await store.ensure(spec)
+    await store.ensure(replace(spec, name="notes-m1", dimension=8))
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    assert await store.count("notes-m1") == 0
+    await store.close()

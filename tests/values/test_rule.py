@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.values.rule import ClusterEvidence, judge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DIMENSION = 48
+
+
+def around(axis: int, members: int, spread: float, seed: int = 0) -> NDArray[np.float32]:
+    """Unit vectors around an axis, `spread` away from it before they are scaled to length 1."""
+    drawn = np.random.default_rng(seed).normal(size=(members, DIMENSION))
+    drawn *= spread / np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn[:, axis] += 1
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
+
+
+def evidence(name: str, vectors: NDArray[np.float32]) -> ClusterEvidence:
+    return ClusterEvidence.of(name, vectors, np.ones(len(vectors)))
+
+
+OWN = evidence("strategy_0", around(0, 20, 0.6))
+OTHERS = [evidence("strategy_1", around(1, 20, 0.6, 1)), evidence("strategy_2", around(2, 8, 0.6, 2))]
+
+
+def test_a_text_like_the_members_is_valid() -> None:
+    verdict = judge(around(0, 1, 0.6, 9)[0], OWN, OTHERS)
+
+    assert verdict.valid
+    assert verdict.nearest is None
+    assert verdict.similarity > 0.7
+    assert verdict.centroid_distance == pytest.approx(1 - verdict.similarity, abs=1e-6)
+    assert "no other cluster is closer" in verdict.reason
+
+
+def test_a_text_of_another_cluster_is_refused_and_that_cluster_is_named() -> None:
+    verdict = judge(around(2, 1, 0.4, 9)[0], OWN, OTHERS)
+
+    assert not verdict.valid
+    assert verdict.nearest == 1
+    assert verdict.reason.startswith("closer to cluster strategy_2 (0.9")
+    assert "than to strategy_0 (" in verdict.reason
+
+
+def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> None:
+    between = np.zeros(DIMENSION, dtype=np.float32)
+    between[[0, 1]] = 0.7, 0.72
+    wide = evidence("full_0", around(0, 20, 1.5))
+
+    verdict = judge(between, wide, OTHERS)
+
+    assert verdict.centroid_distance < verdict.threshold
+    assert not verdict.valid
+    assert verdict.nearest == 0
+
+
+def test_a_text_beyond_the_reach_of_the_members_is_refused_though_no_cluster_is_nearer() -> None:
+    verdict = judge(around(0, 1, 3.0, 9)[0], OWN, OTHERS)
+
+    assert not verdict.valid
+    assert verdict.nearest is None
+    assert verdict.centroid_distance > verdict.threshold
+    assert verdict.reason == (
+        f"{verdict.centroid_distance:.2f} away from the centre of strategy_0, its members reach {verdict.threshold:.2f}"
+    )
+
+
+def test_with_a_single_cluster_only_the_reach_decides() -> None:
+    assert judge(around(0, 1, 0.6, 9)[0], OWN, []).valid
+    assert not judge(around(1, 1, 0.6, 9)[0], OWN, []).valid
+
+
+def test_the_threshold_is_the_left_out_mean_and_three_pooled_deviations() -> None:
+    vectors = around(0, 6, 0.9, 5).astype(np.float64)
+    left_out = []
+    for place in range(6):
+        rest = np.delete(vectors, place, axis=0).sum(axis=0)
+        left_out.append(1 - vectors[place] @ rest / np.linalg.norm(rest))
+    own = evidence("full_0", vectors.astype(np.float32))
+    typical = np.mean([np.std(left_out), *(other.loo_deviation for other in OTHERS)])
+    pooled = np.sqrt((6 * np.var(left_out) + 5 * typical**2) / 11)
+
+    assert judge(vectors[0], own, OTHERS).threshold == pytest.approx(np.mean(left_out) + 3 * pooled, abs=1e-5)
+
+
+def test_the_figure_of_the_seed_stays_beside_and_is_the_stricter_one() -> None:
+    vectors = around(0, 6, 0.9, 5).astype(np.float64)
+    centre = vectors.sum(axis=0) / np.linalg.norm(vectors.sum(axis=0))
+    inside = 1 - vectors @ centre
+
+    verdict = judge(vectors[0], evidence("full_0", vectors.astype(np.float32)), OTHERS)
+
+    assert verdict.seed_threshold == pytest.approx(inside.mean() + 0.5 * inside.std(), abs=1e-5)
+    assert verdict.seed_threshold < verdict.threshold
+
+
+def test_genuine_texts_of_a_small_cluster_pass_where_the_seed_refuses_them() -> None:
+    own = evidence("full_0", around(0, 5, 0.9, 3))
+    verdicts = [judge(text, own, OTHERS) for text in around(0, 40, 0.9, 4)]
+
+    assert np.mean([verdict.valid for verdict in verdicts]) > 0.9
+    assert np.mean([verdict.centroid_distance <= verdict.seed_threshold for verdict in verdicts]) < 0.5
+
+
+def test_weight_moves_the_centroid_towards_what_counts() -> None:
+    pair = np.eye(DIMENSION, dtype=np.float32)[:2]
+
+    weighted = ClusterEvidence.of("full_0", pair, np.array([1.0, 0.2]))
+
+    np.testing.assert_allclose(weighted.centroid[:2], np.array([1.0, 0.2]) / np.hypot(1.0, 0.2), atol=1e-6)
+
+
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_tiny_clusters_can_be_judged_by(members: int) -> None:
+    vectors = around(0, members, 0.6, 7)
+    own = evidence("full_0", vectors)
+
+    for others in ([], OTHERS):
+        assert all(judge(vector, own, others).valid for vector in vectors)
+        assert not judge(around(5, 1, 0.1)[0], own, others).valid
+
+
+def test_a_cluster_of_copies_takes_the_same_text_and_nothing_far() -> None:
+    copies = np.repeat(around(0, 1, 0.6), 4, axis=0)
+    own = evidence("full_0", copies)
+
+    assert judge(copies[0], own, []).valid
+    assert judge(3 * copies[0], own, OTHERS).valid
+    assert not judge(around(0, 1, 0.6, 11)[0], own, []).valid
+
+
+def test_two_members_that_cancel_out_do_not_break_the_figures() -> None:
+    axis = np.eye(DIMENSION, dtype=np.float32)[:1]
+
+    verdict = judge(axis[0], evidence("full_0", np.vstack([axis, -axis])), OTHERS)
+
+    assert np.isfinite([verdict.threshold, verdict.seed_threshold, verdict.similarity]).all()
+
+
+def test_a_cluster_without_members_is_no_evidence() -> None:
+    with pytest.raises(ValueError, match="full_3 has no members"):
+        evidence("full_3", np.empty((0, DIMENSION), dtype=np.float32))
