@@ -72,7 +72,7 @@ def linkage_tree(
         neighbours: Which pairs are edges; k is at least 1.
         min_samples: A point's core distance is that to the `min_samples`-th nearest point, itself counted, as
             in the paper and in scikit-learn. (hdbscan's own classes do not count it: with 3 that measured an
-            ARI of .31 against .55 in stores of 20 points, .54 against .63 at 81, and no gain at 1,000.)
+            ARI of .31 against .53 in stores of 20 points, .53 against .64 at 81, and no gain at 200.)
 
     Returns:
         Shape (n - 1, 4): the two nodes joined, their distance, and the size of the union.
@@ -101,8 +101,8 @@ def linkage_tree(
 def _bridges(graph: csr_array) -> NDArray[np.float64]:
     """Return the edges that make the graph connected: each smaller component to the largest, in order of size.
 
-    The order matters. Were two small components joined first, hdbscan would take their union, which no
-    density supports, for a cluster; joined to the largest one after another, a small one is noise.
+    Joined to the largest one after another, a component smaller than a cluster falls off by itself. Were two
+    small ones joined first, their union, which no density supports, would be as large as a cluster.
     """
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.clusterer import Clusterer
+    from learning_memory_server.clustering.evidence import ClusterEvidence
     from learning_memory_server.clustering.matching import Matching
     from learning_memory_server.clustering.partition import Partition
     from learning_memory_server.domain.ghap import Ghap
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.observation.collector import ObservationCollector
-    from learning_memory_server.values.rule import ClusterEvidence
 
 log = structlog.get_logger()
 
-_EXEMPLARS = 3
+_EXEMPLARS: Final = 3
+_NAMED_BY: Final = 50
+"""How many texts of a cluster, the most central ones, its label is made from: reading all of them took twice as
+long as the clustering itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +149,7 @@ class ExperienceClusterer:
             entries, vectors = await self._experiences(collection)
             if len(entries) < self._min_experiences:
                 raise InsufficientDataError(
-                    f"{len(entries)} experiences on axis {axis}; clusters need at least {self._min_experiences}.",
+                    f"Axis {axis} has {len(entries)} of the {self._min_experiences} experiences that clusters need.",
                     hint="Resolve more GHAP entries, or look at single ones with search_experiences.",
                 )
             # numpy and scipy release the interpreter for most of it, so other calls go on meanwhile.
@@ -169,15 +172,15 @@ class ExperienceClusterer:
     ) -> tuple[Partition, list[str], list[ClusterEvidence]]:
         import numpy as np  # noqa: PLC0415 - not before a cluster is wanted
 
+        from learning_memory_server.clustering.evidence import ClusterEvidence  # noqa: PLC0415
         from learning_memory_server.clustering.labels import label_clusters  # noqa: PLC0415
-        from learning_memory_server.values.rule import ClusterEvidence  # noqa: PLC0415
 
         weights = np.array([entry.weight for entry in entries])
         partition = self._make_clusterer().fit(vectors, weights)
         texts = [axis_texts(entry)[axis] for entry in entries]
         labels = label_clusters(
-            [[texts[row] for row in cluster.members] for cluster in partition.clusters],
-            background=[texts[row] for row in partition.noise],
+            [[texts[row] for row in cluster.members[:_NAMED_BY]] for cluster in partition.clusters],
+            background=[texts[row] for row in partition.noise[:_NAMED_BY]],
         )
         evidence = [
             ClusterEvidence.of("", vectors[cluster.members], cluster.weights)
@@ -193,8 +196,6 @@ class ExperienceClusterer:
         labels: Sequence[str],
         evidence: Sequence[ClusterEvidence],
     ) -> AxisClusters:
-        from dataclasses import replace  # noqa: PLC0415
-
         from learning_memory_server.clustering.partition import explain  # noqa: PLC0415
 
         members = [[entries[row].id for row in cluster.members] for cluster in partition.clusters]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -93,8 +93,10 @@ def _without_repeats(ranked: Sequence[str], limit: int) -> list[str]:
     chosen: list[str] = []
     taken: set[str] = set()
     for term in ranked:
+        if len(chosen) == limit:
+            break
         stems = {_stem(word) for word in term.split(" ")}
-        if len(chosen) < limit and not stems & taken:
+        if not stems & taken:
             chosen.append(term)
             taken |= stems
     return chosen
@@ -132,9 +134,9 @@ def _folded(word: str) -> str:
 
 def _spelling(texts: Sequence[str]) -> dict[str, str]:
     """Return how each word is written most often, so that `TypeError` and `OAuth` keep their capitals."""
-    forms: dict[str, Counter[str]] = {}
+    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for text in texts:
         for word in _WORD.findall(text):
             shown = word if any(letter.isupper() for letter in word[1:]) or "_" in word else word.lower()
-            forms.setdefault(_folded(word), Counter())[shown] += 1
+            forms[_folded(word)][shown] += 1
     return {word: min(shown, key=lambda form: (-shown[form], form)) for word, shown in forms.items()}

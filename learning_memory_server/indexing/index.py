@@ -110,13 +110,13 @@ class VectorIndex:
             await store.upsert(collection, points)
             self._generations[collection] += 1
 
-    async def missing(self, documents: Sequence[Document]) -> list[Document]:
-        """Return those of the documents that are not in the index."""
+    async def stored_ids(self) -> dict[str, set[str]]:
+        """Return the ids of all points in each collection."""
         store = self._opened()
-        stored: dict[str, set[str]] = {}
-        for collection in {document.collection for document in documents}:
-            stored[collection] = {record.id for record in await store.scroll(collection, with_payload=False)}
-        return [document for document in documents if document.point_id not in stored[document.collection]]
+        return {
+            collection: {record.id for record in await store.scroll(collection, with_payload=False)}
+            for collection in Collection
+        }
 
     async def search(self, query: Query) -> list[Hit]:
         """Return the nearest points, best first.

@@ -28,6 +28,8 @@ _FIRST_WAIT: Final = 1.0
 _BATCH: Final = 64
 _RETRY_EVERY: Final = 30.0
 """Seconds between two tries to catch up while something is pending."""
+_QUIET: Final = 5.0
+"""Seconds without a write after which the engine is flushed."""
 _SETTLE_WITHIN: Final = 10.0
 """Seconds that a caller waits for the first catching up."""
 
@@ -83,6 +85,7 @@ class IndexWriter:
 
     async def run(self) -> None:
         """Open the index and keep it complete and flushed, until cancelled. Failures are tried again."""
+        quiet = False
         while True:
             self._wake.clear()
             try:
@@ -90,11 +93,15 @@ class IndexWriter:
                 if not self._compared:
                     await self.find_pending()
                 await self.catch_up()
-                await self._flush()
+                if quiet and self._unflushed:
+                    # A flush stops everything for up to half a second, so it never comes between two calls of a
+                    # burst. Until then the engine's log survives a crash, and the journal a power loss.
+                    self._unflushed = False
+                    await self._index.flush()
             except LearningMemoryError as error:
                 log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
             self._tried.set()
-            await self._idle()
+            quiet = await self._idle()
 
     async def settle(self) -> None:
         """Wait for the index to be open and, for a while, for what was pending at the start.
@@ -133,16 +140,13 @@ class IndexWriter:
 
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        documents = [document for source in self._sources for document in source.documents()]
-        missing = await self._index.missing(documents)
-        self._pending.update({_key(document): document for document in missing})
+        stored = await self._index.stored_ids()
+        for source in self._sources:
+            for document in source.documents():
+                if document.point_id not in stored[document.collection]:
+                    self._pending[_key(document)] = document
         self._compared = True
         return len(self._pending)
-
-    async def _flush(self) -> None:
-        if self._unflushed:
-            self._unflushed = False
-            await self._index.flush()
 
     async def _try_write(self, documents: Sequence[Document]) -> None:
         import stamina  # noqa: PLC0415 - not before the first write
@@ -158,14 +162,18 @@ class IndexWriter:
             with attempt:
                 await self._index.write(documents)
 
-    async def _idle(self) -> None:
-        """Wait until something was written or postponed, or a while if something is still to be done."""
-        with suppress(TimeoutError):
-            unfinished = self._pending or not self._compared
-            async with asyncio.timeout(_RETRY_EVERY if unfinished else None):
+    async def _idle(self) -> bool:
+        """Wait until something was written or is to be tried again, and tell whether it was quiet meanwhile."""
+        unfinished = self._pending or not self._compared
+        try:
+            async with asyncio.timeout(_RETRY_EVERY if unfinished else _QUIET if self._unflushed else None):
                 await self._wake.wait()
-        # Writes come in bursts: one flush serves them all. And a failure deserves a pause before the next try.
-        await asyncio.sleep(_FIRST_WAIT)
+        except TimeoutError:
+            return True
+        if self._pending:
+            # What has just failed three times deserves a pause.
+            await asyncio.sleep(_FIRST_WAIT)
+        return False
 
 
 def _key(document: Document) -> tuple[str, str]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
 
 VECTOR: Final = "dense"
-REBUILD: Final = "Stop the server and remove the `index` folder of storage_path: it is rebuilt from the journal."
+REBUILD: Final = (
+    "Stop the server and remove the `index` folder of storage_path: it is rebuilt from the journal."
+)
 _NEVER_KB: Final = 100_000_000
 """A segment size no collection reaches: exact search is fast enough, and HNSW would block for minutes."""
 

@@ -10,14 +10,18 @@ and the rule then rejects nearly everything genuine in small clusters.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.evidence import ClusterEvidence
 
 DEVIATIONS: Final = 3.0
 PRIOR_MEMBERS: Final = 5
@@ -25,59 +29,6 @@ PRIOR_MEMBERS: Final = 5
 _SEED_DEVIATIONS: Final = 0.5
 _ROUNDING: Final = 1e-6
 """Single precision leaves this much distance between two equal unit vectors."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterEvidence:
-    """What judging needs to know of a cluster, computed once from its members.
-
-    Args:
-        name: The cluster's id, used in reasons.
-        centroid: Shape (d,), float32, length 1: the weighted mean of the members.
-        size: How many members there are.
-        loo_mean: The mean distance of a member to the centroid of the others.
-        loo_deviation: The standard deviation of those distances.
-        mean: The mean distance of a member to the centroid, itself included.
-        deviation: The standard deviation of those distances.
-    """
-
-    name: str
-    centroid: NDArray[np.float32]
-    size: int
-    loo_mean: float
-    loo_deviation: float
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:
-        """Compute the evidence.
-
-        Args:
-            name: The cluster's id.
-            vectors: Shape (m, d), m at least 1; any length but zero.
-            weights: Shape (m,), each above 0.
-
-        Raises:
-            ValueError: If there are no members.
-        """
-        if len(vectors) == 0:
-            raise ValueError(f"{name} has no members to be judged by")
-        members = _units(np.asarray(vectors, dtype=np.float64))
-        shares = np.asarray(weights, dtype=np.float64)[:, None] * members
-        total = shares.sum(axis=0)
-        centroid = _units(total[None])
-        inside = _distances(members, centroid)
-        outside = _distances(members, _units(total - shares)) if len(members) > 1 else inside
-        return cls(
-            name=name,
-            centroid=centroid[0].astype(np.float32),
-            size=len(members),
-            loo_mean=float(outside.mean()),
-            loo_deviation=float(outside.std()),
-            mean=float(inside.mean()),
-            deviation=float(inside.std()),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +64,9 @@ def judge(
         own: The cluster it is said to belong to.
         others: The other clusters of the same axis. Without any, only the distance decides.
     """
-    unit = _units(np.asarray(candidate, dtype=np.float64)[None])[0]
+    unit = unit_rows(np.asarray(candidate, dtype=np.float32)[None])[0]
     similarity = float(own.centroid @ unit)
-    distance = float(_distances(unit[None], own.centroid[None])[0])
+    distance = 1 - similarity
     threshold = _threshold(own, others)
     rivals = [float(other.centroid @ unit) for other in others]
     best = int(np.argmax(rivals)) if rivals else None
@@ -150,12 +101,3 @@ def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float
     typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
     variance = (own.size * own.loo_deviation**2 + PRIOR_MEMBERS * typical**2) / (own.size + PRIOR_MEMBERS)
     return float(own.loo_mean + DEVIATIONS * variance**0.5)
-
-
-def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(norms > 0, norms, 1))
-
-
-def _distances(points: NDArray[Any], centres: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(1 - (points * centres).sum(axis=1), dtype=np.float64)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.clustering.density import dense_groups, linkage_tree, spread
-from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
+from learning_memory_server.clustering.neighbours import Neighbours, nearest_neighbours, unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +88,16 @@ def test_pieces_of_the_graph_are_joined_beyond_any_real_distance() -> None:
 
     assert (tree[:, 2] == 2.0).sum() == 2
     assert sorted(map(len, dense_groups(tree, 15))) == [20, 20, 20]
+
+
+def test_small_pieces_are_joined_to_the_largest_and_not_to_each_other() -> None:
+    points = blobs(2, 10)
+    # Rows 0-1 and 2-3 are pairs, rows 4-9 a ring.
+    next_of = np.array([1, 0, 3, 2, 5, 6, 7, 8, 9, 4])[:, None]
+
+    tree = linkage_tree(points, Neighbours(next_of, np.ones((10, 1), dtype=np.float32)), min_samples=2)
+
+    assert tree[tree[:, 2] == 2.0, 3].tolist() == [8, 10]
 
 
 def test_spreading_draws_the_members_of_a_topic_together() -> None:

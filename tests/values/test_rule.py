@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.values.rule import ClusterEvidence, judge
+from learning_memory_server.clustering.evidence import ClusterEvidence
+from learning_memory_server.values.rule import judge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

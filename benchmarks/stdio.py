@@ -1,0 +1,78 @@
+"""A bare JSON-RPC client on stdio, so that what is measured is the server and not a client library."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROTOCOL = "2025-11-25"
+
+
+class StdioSession:
+    """A server process and the messages to and from it.
+
+    Args:
+        command: The server.
+        environment: Its variables.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._started = time.perf_counter()
+        self.process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(environment),
+        )
+        self._last_id = 0
+
+    def initialize(self) -> float:
+        """Shake hands and return the seconds from the start of the process to the answer."""
+        client = {"name": "benchmark", "version": "1"}
+        self.request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+        elapsed = time.perf_counter() - self._started
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return elapsed
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """Call a tool and return its structured content.
+
+        Raises:
+            RuntimeError: If the tool answers with an error.
+        """
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        if result.get("isError"):
+            raise RuntimeError(f"{tool}: {result['content'][0]['text']}")
+        content: dict[str, Any] = result["structuredContent"]
+        return content
+
+    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and return its result."""
+        self._last_id += 1
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        assert self.process.stdout is not None  # noqa: S101 - it was opened above
+        while line := self.process.stdout.readline():
+            message = json.loads(line)
+            if message.get("id") == self._last_id:
+                result: dict[str, Any] = message["result"]
+                return result
+        raise RuntimeError(f"the server ended before it answered {method}")
+
+    def close(self) -> None:
+        """Close the server's input and wait for its end."""
+        assert self.process.stdin is not None  # noqa: S101 - it was opened above
+        assert self.process.stdout is not None  # noqa: S101
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self.process.stdin is not None  # noqa: S101 - it was opened above
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
