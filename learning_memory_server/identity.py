@@ -28,8 +28,12 @@ def caller_of(environment: Mapping[str, str], project: str | None = None) -> Cal
     """
     session = environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION
     directory = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    digest = hashlib.sha256(session.encode()).hexdigest()[:16]
-    return Caller(project or project_of(directory), digest)
+    return Caller(project or project_of(directory), session_hash(session))
+
+
+def session_hash(session: str) -> str:
+    """Return what stands for an agent session in the journal: the session's own id never does."""
+    return hashlib.sha256(session.encode()).hexdigest()[:16]
 
 
 def project_of(directory: Path) -> str:

@@ -183,7 +183,8 @@ def new_ghap_id(at: datetime) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    # Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each.
+    return re.findall(r"\w(?:[\w'\u2019-]*\w)?", text.casefold())
 
 
 def _jaccard(left: list[str], right: list[str]) -> float:

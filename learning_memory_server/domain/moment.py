@@ -29,8 +29,8 @@ def parse_moment(field: str, text: str) -> datetime:
         if len(stripped) <= len("2026-01-31"):
             return datetime.combine(date.fromisoformat(stripped), time(), UTC)
         moment = datetime.fromisoformat(stripped)
-    except ValueError:
+        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise InvalidInputError(
             f"{field}: {text!r} is no ISO 8601 date or datetime, such as 2026-01-31 or 2026-01-31T09:30:00Z."
         ) from None
-    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)

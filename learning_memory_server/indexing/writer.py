@@ -58,6 +58,7 @@ class IndexWriter:
         self._pending: dict[tuple[str, str], Document] = {}
         self._wake = asyncio.Event()
         self._tried = asyncio.Event()
+        self._rebuilt = False
         self._compared = False
         self._unflushed = False
 
@@ -65,6 +66,11 @@ class IndexWriter:
     def pending(self) -> int:
         """How many points are known to be missing from the index."""
         return len(self._pending)
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether the index has held all of the journal since it was opened, so that a search can rely on it."""
+        return self._rebuilt
 
     async def write(self, documents: Sequence[Document]) -> bool:
         """Index the documents, and tell whether they are now in the index.
@@ -133,6 +139,7 @@ class IndexWriter:
             written += len(batch)
             if progress:
                 progress(len(batch))
+        self._rebuilt = self._rebuilt or self._compared
         if written:
             self._unflushed = True
             log.info("index.caught_up", count=written)

@@ -30,8 +30,11 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 
 def make_private_directory(path: Path) -> None:
-    """Create the directory for its owner alone, with the parents it needs; an existing one stays as it is."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create the directory and the parents it needs for their owner alone; existing ones stay as they are."""
+    # mkdir gives its mode to the last directory only.
+    for directory in (*reversed(path.parents), path):
+        if not directory.exists():
+            directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def append(path: Path, data: bytes) -> None:

@@ -10,9 +10,14 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    T = TypeVar("T")
 
 FORMAT_VERSION: Final = 1
 
@@ -62,6 +67,7 @@ class JournalRecord:
             body = json.loads(line)
             stated = body.pop("sum")
             version = body["v"]
+            actual = _digest(body)
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise DamagedLineError(str(error)) from error
         if isinstance(version, int) and version > FORMAT_VERSION:
@@ -69,12 +75,26 @@ class JournalRecord:
                 f"The journal has entries of format {version}; this program reads up to {FORMAT_VERSION}.",
                 hint="Update learning-memory-server; nothing was changed.",
             )
-        if stated != _digest(body):
+        if stated != actual:
             raise DamagedLineError("the checksum does not match")
         try:
             return cls(body["kind"], body["id"], datetime.fromisoformat(body["at"]), body["data"])
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedLineError(str(error)) from error
+
+    def decoded(self, decode: Callable[[dict[str, Any]], T]) -> T:
+        """Return what `data` describes.
+
+        Raises:
+            JournalUnavailableError: If it describes nothing that this program knows, though it is undamaged.
+        """
+        try:
+            return decode(self.data)
+        except (KeyError, TypeError, ValueError, AttributeError, LearningMemoryError) as error:
+            raise JournalUnavailableError(
+                f"The journal's line about {self.id} is undamaged, but means nothing to this program ({type(error).__name__}).",
+                hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
+            ) from error
 
 
 def _canonical(body: dict[str, Any]) -> bytes:

@@ -215,7 +215,7 @@ class ObservationCollector:
             return
         # A later line about the same entry supersedes an earlier one.
         records = self._journal.entries.read().records
-        self._resolved = {record.id: ghap_from_data(record.data) for record in records}
+        self._resolved = {record.id: record.decoded(ghap_from_data) for record in records}
         self._by_time = sorted(self._resolved.values(), key=_resolution_order)
         self._open = {
             entry.id: entry for entry in self._journal.open_entries() if entry.id not in self._resolved

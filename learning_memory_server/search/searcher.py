@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.observation.collector import ObservationCollector
 
 log = structlog.get_logger()
@@ -60,23 +61,25 @@ class Searcher:
     """Finds resolved entries.
 
     Args:
-        index: Searched by meaning, once it is open.
+        index: Searched by meaning, once it is open and complete.
+        writer: Knows when it is.
         collector: Searched by words until then, pending entries included.
     """
 
-    def __init__(self, index: VectorIndex, collector: ObservationCollector) -> None:
+    def __init__(self, index: VectorIndex, writer: IndexWriter, collector: ObservationCollector) -> None:
         self._index = index
+        self._writer = writer
         self._collector = collector
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
         """Return the entries that match best. Filters apply before the best are taken."""
-        if self._index.is_open:
+        if self._writer.is_rebuilt:
             try:
                 return await self._semantic(query)
             except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                 # The journal can still answer, and `mode` tells that it did.
                 log.warning("search.degraded", reason=error.message)
-        return self._lexical(query)
+        return search_words(self._collector, query)
 
     async def _semantic(self, query: ExperienceQuery) -> SearchResult:
         matches = {
@@ -93,18 +96,18 @@ class Searcher:
         found = [FoundExperience(entry_of(hit.payload), min(max(hit.score, 0.0), 1.0)) for hit in hits]
         return SearchResult(found, SearchMode.SEMANTIC)
 
-    def _lexical(self, query: ExperienceQuery) -> SearchResult:
-        entries = self._collector.list_resolved(
-            EntryQuery(
-                domain=query.domain,
-                outcome=query.outcome,
-                strategy=query.strategy,
-                project=query.project,
-                since=query.since,
-            )
+
+def search_words(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:
+    """Return the entries of the journal that share the most telling words with the query."""
+    entries = collector.list_resolved(
+        EntryQuery(
+            domain=query.domain,
+            outcome=query.outcome,
+            strategy=query.strategy,
+            project=query.project,
+            since=query.since,
         )
-        texts = [
-            (entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None
-        ]
-        ranked = lexical.rank(query.text, texts, query.limit)
-        return SearchResult([FoundExperience(entry, score) for entry, score in ranked], SearchMode.LEXICAL)
+    )
+    texts = [(entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None]
+    ranked = lexical.rank(query.text, texts, query.limit)
+    return SearchResult([FoundExperience(entry, score) for entry, score in ranked], SearchMode.LEXICAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,25 +67,12 @@ def build_server(
         on_first_use: Called when the client lists or calls tools; it may be called many times.
     """
     boundary = Boundary(TOOLS, {**services, Caller: caller})
-    advertised = ListToolsResult(
-        tools=[
-            AdvertisedTool(
-                name=tool.name,
-                title=tool.title,
-                description=tool.description,
-                input_schema=tool.input_schema,
-                output_schema=tool.output_schema,
-                annotations=tool.annotations,
-            )
-            for tool in TOOLS
-        ]
-    )
 
     async def list_tools(
         _context: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         on_first_use()
-        return advertised
+        return _advertised()
 
     async def call_tool(
         _context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
@@ -99,6 +87,24 @@ def build_server(
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+    )
+
+
+@cache
+def _advertised() -> ListToolsResult:
+    """Return the tools as clients see them; made when first asked for, after the first answer."""
+    return ListToolsResult(
+        tools=[
+            AdvertisedTool(
+                name=tool.name,
+                title=tool.title,
+                description=tool.description,
+                input_schema=tool.input_schema,
+                output_schema=tool.output_schema,
+                annotations=tool.annotations,
+            )
+            for tool in TOOLS
+        ]
     )
 
 

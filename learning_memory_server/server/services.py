@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import exclusive
 from learning_memory_server.observation.collector import ObservationCollector
@@ -71,10 +72,10 @@ async def open_services(
         AlreadyRunningError: If another process holds the journal or the store.
         JournalUnavailableError: If the journal cannot be used.
     """
-    with (
-        exclusive(settings.journal_directory, purpose),
-        exclusive(settings.storage_path, purpose),
-    ):
+    with ExitStack() as held:
+        # Always in this order, so that two processes cannot each hold one; once, if they are the same folder.
+        for directory in dict.fromkeys((settings.journal_directory, settings.storage_path)):
+            held.enter_context(exclusive(directory, purpose))
         journal = Journal(settings.journal_directory)
         for path in journal.recover(clock()):
             log.warning("journal.recovered", set_aside=path.name)
@@ -113,7 +114,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock) -> Services:
         index=index,
         writer=writer,
         persister=ObservationPersister(writer),
-        searcher=Searcher(index, collector),
+        searcher=Searcher(index, writer, collector),
         clusterer=clusterer,
         values=ValueStore(value_log, clusterer, index, writer, clock),
     )
@@ -137,6 +138,7 @@ def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     if settings.qdrant_url is None:
         from learning_memory_server.storage.edge import EdgeStore  # noqa: PLC0415
 
+        make_private_directory(settings.index_directory)
         return EdgeStore(settings.index_directory / identity.digest)
     from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
 

@@ -47,7 +47,7 @@ class ValueLog:
 
     def _loaded(self) -> dict[str, Value]:
         if self._values is None:
-            self._values = {r.id: value_from_data(r.data) for r in self._log.read().records}
+            self._values = {r.id: r.decoded(value_from_data) for r in self._log.read().records}
         return self._values
 
 

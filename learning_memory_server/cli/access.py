@@ -1,0 +1,114 @@
+"""How commands come to the data: reading beside anybody, or holding it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.cli.terminal import progress_bar, show_notice, working
+from learning_memory_server.domain.moment import parse_moment, utc_now
+from learning_memory_server.identity import caller_of
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.server.config import load_settings, unknown_variables
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from learning_memory_server.server.config import Settings
+    from learning_memory_server.server.services import Services
+
+
+def open_settings() -> Settings:
+    """Return the settings, and mention variables that mean nothing.
+
+    Raises:
+        InvalidSettingsError: If a setting is malformed.
+    """
+    settings = load_settings()
+    for sentence in unknown_variables(os.environ):
+        show_notice(sentence)
+    configure_logging(verbose=settings.log_level == "debug")
+    return settings
+
+
+def configure_logging(*, verbose: bool) -> None:
+    """Leave it to the commands to say what happens, unless everything is asked for."""
+    level = logging.DEBUG if verbose else logging.CRITICAL
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+    )
+
+
+def read_entries(settings: Settings) -> ObservationCollector:
+    """Return the entries for reading: safe beside a server that writes, and without a lock."""
+    return ObservationCollector(Journal(settings.journal_directory), utc_now)
+
+
+def chosen_project(name: str | None, settings: Settings) -> str | None:
+    """Return the project that an option means; `current` is this folder's."""
+    return current_project(settings) if name == "current" else name
+
+
+def current_project(settings: Settings) -> str:
+    """Return the project of the settings, else of this folder."""
+    return caller_of(os.environ, settings.project).project
+
+
+def chosen_time(since: str | None) -> datetime | None:
+    """Return the moment that an option means.
+
+    Raises:
+        InvalidInputError: If it is no ISO 8601 date or datetime.
+    """
+    return None if since is None else parse_moment("--since", since)
+
+
+@asynccontextmanager
+async def services_of(settings: Settings, command: str) -> AsyncIterator[Services]:
+    """Hold the data alone for a command.
+
+    Raises:
+        AlreadyRunningError: If a server or another command holds it.
+    """
+    from learning_memory_server.server.services import open_services  # noqa: PLC0415 - not for reading commands
+
+    async with open_services(settings, purpose=f"learning-memory-server {command}") as services:
+        yield services
+
+
+async def complete_index(services: Services) -> int:
+    """Load the model, open the engine, index what is pending, and return how many points that were.
+
+    Raises:
+        EmbeddingUnavailableError: If there is no model.
+        StorageUnavailableError: If the engine does not work.
+    """
+    with working("Loading the embedding model"):
+        await services.index.open()
+        pending = await services.writer.find_pending()
+    if not pending:
+        # Searches rely on the index only once it was found complete this way.
+        return await services.writer.catch_up()
+    with progress_bar("Indexing", pending) as advance:
+        return await services.writer.catch_up(advance)
+
+
+@asynccontextmanager
+async def indexing(services: Services) -> AsyncIterator[None]:
+    """Keep the index complete while the block runs; clustering waits for that."""
+    task = asyncio.create_task(services.writer.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

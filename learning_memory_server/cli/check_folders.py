@@ -1,0 +1,90 @@
+"""Checks of the folders: there, ours, private, and with room."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.cli.finding import green, red, yellow
+from learning_memory_server.cli.terminal import counted, megabytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.server.config import Settings
+
+_NEEDED: Final = 64 * 1024 * 1024
+"""Bytes: below this the embedded engine refuses to write."""
+_COMFORTABLE: Final = 1024 * 1024 * 1024
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_folders(settings: Settings) -> Iterator[Finding]:
+    """Look at the storage folder and the journal's."""
+    for topic, folder in (("storage", settings.storage_path), ("journal", settings.journal_directory)):
+        try:
+            yield from _check_folder(topic, folder)
+        except OSError as error:
+            yield red(topic, f"{folder} cannot be examined ({error.strerror}); check its permissions.")
+    try:
+        yield _check_space(settings.storage_path)
+    except OSError as error:
+        yield red("disk", f"The free space cannot be read ({error.strerror}).")
+
+
+def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
+    if not folder.exists():
+        base = _nearest(folder)
+        if base.is_dir() and os.access(base, os.W_OK | os.X_OK):
+            yield green(topic, f"{folder} is created at the first start.")
+        else:
+            yield red(
+                topic, f"{folder} cannot be created: {base} is not a folder that this user may write to."
+            )
+        return
+    if not folder.is_dir():
+        yield red(topic, f"{folder} is a file; move it away, or set another path.")
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield red(topic, f"{folder} is not readable and writable; chmod u+rwx it, or set another path.")
+        return
+    found = folder.stat()
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        yield yellow(topic, f"{folder} belongs to another user (uid {found.st_uid}).")
+    if found.st_mode & _OTHERS:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        yield yellow(topic, f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'")
+    elif exposed := _exposed(folder):
+        yield yellow(
+            topic,
+            f"{counted(exposed, 'file')} in {folder} can be read by other users; "
+            f"run: chmod -R go-rwx '{folder}'",
+        )
+    else:
+        yield green(topic, f"{folder} is writable and private.")
+
+
+def _exposed(folder: Path) -> int:
+    """Count the journal and lock files that others may read; the engine's own follow their folder."""
+    files = [path for pattern in ("*.jsonl*", "*/*.json*", ".lock") for path in folder.glob(pattern)]
+    return sum(bool(path.stat().st_mode & _OTHERS) for path in files)
+
+
+def _check_space(folder: Path) -> Finding:
+    free = shutil.disk_usage(_nearest(folder)).free
+    if free < _NEEDED:
+        return red("disk", f"{megabytes(free)} are free, {megabytes(_NEEDED)} are needed; free some space.")
+    if free < _COMFORTABLE:
+        return yellow("disk", f"Only {megabytes(free)} are free; think of freeing some space.")
+    return green("disk", f"{megabytes(free)} are free.")
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path, or the nearest of its parents that exists."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path

@@ -1,0 +1,103 @@
+"""Checks of what is in the journal, and of who holds it. Nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.cli.finding import green, red, yellow
+from learning_memory_server.cli.status import describe_holder
+from learning_memory_server.cli.terminal import counted
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.journal.codec import ghap_from_data, value_from_data
+from learning_memory_server.journal.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.server.config import Settings
+
+_NAMED: Final = 3
+_MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, InvalidInputError)
+"""What the codec raises for data that is not what it has written."""
+
+
+def check_journal(settings: Settings) -> Iterator[Finding]:
+    """Read everything in the journal, and see who holds it."""
+    journal = Journal(settings.journal_directory)
+    readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
+        ("entry", journal.entries, ghap_from_data),
+        ("value", journal.values, value_from_data),
+        ("cluster change", journal.clusters, None),
+    ]
+    try:
+        for noun, log, decode in readers:
+            yield from _check_log(noun, log, decode)
+        yield from _check_open(journal.path / "open")
+        yield from _check_set_aside(journal.path)
+    except LearningMemoryError as error:
+        yield red("journal", " ".join(filter(None, (error.message, error.hint))))
+    except OSError as error:
+        yield red("journal", f"{journal.path} cannot be read ({error.strerror}); check its permissions.")
+    yield green("lock", f"The journal and the index are in use by {describe_holder(settings)}.")
+
+
+def _check_log(
+    noun: str, log: Log, decode: Callable[[dict[str, object]], object] | None
+) -> Iterator[Finding]:
+    content = log.read()
+    foreign = []
+    for record in content.records:
+        try:
+            if decode is not None:
+                decode(record.data)
+        except _MALFORMED:
+            foreign.append(record.id)
+    torn = [damage for damage in content.damage if damage.torn]
+    lost = [damage for damage in content.damage if not damage.torn]
+    if lost:
+        where = "; ".join(f"{d.path.name} line {d.line_number}: {d.reason}" for d in lost[:_NAMED])
+        yield red(
+            "journal",
+            f"{counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
+            "from a backup, or take the lines out of it.",
+        )
+    if foreign:
+        yield red(
+            "journal",
+            f"{counted(len(foreign), noun)} cannot be understood ({', '.join(map(str, foreign[:_NAMED]))}); "
+            "update learning-memory-server if a newer version has written them.",
+        )
+    for damage in torn:
+        yield yellow(
+            "journal",
+            f"The last line of {damage.path.name} was not finished, as after a crash; "
+            "the next start sets it aside.",
+        )
+    if not content.damage and not foreign:
+        yield green("journal", f"{counted(len(content.records), noun)}, every checksum right.")
+
+
+def _check_open(folder: Path) -> Iterator[Finding]:
+    found = 0
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        try:
+            ghap_from_data(json.loads(path.read_bytes()))
+            found += 1
+        except (*_MALFORMED, RecursionError):
+            yield red("open", f"{path} is no entry; mend it (it is JSON), or move it out of the folder.")
+    yield green("open", f"{counted(found, 'open entry')}.")
+
+
+def _check_set_aside(folder: Path) -> Iterator[Finding]:
+    found = sorted(folder.rglob("*.corrupt-*"))
+    if found:
+        names = ", ".join(path.name for path in found[:_NAMED])
+        yield yellow(
+            "journal",
+            f"{counted(len(found), 'unfinished line')} set aside after a crash ({names}); "
+            "look whether they matter, and delete them.",
+        )

@@ -1,0 +1,112 @@
+"""`doctor`: every layer in turn, from the interpreter to the engine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from learning_memory_server.cli.access import configure_logging
+from learning_memory_server.cli.check_engine import check_engine
+from learning_memory_server.cli.check_folders import check_folders
+from learning_memory_server.cli.check_journal import check_journal
+from learning_memory_server.cli.check_model import check_model
+from learning_memory_server.cli.finding import Level, green, red, yellow
+from learning_memory_server.cli.terminal import counted, one_line, output, show_hanging, working
+from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.paths import config_file
+from learning_memory_server.server.config import load_settings, unknown_variables
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from learning_memory_server.cli.finding import Finding
+
+_OLDEST_PYTHON: Final = (3, 11)
+_TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
+_PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
+_TOPIC_WIDTH: Final = 12
+
+
+async def examine(*, quick: bool) -> bool:
+    """Print what every check found, as it is found, and tell whether nothing is in the way.
+
+    Args:
+        quick: Leave the model unloaded; the engine is not opened then, because its vectors belong to a model.
+    """
+    configure_logging(verbose=False)
+    levels = []
+    checks = _checks(quick=quick)
+    while True:
+        with ExitStack() as waiting:
+            waiting.enter_context(working("Looking"))
+            finding = await anext(checks, None)
+        if finding is None:
+            break
+        _show(finding)
+        levels.append(finding.level)
+    problems, doubts = levels.count(Level.RED), levels.count(Level.YELLOW)
+    if problems:
+        output().print(
+            Text(f"\n{counted(problems, 'problem')} and {counted(doubts, 'warning')}.", "bold red")
+        )
+    elif doubts:
+        output().print(Text(f"\nIt works; {counted(doubts, 'warning')}.", "bold yellow"))
+    else:
+        output().print(Text("\nEverything is in order.", "bold green"))
+    return not problems
+
+
+async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
+    for finding in _check_python():
+        yield finding
+    for sentence in unknown_variables(os.environ):
+        yield yellow("settings", sentence)
+    try:
+        settings = load_settings()
+    except InvalidSettingsError as error:
+        yield red("settings", f"{error.message} The server does not start until this is corrected.")
+        yield yellow("the rest", "Not checked: where things are depends on the settings.")
+        return
+    file = config_file()
+    yield green(
+        "settings", f"Read from {file} and the environment." if file.exists() else "No settings file."
+    )
+    sound = True
+    for finding in (*check_folders(settings), *check_journal(settings)):
+        sound = sound and finding.level is not Level.RED
+        yield finding
+    async for finding in check_model(settings, quick=quick):
+        sound = sound and finding.level is not Level.RED
+        yield finding
+    if quick:
+        yield green("engine", "Not opened (--quick).")
+    elif not sound:
+        yield yellow("engine", "Not opened: it needs what is red above, so correct that first.")
+    else:
+        async for finding in check_engine(settings):
+            yield finding
+
+
+def _check_python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < _OLDEST_PYTHON:
+        yield red("python", f"{version} is too old; install Python 3.11 or later.")
+    else:
+        yield green("python", f"{version} on {sys.platform}.")
+    try:
+        import fcntl  # noqa: F401, PLC0415 - absent on Windows
+    except ModuleNotFoundError:
+        yield red("python", "This system has no flock; use Linux or macOS (WSL on Windows).")
+
+
+def _show(finding: Finding) -> None:
+    console = output()
+    ticks = _TICKS if console.encoding.lower().startswith("utf") else _PLAIN_TICKS
+    lead = Text.assemble(
+        (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
+    )
+    show_hanging(console, lead, Text(one_line(finding.sentence)))

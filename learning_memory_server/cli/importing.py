@@ -1,0 +1,125 @@
+"""`import`: entries from a file into the journal first, then into the index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from learning_memory_server.cli.access import (
+    complete_index,
+    current_project,
+    open_settings,
+    read_entries,
+    services_of,
+)
+from learning_memory_server.cli.terminal import counted, one_line, output, show_facts, show_notice, working
+from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    InvalidInputError,
+    StorageUnavailableError,
+)
+from learning_memory_server.identity import session_hash
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.importing import parse_entries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.observation.importing import ParsedEntries
+    from learning_memory_server.server.config import Settings
+
+_REASONS_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How many entries were new, and a sentence about their vectors."""
+
+    new: int
+    index: str
+
+
+async def import_file(path: Path, project: str | None, *, dry_run: bool) -> bool:
+    """Take in a file's entries and tell whether every line was good.
+
+    Args:
+        path: The JSON lines.
+        project: The project of lines that name none; by default the settings' or this folder's.
+        dry_run: Read only, and say what would happen.
+
+    Raises:
+        AlreadyRunningError: If a server holds the journal and this is no dry run.
+        JournalUnavailableError: If the journal cannot be used; then nothing was imported.
+    """
+    began = monotonic()
+    settings = open_settings()
+    parsed = _parse(path, _project(project, settings))
+    if dry_run:
+        outcome = _foresee(parsed, settings)
+    elif parsed.entries:
+        outcome = await _take_in(parsed, settings)
+    else:
+        outcome = _Outcome(0, "nothing to index")
+    _show(path, parsed, outcome, dry_run=dry_run, seconds=monotonic() - began)
+    return not parsed.rejections
+
+
+def _project(name: str | None, settings: Settings) -> str:
+    return current_project(settings) if name is None else checked_text("--project", name, PROJECT_MAX)
+
+
+def _parse(path: Path, project: str) -> ParsedEntries:
+    def hash_session(raw: str) -> str:
+        return session_hash(raw)
+
+    try:
+        with path.open("rb") as lines, working(f"Reading {path.name}"):
+            return parse_entries(lines, project=project, hash_session=hash_session)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
+    known = {entry.id for entry in read_entries(settings).list_resolved()}
+    known |= {entry.id for entry in Journal(settings.journal_directory).open_entries()}
+    return _Outcome(len(parsed.entries.keys() - known), "not touched")
+
+
+async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
+    async with services_of(settings, "import") as services:
+        with working("Writing the journal"):
+            new = len(services.collector.add_resolved(list(parsed.entries.values())))
+        try:
+            written = await complete_index(services)
+        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+            show_notice(" ".join(filter(None, (error.message, error.hint))))
+            return _Outcome(
+                new,
+                "pending: the entries are safe in the journal, and are indexed when a server or a command "
+                "next finds the model and the engine working",
+            )
+    return _Outcome(new, f"{counted(written, 'vector')} added" if written else "complete already")
+
+
+def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:
+    would = "would be " if dry_run else ""
+    facts: list[tuple[str, str | Text]] = [
+        (f"{would}imported", Text(counted(outcome.new, "entry"), "green" if outcome.new else "")),
+        ("already there", counted(len(parsed.entries) - outcome.new, "entry")),
+    ]
+    if parsed.repeated:
+        facts.append(("repeated", f"{counted(parsed.repeated, 'line')} that a later line supersedes"))
+    if parsed.rejections:
+        facts.append(("rejected", Text(counted(len(parsed.rejections), "line"), "red")))
+    facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in parsed.changes.most_common()]
+    facts.append(("index", outcome.index))
+    for rejection in parsed.rejections[:_REASONS_SHOWN]:
+        output().print(Text(f"{path.name}:{rejection.line_number}: {one_line(rejection.reason)}", "red"))
+    rest = len(parsed.rejections) - _REASONS_SHOWN
+    if rest > 0:
+        output().print(Text(f"... and {rest} more", "red"))
+    show_facts([*facts, ("took", f"{seconds:.1f} s")])

@@ -1,0 +1,122 @@
+"""`status`: what is kept, where, and who is using it. Reading only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from rich.text import Text
+
+from learning_memory_server.cli.access import open_settings, read_entries
+from learning_memory_server.cli.terminal import (
+    COLOURS,
+    counted,
+    day,
+    megabytes,
+    one_line,
+    show_facts,
+)
+from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.lock import holder
+from learning_memory_server.values.store import ValueLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from learning_memory_server.server.config import Settings
+
+_BLOCK: Final = 512
+"""Bytes: the unit of st_blocks, whatever the file system's own."""
+
+
+def show_status() -> None:
+    """Print what there is.
+
+    Raises:
+        LearningMemoryError: If the settings are wrong, or the journal cannot be read at all.
+    """
+    settings = open_settings()
+    journal = Journal(settings.journal_directory)
+    entries = read_entries(settings).list_resolved()
+    open_entries = journal.open_entries()
+    damage = journal.damage()
+    tiers = Counter(entry.tier.value for entry in entries)
+    outcomes = Counter(entry.outcome.status.value for entry in entries)
+    projects = Counter(entry.project for entry in entries)
+    facts: list[tuple[str, str | Text]] = [
+        ("journal", f"{journal.path} ({megabytes(journal.size())})"),
+        ("index", describe_engine(settings)),
+        ("in use by", describe_holder(settings)),
+        ("entries", f"{len(entries):,} resolved"),
+    ]
+    if entries:
+        facts += [
+            ("  tiers", _counts((tier.value, tiers[tier.value]) for tier in Tier)),
+            ("  outcomes", _counts((status.value, outcomes[status.value]) for status in OutcomeStatus)),
+            ("  projects", _counts(projects.most_common())),
+        ]
+    facts.append(("open", counted(len(open_entries), "entry")))
+    facts += [
+        ("", f"{day(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
+        for entry in reversed(open_entries)
+    ]
+    facts += [
+        ("values", f"{len(ValueLog(journal.values).all()):,}"),
+        (
+            "damage",
+            Text(
+                f"{counted(len(damage), 'line')} cannot be read; `learning-memory-server doctor` shows which",
+                "red",
+            )
+            if damage
+            else "none",
+        ),
+    ]
+    show_facts(facts)
+
+
+def describe_engine(settings: Settings) -> str:
+    """Say which engine keeps the index, where, and how large it is."""
+    if settings.qdrant_url is not None:
+        # A URL may carry a password before its host.
+        address = urlsplit(settings.qdrant_url)
+        return f"Qdrant at {address.scheme}://{address.netloc.rpartition('@')[2]}"
+    folder = settings.index_directory
+    return f"embedded Qdrant in {folder} ({megabytes(size_of(folder))})"
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes that a folder's files take on the disk; what disappears meanwhile does not count.
+
+    Files of the engine have holes, so their lengths say too much.
+    """
+    total = 0
+    for path in folder.rglob("*") if folder.is_dir() else ():
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        # Windows knows no blocks.
+        total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
+    return total
+
+
+def describe_holder(settings: Settings) -> str:
+    """Say which process holds the journal or the store, if one does."""
+    try:
+        who = holder(settings.journal_directory) or holder(settings.storage_path)
+    except OSError as error:
+        return f"unknown ({error.strerror})"
+    except ModuleNotFoundError:
+        return "unknown (this system has no flock)"
+    if who is None:
+        return "nobody"
+    return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def _counts(pairs: Iterable[tuple[str, int]]) -> Text:
+    parts = [Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}") for name, count in pairs]
+    return Text(", ").join(parts)

@@ -1,0 +1,107 @@
+"""The command line as a person has it, over a journal of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import structlog
+from typer.testing import CliRunner, Result
+
+from learning_memory_server.cli.app import app
+
+SUBJECTS = ("memory leak", "flaky test", "slow query")
+
+
+class Run(Protocol):
+    """Runs a command in this process."""
+
+    def __call__(self, *arguments: str, **environment: str) -> Result: ...
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_logging() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Path:
+    """Where everything is kept; private, as it should be."""
+    path = tmp_path / "storage"
+    path.mkdir(mode=0o700)
+    return path
+
+
+@pytest.fixture
+def environment(storage: Path, tmp_path: Path) -> dict[str, str]:
+    """Settings for a command: a model that needs no weights, and no file of the user's."""
+    return {
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage),
+        "LEARNING_MEMORY_CONFIG": str(tmp_path / "config.toml"),
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+        "LEARNING_MEMORY_PROJECT": "garden",
+    }
+
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Run:
+    """Run a command."""
+
+    def invoke(*arguments: str, **more: str) -> Result:
+        return CliRunner().invoke(app, list(arguments), env={**environment, **more})
+
+    return invoke
+
+
+@pytest.fixture
+def old_entry() -> Callable[..., dict[str, Any]]:
+    """Make an entry in the predecessor's form."""
+
+    def make(number: int = 0, **changes: Any) -> dict[str, Any]:
+        subject = SUBJECTS[number % len(SUBJECTS)]
+        return {
+            "id": f"ghap_20260101_0000{number:02}_abcdef",
+            "session_id": "session_20260101_000000_123456",
+            "created_at": f"2026-01-01T00:00:{number:02}Z",
+            "domain": "debugging",
+            "strategy": "check-assumptions",
+            "goal": f"Fix the {subject}",
+            "hypothesis": f"The {subject} comes from shared state in worker {number}",
+            "action": f"Isolate the {subject}",
+            "prediction": f"The {subject} is gone after the change",
+            "history": [],
+            "iteration_count": 1,
+            "notes": ["[red]noted[/red]"],
+            "outcome": {
+                "status": "confirmed",
+                "result": f"The {subject} is gone",
+                "captured_at": f"2026-01-02T00:00:{number:02}Z",
+                "auto_captured": False,
+            },
+            "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
+            "confidence_tier": "gold",
+            **changes,
+        }
+
+    return make
+
+
+@pytest.fixture
+def write_lines(tmp_path: Path) -> Callable[..., Path]:
+    """Write objects, or raw lines, to a file."""
+
+    def write(*lines: dict[str, Any] | str) -> Path:
+        path = tmp_path / "entries.jsonl"
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def filled(run: Run, old_entry: Callable[..., dict[str, Any]], write_lines: Callable[..., Path]) -> Result:
+    """Twenty-four entries on three subjects, imported."""
+    return run("import", str(write_lines(*(old_entry(number) for number in range(24)))))

@@ -1,0 +1,126 @@
+"""`doctor`: whatever is broken, a sentence and not a traceback."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+
+def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "24 entries, every checksum right." in result.stdout
+    assert "48 points." in result.stdout
+    assert "The index has everything that is in the journal." in result.stdout
+    assert "✗" not in result.stdout
+
+
+def test_before_the_first_start_nothing_is_wrong_and_nothing_is_created(run: Any, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh"
+    result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(fresh))
+    assert result.exit_code == 0
+    assert "is created at the first start" in result.stdout
+    assert not fresh.exists()
+
+
+def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> None:
+    result = run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers")
+    assert result.exit_code == 0
+    assert "the packaged weights are the known ones" in result.stdout
+    assert not list(storage.iterdir())
+
+
+def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    lines = segment.read_bytes().splitlines(keepends=True)
+    segment.write_bytes(b"".join(lines) + lines[0][:40])
+    torn = run("doctor", "--quick")
+    assert torn.exit_code == 0
+    assert "was not finished" in torn.stdout
+    segment.write_bytes(lines[0].replace(b"memory leak", b"memory loss") + b"".join(lines[1:]))
+    edited = run("doctor")
+    assert edited.exit_code == 1
+    assert f"{segment.name} line 1: the checksum does not match" in edited.stdout
+    assert "Not opened: it needs what is red above" in edited.stdout
+
+
+def test_what_was_set_aside_is_reported(run: Any, storage: Path) -> None:
+    (storage / "journal").mkdir(mode=0o700)
+    (storage / "journal" / "values.jsonl.corrupt-20260101T000000000000Z").touch(mode=0o600)
+    assert "1 unfinished line set aside" in run("doctor", "--quick").stdout
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"id": 3}', "[" * 100_000, json.dumps({"domain": "x"})])
+def test_a_broken_open_entry_is_named(content: str, run: Any, storage: Path) -> None:
+    folder = storage / "journal" / "open"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "ghap_1.json").write_text(content, "utf-8")
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "ghap_1.json is no entry" in result.stdout
+
+
+def test_a_folder_in_the_place_of_a_log_is_red(run: Any, storage: Path) -> None:
+    (storage / "journal" / "values.jsonl").mkdir(parents=True, mode=0o700)
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "The journal could not be used" in result.stdout
+
+
+def test_a_file_in_the_place_of_the_storage_is_red(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(path))
+        assert result.exit_code == 1
+        assert "✗ storage" in result.stdout
+
+
+def test_a_folder_that_others_can_read_is_yellow(run: Any, storage: Path) -> None:
+    storage.chmod(0o755)
+    result = run("doctor", "--quick")
+    assert result.exit_code == 0
+    assert f"chmod 700 '{storage}'" in result.stdout
+
+
+def test_a_damaged_index_is_red(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    for path in (storage / "index").rglob("edge_config.json"):
+        path.write_text("{", "utf-8")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "✗ engine" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
+    result = run(
+        "doctor",
+        LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
+        LEARNING_MEMORY_EMBEDDING_MODEL=str(tmp_path / "absent"),
+    )
+    assert result.exit_code == 1
+    assert "is not on this machine" in result.stdout
+
+
+def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:
+    result = run("doctor", LEARNING_MEMORY_CONFIG=str(tmp_path))
+    assert result.exit_code == 1
+    assert "✗ settings" in result.stdout
+
+
+def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
+    result = run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="few", LEARNING_MEMORY_QDRANT_URI="x")
+    assert result.exit_code == 1
+    assert "✗ settings     LEARNING_MEMORY_MIN_EXPERIENCES" in result.stdout
+    assert "Did you mean LEARNING_MEMORY_QDRANT_URL?" in result.stdout
+
+
+def test_an_engine_that_does_not_answer_is_red(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://user:secret@127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "secret" not in result.output

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.limits import checked_text
+from learning_memory_server.errors import InvalidInputError
+
+
+def test_a_text_is_measured_and_returned_without_the_white_space_around_it() -> None:
+    assert checked_text("goal", f" \n{'x' * 10}\t ", 10) == "x" * 10
+    assert checked_text("goal", "x", 1) == "x"
+
+
+def test_one_character_too_many_is_refused_with_field_length_and_limit() -> None:
+    with pytest.raises(InvalidInputError, match=r"^lesson\.takeaway: 11 characters, the limit is 10\.$"):
+        checked_text("lesson.takeaway", "x" * 11, 10)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t\u00a0\u2003"])
+def test_an_empty_text_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^goal: must not be empty \(1-10 characters\)\.$"):
+        checked_text("goal", text, 10)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(None, "NoneType"), (3, "int"), (True, "bool"), (["a"], "list")])
+def test_what_is_no_text_is_refused_by_its_kind(value: object, kind: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"^goal: must be text, not {kind}\.$"):
+        checked_text("goal", value, 10)
+
+
+def test_characters_are_counted_not_bytes() -> None:
+    assert checked_text("goal", "\u00e9\U0001f600" * 5, 10) == "\u00e9\U0001f600" * 5
+
+
+def test_the_limits_are_those_of_the_contract() -> None:
+    assert (limits.STATEMENT_MAX, limits.NARRATIVE_MAX, limits.VALUE_MAX, limits.QUERY_MAX) == (
+        1000,
+        2000,
+        500,
+        1000,
+    )
+    assert limits.REPLY_MAX == 32_000

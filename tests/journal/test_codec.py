@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.value import Evidence, Value
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.journal.codec import (
+    ghap_from_data,
+    ghap_to_data,
+    lean,
+    value_from_data,
+    value_to_data,
+)
+from tests.support import MOMENTS, NOON, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
+
+FIGURES = st.floats(-2, 2, allow_nan=False)
+VALUES = st.builds(
+    Value,
+    id=TEXTS,
+    text=TEXTS,
+    cluster_id=st.builds(ClusterId, st.sampled_from(Axis), st.integers(0, 10**6)),
+    project=TEXTS,
+    created_at=MOMENTS,
+    evidence=st.builds(
+        Evidence,
+        member_ids=st.lists(TEXTS, max_size=4).map(tuple),
+        # The journal keeps six decimals of a centroid.
+        centroid=st.lists(st.integers(-(10**6), 10**6).map(lambda n: n / 10**6), max_size=8).map(tuple),
+        similarity=FIGURES,
+        centroid_distance=FIGURES,
+        threshold=FIGURES,
+        embedding=TEXTS,
+    ),
+)
+
+
+def through_json(data: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(json.dumps(data))
+    return read
+
+
+@given(ghaps(st.none() | RESOLUTIONS))
+def test_any_entry_comes_back_whole(entry: object) -> None:
+    assert ghap_from_data(through_json(ghap_to_data(entry))) == entry  # type: ignore[arg-type]
+
+
+@given(VALUES)
+def test_any_value_comes_back_whole(value: Value) -> None:
+    assert value_from_data(through_json(value_to_data(value))) == value
+
+
+def test_a_centroid_is_kept_to_six_decimals() -> None:
+    value = Value(
+        "v",
+        "t",
+        ClusterId(Axis.FULL, 0),
+        "p",
+        NOON,
+        Evidence(("a",), (1 / 3, -2 / 3), 0.123456789, 1, 1, "e"),
+    )
+
+    evidence = value_from_data(value_to_data(value)).evidence
+
+    assert evidence.centroid == pytest.approx((1 / 3, -2 / 3), abs=5e-7)
+    assert evidence.similarity == 0.123456789
+
+
+def test_absent_parts_are_left_out() -> None:
+    data = ghap_to_data(ghap())
+
+    assert data.keys() == {
+        "id",
+        "project",
+        "agent_session",
+        "created_at",
+        "domain",
+        "strategy",
+        "goal",
+        "hypothesis",
+        "action",
+        "prediction",
+    }
+    assert lean({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}) == {"e": 0, "f": False}
+
+
+def test_every_part_has_a_name_that_the_format_documents() -> None:
+    data = ghap_to_data(replace(full_ghap(), orphaned=True))
+
+    assert data["created_at"] == "2026-03-01T12:00:00+00:00"
+    assert data["orphaned"] is True
+    assert data["history"][0].keys() == {"at", "hypothesis", "action", "prediction"}
+    assert data["resolution"] == {
+        "status": "falsified",
+        "result": "Requests waited as before.",
+        "resolved_at": "2026-03-01T13:00:00+00:00",
+        "surprise": "The pool was never full.",
+        "root_cause": {"category": "misleading-symptom", "description": "The load balancer queued them."},
+        "lesson": {
+            "what_worked": "Measuring at every hop",
+            "takeaway": "Look in front of the service first",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "broken", [{"id": None}, {"created_at": "yesterday"}, {"domain": "cooking"}, {"resolution": {}}]
+)
+def test_what_is_no_entry_is_refused(broken: dict[str, Any]) -> None:
+    data = {**ghap_to_data(ghap()), **broken}
+    if data["id"] is None:
+        del data["id"]
+
+    with pytest.raises((KeyError, ValueError, TypeError)):
+        ghap_from_data(data)

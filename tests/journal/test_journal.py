@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import stat
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.record import JournalRecord
+from tests.support import CONFIRMED, NOON, ghap, numbered
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.journal.journal import Journal
+
+
+def keep(journal: Journal, entry: Ghap) -> None:
+    journal.entries.append([JournalRecord("ghap", entry.id, entry.outcome.resolved_at, ghap_to_data(entry))])
+
+
+def test_open_entries_come_back_oldest_first(journal: Journal) -> None:
+    late = ghap(id="ghap_a", created_at=NOON + timedelta(hours=1), goal="caf\u00e9\n\u2028 \U0001f600")
+    early = ghap(id="ghap_b")
+    journal.save_open(late)
+    journal.save_open(early)
+
+    assert journal.open_entries() == [early, late]
+
+
+def test_a_saved_entry_takes_the_place_of_its_former_state(journal: Journal) -> None:
+    journal.save_open(ghap())
+    journal.save_open(ghap(goal="another"))
+
+    assert journal.open_entries() == [ghap(goal="another")]
+    assert [path.name for path in (journal.path / "open").iterdir()] == [f"{ghap().id}.json"]
+
+
+def test_closing_removes_the_file_and_may_be_done_twice(journal: Journal) -> None:
+    journal.save_open(ghap())
+    journal.close_entry(ghap().id)
+    journal.close_entry(ghap().id)
+
+    assert journal.open_entries() == []
+
+
+def test_an_entry_that_is_open_and_resolved_is_resolved(journal: Journal) -> None:
+    other = ghap(id="ghap_other")
+    journal.save_open(ghap())
+    journal.save_open(other)
+    keep(journal, ghap(resolution=CONFIRMED))
+
+    assert journal.recover(NOON) == []
+
+    assert journal.open_entries() == [other]
+
+
+def test_a_torn_resolution_leaves_the_entry_open(journal: Journal) -> None:
+    journal.save_open(ghap())
+    keep(journal, numbered(1))
+    keep(journal, ghap(resolution=CONFIRMED))
+    (segment,) = journal.entries.segments()
+    segment.write_bytes(segment.read_bytes()[:-5])
+
+    (aside,) = journal.recover(NOON)
+
+    assert aside.parent == journal.path / "entries"
+    assert journal.open_entries() == [ghap()]
+    assert [record.id for record in journal.entries.read().records] == [numbered(1).id]
+
+
+def test_a_half_written_open_file_is_not_an_entry(journal: Journal) -> None:
+    journal.save_open(ghap())
+    (journal.path / "open" / "ghap_x.json.tmp").write_text("{")
+
+    assert journal.open_entries() == [ghap()]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"id": "x"}', '"text"', "\x00\x00"])
+def test_an_open_file_that_is_no_entry_is_named(journal: Journal, content: str) -> None:
+    journal.save_open(ghap())
+    (journal.path / "open" / "ghap_bad.json").write_text(content)
+
+    with pytest.raises(JournalUnavailableError, match=r"ghap_bad\.json") as caught:
+        journal.open_entries()
+
+    assert str(journal.path) not in caught.value.message
+
+
+def test_damage_in_every_log_is_reported(journal: Journal) -> None:
+    for log in (journal.entries, journal.values, journal.clusters):
+        log.append([JournalRecord("kind", "one", NOON, {}), JournalRecord("kind", "two", NOON, {})])
+        (segment,) = log.segments()
+        segment.write_bytes(segment.read_bytes().replace(b"one", b"eno"))
+
+    assert {damage.path.name for damage in journal.damage()} == {
+        "2026-03.jsonl",
+        "values.jsonl",
+        "clusters.jsonl",
+    }
+    assert not any(damage.torn for damage in journal.damage())
+
+
+def test_torn_lines_of_every_log_are_set_aside(journal: Journal) -> None:
+    for log in (journal.entries, journal.values, journal.clusters):
+        log.append([JournalRecord("kind", "one", NOON, {})])
+        (segment,) = log.segments()
+        segment.write_bytes(segment.read_bytes() + b"{")
+
+    assert len(journal.recover(NOON)) == 3
+    assert journal.damage() == []
+
+
+def test_a_newer_log_stops_recovery_before_any_file_is_changed(journal: Journal) -> None:
+    for log in (journal.entries, journal.values):
+        log.append([JournalRecord("kind", "one", NOON, {})])
+    (entries,), (values,) = journal.entries.segments(), journal.values.segments()
+    entries.write_bytes(torn := entries.read_bytes() + b"{")
+    values.write_bytes(values.read_bytes() + b'{"sum":"?","v":2}\n')
+
+    with pytest.raises(JournalUnavailableError, match="format 2"):
+        journal.recover(NOON)
+
+    assert entries.read_bytes() == torn
+
+
+def test_open_files_and_their_directory_are_for_their_owner_alone(journal: Journal) -> None:
+    journal.path.mkdir(mode=0o700)
+    journal.save_open(ghap())
+
+    assert stat.S_IMODE((journal.path / "open").stat().st_mode) == 0o700
+    (file,) = (journal.path / "open").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_journal_s_own_directory_is_for_its_owner_alone(journal: Journal) -> None:
+    journal.save_open(ghap())
+
+    assert stat.S_IMODE(journal.path.stat().st_mode) == 0o700
+
+
+def test_the_size_is_that_of_all_files(journal: Journal) -> None:
+    assert journal.size() == 0
+    journal.save_open(ghap())
+    keep(journal, numbered(1))
+    journal.values.append([JournalRecord("value", "one", NOON, {})])
+
+    assert journal.size() == sum(path.stat().st_size for path in journal.path.rglob("*.json*"))

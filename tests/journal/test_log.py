@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.record import JournalRecord
+from tests.support import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def record(number: int, at: datetime = NOON) -> JournalRecord:
+    return JournalRecord("ghap", f"ghap_{number}", at, {"text": f"caf\u00e9 \u2028 {number}\nline"})
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path / "journal" / "values")
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    return tmp_path / "journal" / "values.jsonl"
+
+
+def test_what_was_appended_is_read_in_order(log: Log) -> None:
+    log.append([record(1), record(2)])
+    log.append([record(3)])
+
+    content = log.read()
+
+    assert content.records == [record(1), record(2), record(3)]
+    assert content.damage == []
+
+
+def test_a_log_that_was_never_written_is_empty(log: Log, tmp_path: Path) -> None:
+    assert log.read().records == []
+    assert log.recover(NOON) == []
+    log.append([])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_monthly_log_reads_its_months_in_order(tmp_path: Path) -> None:
+    log = Log(tmp_path / "entries", monthly=True)
+    december, january = datetime(2025, 12, 31, 23, 59, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    log.append([record(2, january)])
+    log.append([record(1, december)])
+
+    assert [path.name for path in log.segments()] == ["2025-12.jsonl", "2026-01.jsonl"]
+    assert [r.id for r in log.read().records] == ["ghap_1", "ghap_2"]
+
+
+def test_a_write_cut_off_at_any_byte_costs_only_what_was_not_acknowledged(log: Log, segment: Path) -> None:
+    log.append([record(1), record(2)])
+    acknowledged = segment.read_bytes()
+    log.append([record(3)])
+    whole = segment.read_bytes()
+
+    for cut in range(len(acknowledged) + 1, len(whole)):
+        segment.write_bytes(whole[:cut])
+        seen = log.read()
+        assert seen.records == [record(1), record(2)]
+        assert [(damage.line_number, damage.torn) for damage in seen.damage] == [(3, True)]
+
+        (aside,) = log.recover(NOON + timedelta(seconds=cut))
+
+        assert aside.name.startswith("values.jsonl.corrupt-")
+        assert aside.read_bytes() == whole[len(acknowledged) : cut]
+        assert segment.read_bytes() == acknowledged
+        assert log.read().damage == []
+        assert log.recover(NOON) == []
+    log.append([record(4)])
+    assert log.read().records == [record(1), record(2), record(4)]
+
+
+def test_a_first_line_cut_off_leaves_an_empty_log(log: Log, segment: Path) -> None:
+    log.append([record(1)])
+    segment.write_bytes(segment.read_bytes()[:-1])
+
+    assert len(log.recover(NOON)) == 1
+    assert log.read().records == []
+    assert segment.read_bytes() == b""
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 4096, b'{"at":"2026', b"garbage\n", b"\xc3", b"\n"])
+def test_a_tail_that_is_no_record_is_set_aside(log: Log, segment: Path, tail: bytes) -> None:
+    log.append([record(1)])
+    before = segment.read_bytes()
+    segment.write_bytes(before + tail)
+
+    (aside,) = log.recover(NOON)
+
+    assert aside.name == "values.jsonl.corrupt-20260301T120000000000Z"
+    assert aside.read_bytes() == tail
+    assert segment.read_bytes() == before
+
+
+def test_reading_never_changes_a_file(log: Log, segment: Path) -> None:
+    log.append([record(1)])
+    torn = segment.read_bytes() + b'{"at":'
+    segment.write_bytes(torn)
+
+    log.read()
+
+    assert segment.read_bytes() == torn
+    assert [path.name for path in segment.parent.iterdir()] == ["values.jsonl"]
+
+
+def test_damage_in_the_middle_is_kept_reported_and_not_believed(log: Log, segment: Path) -> None:
+    log.append([record(1), record(2), record(3)])
+    damaged = segment.read_bytes().replace(
+        b'"text":"caf\xc3\xa9 \xe2\x80\xa8 2', b'"text":"CAF\xc3\xa9 \xe2\x80\xa8 2'
+    )
+    segment.write_bytes(damaged)
+
+    content = log.read()
+
+    assert content.records == [record(1), record(3)]
+    (damage,) = content.damage
+    assert (damage.path, damage.line_number, damage.torn) == (segment, 2, False)
+    assert damage.reason == "the checksum does not match"
+    assert log.recover(NOON) == []
+    assert segment.read_bytes() == damaged
+
+
+def test_every_segment_is_recovered(tmp_path: Path) -> None:
+    log = Log(tmp_path / "entries", monthly=True)
+    for month in (1, 2):
+        log.append([record(month, datetime(2026, month, 1, tzinfo=UTC))])
+    for path in log.segments():
+        path.write_bytes(path.read_bytes() + b"{")
+
+    assert len(log.recover(NOON)) == 2
+    assert len(log.read().records) == 2
+    assert log.read().damage == []
+
+
+NEWER = b'{"at":"2030-01-01T00:00:00+00:00","data":{},"id":"x","kind":"ghap","sum":"?","v":2}\n'
+
+
+@pytest.mark.parametrize("after", [b"", b'{"at":"20'])
+def test_a_newer_format_is_refused_and_left_untouched(log: Log, segment: Path, after: bytes) -> None:
+    log.append([record(1)])
+    newer = segment.read_bytes() + NEWER + after
+    segment.write_bytes(newer)
+
+    with pytest.raises(JournalUnavailableError, match="format 2"):
+        log.read()
+    with pytest.raises(JournalUnavailableError, match="format 2"):
+        log.recover(NOON)
+
+    assert segment.read_bytes() == newer
+    assert [path.name for path in segment.parent.iterdir()] == ["values.jsonl"]
+
+
+def test_files_are_for_their_owner_alone(log: Log, segment: Path) -> None:
+    log.append([record(1)])
+    segment.write_bytes(segment.read_bytes() + b"{")
+    (aside,) = log.recover(NOON)
+
+    assert stat.S_IMODE(segment.stat().st_mode) == 0o600
+    assert stat.S_IMODE(aside.stat().st_mode) == 0o600
+    assert stat.S_IMODE(segment.parent.stat().st_mode) == 0o700
+
+
+def test_directories_made_on_the_way_are_for_their_owner_alone(tmp_path: Path) -> None:
+    Log(tmp_path / "data" / "journal" / "entries", monthly=True).append([record(1)])
+
+    for made in (tmp_path / "data", tmp_path / "data" / "journal", tmp_path / "data" / "journal" / "entries"):
+        assert stat.S_IMODE(made.stat().st_mode) == 0o700, made
+
+
+def test_a_file_that_cannot_be_opened_is_a_clear_error(log: Log, segment: Path) -> None:
+    segment.mkdir(parents=True)
+
+    with pytest.raises(JournalUnavailableError, match=r"Is a directory: values\.jsonl") as caught:
+        log.append([record(1)])
+    with pytest.raises(JournalUnavailableError, match="Is a directory"):
+        log.read()
+
+    assert str(segment.parent) not in caught.value.message
+    assert caught.value.hint
+    assert list(segment.iterdir()) == []
+
+
+def test_a_file_in_the_directory_s_place_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "entries").write_bytes(b"mine")
+
+    with pytest.raises(JournalUnavailableError):
+        Log(tmp_path / "entries", monthly=True).append([record(1)])
+
+    assert (tmp_path / "entries").read_bytes() == b"mine"
+
+
+APPEND_ON_A_FULL_DISK = """
+import resource, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.record import JournalRecord
+
+log = Log(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    log.append([JournalRecord("ghap", "x", datetime(2026, 3, 1, tzinfo=UTC), {"text": "x" * 500})])
+except JournalUnavailableError as error:
+    print(error.message)
+"""
+
+
+def test_a_write_that_fails_half_way_leaves_the_file_as_it_was(log: Log, segment: Path) -> None:
+    log.append([record(1)])
+    before = segment.read_bytes()
+
+    done = subprocess.run(
+        [sys.executable, "-c", APPEND_ON_A_FULL_DISK, str(segment.with_suffix("")), str(len(before) + 100)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "The journal could not be used" in done.stdout
+    assert segment.read_bytes() == before

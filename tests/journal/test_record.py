@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from tests.support import NOON
+
+RECORD = JournalRecord("ghap", "ghap_1", NOON, {"goal": "caf\u00e9\nwith \u2028 lines", "n": 1.5})
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+def test_any_data_comes_back_from_one_line(data: dict[str, object]) -> None:
+    record = JournalRecord("ghap", "ghap_1", NOON, data)
+
+    line = record.to_line()
+
+    assert line.endswith(b"\n")
+    assert len(line.splitlines()) == 1
+    assert JournalRecord.from_line(line) == record
+
+
+def test_a_line_is_canonical_json_with_its_checksum() -> None:
+    line = RECORD.to_line()
+    body = json.loads(line)
+    stated = body.pop("sum")
+
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert stated == hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+    assert body == {"v": 1, "kind": "ghap", "id": "ghap_1", "at": NOON.isoformat(), "data": RECORD.data}
+    whole = json.dumps(json.loads(line), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert line == whole.encode("utf-8") + b"\n"
+
+
+def test_a_flipped_bit_anywhere_is_seen() -> None:
+    line = RECORD.to_line()
+    for place in range(len(line) - 1):
+        for bit in (0x01, 0x10, 0x20):
+            damaged = bytearray(line)
+            damaged[place] ^= bit
+            with pytest.raises((DamagedLineError, JournalUnavailableError)):
+                JournalRecord.from_line(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"\n", b"null\n", b"[]\n", b"{}\n", b'"text"\n', b"\0" * 64, b"\0" * 63, b"\xff\xfe\n", b"{"],
+)
+def test_what_is_no_record_is_damage(line: bytes) -> None:
+    with pytest.raises(DamagedLineError):
+        JournalRecord.from_line(line)
+
+
+def signed(body: dict[str, object]) -> bytes:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps({**body, "sum": hashlib.sha256(text.encode()).hexdigest()}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("absent", ["kind", "id", "at", "data"])
+def test_a_line_without_a_part_is_damage_though_its_checksum_fits(absent: str) -> None:
+    body = {"v": 1, "kind": "ghap", "id": "x", "at": NOON.isoformat(), "data": {}}
+    assert JournalRecord.from_line(signed(body)).id == "x"
+    del body[absent]
+
+    with pytest.raises(DamagedLineError):
+        JournalRecord.from_line(signed(body))
+
+
+def test_the_keys_may_come_in_any_order() -> None:
+    reordered = dict(reversed(json.loads(RECORD.to_line()).items()))
+
+    assert JournalRecord.from_line(json.dumps(reordered).encode() + b"\n") == RECORD
+
+
+def test_a_newer_format_is_refused_and_not_taken_for_damage() -> None:
+    body: dict[str, object] = {"v": 2, "kind": "ghap", "id": "x", "at": NOON.isoformat(), "data": {}}
+
+    with pytest.raises(JournalUnavailableError, match="format 2; this program reads up to 1") as caught:
+        JournalRecord.from_line(signed(body))
+
+    assert caught.value.hint
+
+
+def test_a_newer_format_may_have_another_checksum() -> None:
+    with pytest.raises(JournalUnavailableError, match="format 2"):
+        JournalRecord.from_line(b'{"v":2,"crc":"00"}\n')
+
+
+def test_times_keep_their_microseconds() -> None:
+    record = JournalRecord("ghap", "x", datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC), {})
+
+    assert JournalRecord.from_line(record.to_line()).at == record.at

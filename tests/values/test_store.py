@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.value import Evidence, Value
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import (
+    DiskFullError,
+    InsufficientDataError,
+    InvalidInputError,
+    JournalUnavailableError,
+    NotFoundError,
+)
+from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.values.store import ValueLog, ValueStore
+from tests.support import ALICE, CAROL, NOON, TOPICS, about, open_memory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.journal.journal import Journal
+    from tests.support import Memory
+
+POOL = [about("pool", number) for number in range(10)]
+CACHE = [about("cache", number) for number in range(10, 18)]
+FULL_0, FULL_1 = ClusterId(Axis.FULL, 0), ClusterId(Axis.FULL, 1)
+GOOD = axis_texts(about("pool", 50))[Axis.FULL]
+
+
+@asynccontextmanager
+async def open_values(path: Path, *, learn: bool = True) -> AsyncIterator[tuple[ValueStore, Memory]]:
+    async with open_memory(path) as memory, memory.running():
+        await memory.writer.settle()
+        if learn:
+            await memory.learn(*POOL, *CACHE)
+        clusterer = ExperienceClusterer(
+            memory.index,
+            memory.writer,
+            memory.collector,
+            Clusterer,
+            memory.journal.clusters,
+            memory.clock,
+            12,
+        )
+        yield ValueStore(memory.values, clusterer, memory.index, memory.writer, memory.clock), memory
+
+
+async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        judgement = await store.validate(GOOD, FULL_0)
+        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+
+        assert judgement.valid
+        assert (value.text, value.cluster_id, value.project) == (GOOD, FULL_0, ALICE.project)
+        assert value.id.startswith("value_20260301_12")
+        evidence = value.evidence
+        assert set(evidence.member_ids) == {entry.id for entry in POOL}
+        assert evidence.similarity == pytest.approx(judgement.similarity)
+        assert evidence.centroid_distance == pytest.approx(1 - judgement.similarity, abs=1e-6)
+        assert evidence.threshold == judgement.threshold
+        assert evidence.embedding == HashingEmbedder().identity.digest
+        assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
+        assert len(evidence.centroid) == 384
+        assert store.list_values() == [value]
+        (record,) = await memory.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
+        assert record.payload["text"] == GOOD
+
+
+async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, _):
+        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+
+    async with open_values(tmp_path, learn=False) as (store, _):
+        (again,) = store.list_values()
+
+    assert again.evidence.centroid == pytest.approx(value.evidence.centroid, abs=1e-6)
+    assert (again.id, again.text, again.cluster_id, again.project, again.created_at) == (
+        value.id,
+        value.text,
+        value.cluster_id,
+        value.project,
+        value.created_at,
+    )
+    for figure in ("member_ids", "similarity", "centroid_distance", "threshold", "embedding"):
+        assert getattr(again.evidence, figure) == getattr(value.evidence, figure)
+
+
+@pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
+async def test_a_text_elsewhere_is_refused_and_not_kept(tmp_path: Path, text: str) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        judgement = await store.validate(text, FULL_0)
+        assert not judgement.valid
+        with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
+            await store.store(ALICE, text, FULL_0, Axis.FULL)
+
+        assert judgement.reason in caught.value.message
+        assert f"{judgement.centroid_distance:.3f}" in caught.value.message
+        assert f"{judgement.threshold:.3f}" in caught.value.message
+        assert caught.value.hint
+        assert store.list_values() == []
+        assert (await memory.index.counts())["values"] == 0
+        assert memory.journal.values.read().records == []
+
+
+async def test_a_text_nearer_to_another_cluster_is_told_which(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, _):
+        judgement = await store.validate(f"{TOPICS['cache']} first", FULL_0)
+
+    assert "closer to cluster full_1" in judgement.reason
+
+
+async def test_the_axis_must_be_the_cluster_s(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, _):
+        with pytest.raises(InvalidInputError, match=r"^axis: strategy .*full_0; expected full\.$"):
+            await store.store(ALICE, GOOD, FULL_0, Axis.STRATEGY)
+
+        assert store.list_values() == []
+
+
+async def test_a_cluster_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, _):
+        for attempt in (
+            lambda: store.validate(GOOD, ClusterId(Axis.FULL, 7)),
+            lambda: store.store(ALICE, GOOD, ClusterId(Axis.FULL, 7), Axis.FULL),
+        ):
+            with pytest.raises(NotFoundError, match="full_0, full_1"):
+                await attempt()
+
+
+async def test_too_few_experiences_is_said_by_validate_and_by_store(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await memory.learn(*POOL[:5])
+        for attempt in (
+            lambda: store.validate(GOOD, FULL_0),
+            lambda: store.store(ALICE, GOOD, FULL_0, Axis.FULL),
+        ):
+            with pytest.raises(InsufficientDataError, match=r"\b5\b.*\b12\b"):
+                await attempt()
+
+
+async def test_a_value_that_cannot_be_indexed_is_kept_and_pending(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        await store.validate(GOOD, FULL_0)
+        memory.store.failures = [DiskFullError("full")]
+        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        assert store.list_values() == [value]
+
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        assert (await memory.index.counts())["values"] == 1
+
+
+async def test_a_value_that_cannot_be_written_down_is_not_kept(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        await store.validate(GOOD, FULL_0)
+        (memory.journal.path / "values.jsonl").mkdir()
+        with pytest.raises(JournalUnavailableError):
+            await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        (memory.journal.path / "values.jsonl").rmdir()
+
+        assert store.list_values() == []
+        assert (await memory.index.counts())["values"] == 0
+
+
+def value(
+    name: str, *, size: int, minutes: int = 0, cluster: ClusterId = FULL_0, project: str = "p"
+) -> Value:
+    evidence = Evidence(tuple(map(str, range(size))), (1.0,), 0.9, 0.1, 0.4, "digest")
+    return Value(name, f"text {name}", cluster, project, NOON + timedelta(minutes=minutes), evidence)
+
+
+async def test_values_are_listed_by_cluster_size_then_newest(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        for each in (
+            value("old", size=5, minutes=1),
+            value("large", size=9, minutes=0),
+            value("new", size=5, minutes=2),
+            value("small", size=2, minutes=9),
+        ):
+            memory.values.add(each)
+
+        assert [each.id for each in store.list_values()] == ["large", "new", "old", "small"]
+
+
+async def test_values_are_listed_by_axis_and_project(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        memory.values.add(value("a", size=5, project=ALICE.project))
+        memory.values.add(value("b", size=4, cluster=ClusterId(Axis.ROOT_CAUSE, 1), project=ALICE.project))
+        memory.values.add(value("c", size=3, project=CAROL.project))
+
+        assert [each.id for each in store.list_values(Axis.ROOT_CAUSE)] == ["b"]
+        assert [each.id for each in store.list_values(Axis.FULL)] == ["a", "c"]
+        assert [each.id for each in store.list_values(project=CAROL.project)] == ["c"]
+        assert [each.id for each in store.list_values(Axis.FULL, ALICE.project)] == ["a"]
+        assert store.list_values(Axis.SURPRISE) == []
+
+
+def test_a_log_is_read_from_the_disk_oldest_first(journal: Journal) -> None:
+    written = [value("b", size=1), value("a", size=2, minutes=1)]
+    log = ValueLog(journal.values)
+    for each in written:
+        log.add(each)
+
+    assert ValueLog(journal.values).all() == written
+    assert [document.text for document in ValueLog(journal.values).documents()] == ["text b", "text a"]
