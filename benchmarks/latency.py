@@ -84,7 +84,7 @@ def main() -> None:
 def measure(storage: Path, runs: int) -> dict[str, list[float]]:
     """Return the milliseconds of each call, by tool, from a server over the storage folder."""
     environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": str(storage), "LEARNING_MEMORY_PROJECT": "b"}
-    session = StdioSession([sys.executable, "-m", "learning_memory_server"], environment)
+    session = StdioSession([sys.executable, "-m", "learning_memory_server", "--direct"], environment)
     session.initialize()
     timings: dict[str, list[float]] = {}
 

@@ -1,4 +1,4 @@
-"""From the start of the process to the answer to `initialize`, against a bare server of the same SDK.
+"""From the start of the process to the answer to `initialize`, in one process, against a bare server of the same SDK.
 
 The runs of the two alternate, so that both meet the same load; the median of each is compared.
 """
@@ -38,7 +38,7 @@ def main() -> None:
         environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": storage}
         commands = {
             "bare": [sys.executable, "-c", BARE],
-            "ours": [sys.executable, "-m", "learning_memory_server"],
+            "ours": [sys.executable, "-m", "learning_memory_server", "--direct"],
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         # The first round fills the file cache and is not counted.

@@ -8,6 +8,7 @@ import secrets
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from learning_memory_server.domain.caller import Caller
 
@@ -51,13 +52,19 @@ def project_of(directory: Path) -> str:
 
 def normalised_remote(url: str) -> str | None:
     """Return `host/owner/name` in lower case, without credentials, port or `.git`, or None for a local path."""
-    match = re.fullmatch(
-        r"(?:[a-z+]+://)?(?:[^@/]+@)?(?P<host>[\w.-]+\.[\w-]+|localhost|(?<=@)[\w-]+)(?::\d+(?=/))?[:/]+(?P<path>[^?#]+?)"
-        r"(?:\.git)?/*",
-        url.strip(),
-        re.IGNORECASE,
-    )
-    return f"{match['host']}/{match['path'].strip('/')}".lower() if match else None
+    url = url.strip()
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            host, path = parts.hostname or "", parts.path
+        except ValueError:
+            return None
+    else:
+        # scp's form, user@host:path. Without a user or a dot, what is before the colon may be a Windows drive.
+        authority, _, path = url.partition(":")
+        host = authority.rpartition("@")[2] if "@" in authority or "." in authority else ""
+    path = path.strip("/").removesuffix(".git").rstrip("/")
+    return f"{host}/{path}".lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

@@ -31,13 +31,13 @@ def main() -> None:
     stale = []
     for name, text in {"tools.md": tools(), "cli.md": cli(), "settings.md": settings()}.items():
         page = DIRECTORY / name
-        text = GENERATED + text.rstrip() + "\n"
-        if page.exists() and page.read_text("utf-8") == text:
+        content = GENERATED + text.rstrip() + "\n"
+        if page.exists() and page.read_text("utf-8") == content:
             continue
         stale.append(name)
         if not check:
             DIRECTORY.mkdir(parents=True, exist_ok=True)
-            page.write_text(text, "utf-8")
+            page.write_text(content, "utf-8")
     if check and stale:
         sys.exit(f"docs/reference is out of date ({', '.join(stale)}): run `make docs` and commit it.")
 
@@ -60,11 +60,16 @@ def tools() -> str:
 def cli() -> str:
     """Return the page of the commands."""
     group = typer.main.get_command(app)
-    assert hasattr(group, "commands")  # noqa: S101 - a typer app with several commands is a group
-    parts = ["# Commands\n", "`learning-memory-server` without a command serves MCP on stdio.\n"]
-    for name, command in group.commands.items():
-        parts += [f"## {name}\n", (command.help or "").strip(), "", *_parameters(command), ""]
-    return "\n".join(parts)
+    return "\n".join(["# Commands\n", (group.help or "").strip(), "", *_commands(group, "")])
+
+
+def _commands(group: Any, path: str) -> list[str]:  # noqa: ANN401 - a group of typer's private click
+    """Return a section for each command of a group, and after a group those of its own."""
+    parts = []
+    for name, command in getattr(group, "commands", {}).items():
+        parts += [f"## {path}{name}\n", (command.help or "").strip(), "", *_parameters(command), ""]
+        parts += _commands(command, f"{path}{name} ")
+    return parts
 
 
 def settings() -> str:
@@ -73,12 +78,15 @@ def settings() -> str:
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None or field.default_factory else f"`{field.get_default()}`"
         rows.append(f"| `{name}` | `{paths.PREFIX}{name.upper()}` | {default} | {field.description} |")
+    order = (
+        "A variable of the environment wins over `config.toml` in the user's configuration folder "
+        f"(`{paths.APPLICATION}/config.toml`, or the file that `{paths.PREFIX}CONFIG` names), and both over the "
+        "default.\n"
+    )
     return "\n".join(
         [
             "# Settings\n",
-            "A variable of the environment wins over `config.toml` in the user's configuration folder "
-            f"(`{paths.APPLICATION}/config.toml`, or the file that `{paths.PREFIX}CONFIG` names), and both over the "
-            "default.\n",
+            order,
             "| key | variable | default | meaning |",
             "| --- | --- | --- | --- |",
             *rows,

@@ -94,6 +94,7 @@ class Ghap:
         project: The project it belongs to; never a path.
         agent_session: A hash of the session that owns it.
         orphaned: Whether its session moved on to another entry while this one was open.
+        requests: What names the calls that made it what it is; see `Caller.request`.
     """
 
     id: str
@@ -109,6 +110,7 @@ class Ghap:
     history: tuple[Revision, ...] = ()
     notes: tuple[str, ...] = ()
     orphaned: bool = False
+    requests: tuple[str, ...] = ()
     resolution: Resolution | None = None
 
     @property
@@ -164,7 +166,8 @@ class Ghap:
         a new strategy or note alone adds no iteration.
         """
         before = (self.hypothesis, self.action, self.prediction)
-        after = (hypothesis or self.hypothesis, action or self.action, prediction or self.prediction)
+        said = (hypothesis, action, prediction)
+        after = tuple((new or old).strip() for new, old in zip(said, before, strict=True))
         history = self.history if after == before else (*self.history, Revision(at, *before))
         return replace(
             self,
@@ -183,8 +186,9 @@ def new_ghap_id(at: datetime) -> str:
 
 
 def _words(text: str) -> list[str]:
-    # Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each.
-    return re.findall(r"\w(?:[\w'\u2019-]*\w)?", text.casefold())
+    # Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each. Chinese and Japanese are
+    # written without spaces; each of their characters counts as a word.
+    return re.findall(r"[\u3040-\u30ff\u3400-\u9fff]|\w(?:[\w'\u2019-]*\w)?", text.casefold())
 
 
 def _jaccard(left: list[str], right: list[str]) -> float:

@@ -16,6 +16,8 @@ QUERY_MAX: Final = 1_000
 PROJECT_MAX: Final = 200
 ID_MAX: Final = 100
 
+SEARCH_DEPTH_MAX: Final = 10_000
+"""How far down its ranking a search can be paged."""
 REPLY_MAX: Final = 32_000
 """Characters of JSON in one reply; what does not fit is cut at a whole item and said so."""
 

@@ -43,6 +43,7 @@ class Value:
     project: str
     created_at: datetime
     evidence: Evidence
+    request: str | None = None
 
 
 def new_value_id(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
+
+Runtime = Literal["onnxruntime", "sentence-transformers", "hashing"]
+"""What computes the vectors; two runtimes of one model make the same ones."""
 
 TEXT_TEMPLATE_VERSION: Final = 1
 """Raised when the text that is embedded for a record changes: its old vectors no longer compare."""
@@ -53,6 +56,11 @@ class Embedder(Protocol):
     @property
     def identity(self) -> EmbeddingIdentity:
         """What the vectors may be compared with."""
+        ...
+
+    @property
+    def runtime(self) -> Runtime:
+        """What computes the vectors."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:

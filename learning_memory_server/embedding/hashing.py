@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from learning_memory_server.embedding.base import Runtime
+
 
 class HashingEmbedder:
     """Texts that share words are near each other; nothing else is. Deterministic on every machine.
@@ -25,6 +27,8 @@ class HashingEmbedder:
     Args:
         dimension: The length of a vector.
     """
+
+    runtime: Runtime = "hashing"
 
     def __init__(self, dimension: int = 384) -> None:
         self.identity = EmbeddingIdentity("hashing", "words", "1", dimension, 0)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Runtime
 
-    T = TypeVar("T")
+T = TypeVar("T")
+
+_BATCH: Final = 8
+"""Documents: what a query may have to wait for. More at a time is no faster on one thread."""
 
 
 class ModelState(StrEnum):
@@ -30,7 +35,7 @@ class ModelState(StrEnum):
 
 
 class EmbeddingService:
-    """Loads a model in a thread of its own, and runs it there.
+    """Loads a model in a thread of its own, and runs it there: queries first, documents in small batches.
 
     Args:
         load: Makes the model; slow, so it is called in the thread, once, after `start`.
@@ -40,6 +45,9 @@ class EmbeddingService:
         self._load = load
         # One thread: a model that runs twice at a time is slower than twice in turn.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedding")
+        # In the order in which the thread looks: a query is served before documents that wait.
+        self._queries: queue.SimpleQueue[_Job[Any]] = queue.SimpleQueue()
+        self._documents: queue.SimpleQueue[_Job[Any]] = queue.SimpleQueue()
         self._model: Future[Embedder] | None = None
 
     @property
@@ -50,6 +58,11 @@ class EmbeddingService:
         if not self._model.done():
             return ModelState.LOADING
         return ModelState.FAILED if self._model.exception() else ModelState.READY
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """What computes the vectors; None until the model is loaded."""
+        return self.start().result().runtime if self.state is ModelState.READY else None
 
     def start(self) -> Future[Embedder]:
         """Begin to load, unless that was begun before, and return at once."""
@@ -63,31 +76,92 @@ class EmbeddingService:
         Raises:
             EmbeddingUnavailableError: If it cannot be loaded.
         """
-        # Shielded: a caller that gives up must not cancel the model for everybody.
-        try:
+        with _model_errors("could not be loaded"):
+            # Shielded: a caller that gives up must not cancel the model for everybody.
             return (await asyncio.shield(asyncio.wrap_future(self.start()))).identity
-        except LearningMemoryError:
-            raise
-        except Exception as error:
-            # Whatever a model library raises, its meaning here is one: no vectors.
-            raise EmbeddingUnavailableError(
-                f"The embedding model could not be loaded ({type(error).__name__}).",
-                hint="Run `learning-memory-server doctor`.",
-            ) from error
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension), once the model is loaded."""
-        return await self._run(lambda model: model.embed_documents(texts))
+        if len(texts) <= _BATCH:
+            return await self._run(self._documents, _documents(texts))
+        import numpy as np  # noqa: PLC0415 - not before there are vectors
+
+        dimension = (await self.identity()).dimension
+        vectors = np.empty((len(texts), dimension), dtype=np.float32)
+        # A batch is padded to its longest text, so texts of like length go together.
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+        for start in range(0, len(order), _BATCH):
+            rows = order[start : start + _BATCH]
+            # One batch at a time, so that a caller who gives up leaves nothing behind.
+            vectors[rows] = await self._run(self._documents, _documents([texts[row] for row in rows]))
+        return vectors
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,), once the model is loaded."""
-        return await self._run(lambda model: model.embed_query(text))
+        return await self._run(self._queries, lambda model: model.embed_query(text))
 
     def close(self) -> None:
         """Take no more work. What runs in the thread is not waited for."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+        while (job := self._take()) is not None:
+            job.result.cancel()
 
-    async def _run(self, work: Callable[[Embedder], T]) -> T:
+    async def _run(self, waiting: queue.SimpleQueue[_Job[Any]], work: Callable[[Embedder], T]) -> T:
         await self.identity()
-        model = self.start().result()
-        return await asyncio.wrap_future(self._thread.submit(work, model))
+        job = _Job(work, self.start().result())
+        waiting.put(job)
+        with _model_errors("failed"):
+            # As many turns as jobs, but each turn takes the job that is first by then.
+            self._thread.submit(self._take_turn)
+            return await asyncio.wrap_future(job.result)
+
+    def _take_turn(self) -> None:
+        job = self._take()
+        if job is not None:
+            job.run()
+
+    def _take(self) -> _Job[Any] | None:
+        for waiting in (self._queries, self._documents):
+            with suppress(queue.Empty):
+                return waiting.get_nowait()
+        return None
+
+
+class _Job(Generic[T]):
+    """Work for the model, and where its result goes."""
+
+    def __init__(self, work: Callable[[Embedder], T], model: Embedder) -> None:
+        self._work = work
+        self._model = model
+        self.result: Future[T] = Future()
+
+    def run(self) -> None:
+        """Do the work, unless nobody waits for it any more."""
+        if not self.result.set_running_or_notify_cancel():
+            return
+        try:
+            self.result.set_result(self._work(self._model))
+        except BaseException as error:  # noqa: BLE001 - somebody waits, and a panic in a library is no Exception
+            self.result.set_exception(error)
+
+
+def _documents(texts: Sequence[str]) -> Callable[[Embedder], NDArray[np.float32]]:
+    return lambda model: model.embed_documents(texts)
+
+
+@contextmanager
+def _model_errors(what_happened: str) -> Iterator[None]:
+    """Give one meaning to whatever a model's library raises: there are no vectors now.
+
+    Raises:
+        EmbeddingUnavailableError: In place of any error that is not this package's own.
+    """
+    try:
+        yield
+    except LearningMemoryError:
+        raise
+    except Exception as error:
+        raise EmbeddingUnavailableError(
+            f"The embedding model {what_happened} ({type(error).__name__}).",
+            hint="Run `learning-memory-server doctor`.",
+        ) from error

@@ -78,6 +78,8 @@ class VectorIndex:
                                 self._datetime_fields,
                             )
                         )
+                        # Creating one takes the embedded engine a while; calls get their turn in between.
+                        await asyncio.sleep(0)
                 except LearningMemoryError:
                     await store.close()
                     raise

@@ -78,15 +78,16 @@ class IndexWriter:
         The engine gets three tries, one and two seconds apart. A model that is still loading is not waited
         for. Whatever fails, the documents are pending and are written later.
         """
+        # Pending until proven otherwise, so that a call that is cancelled half-way is caught up too.
+        self._pending.update({_key(document): document for document in documents})
         try:
             await self._try_write(documents)
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
-            self._pending.update({_key(document): document for document in documents})
             log.warning("documents.postponed", count=len(documents), reason=error.message)
             return False
         finally:
             self._wake.set()
-        self._unflushed = True
+        self._settle(documents)
         return True
 
     async def run(self) -> None:
@@ -102,8 +103,8 @@ class IndexWriter:
                 if quiet and self._unflushed:
                     # A flush stops everything for up to half a second, so it never comes between two calls of a
                     # burst. Until then the engine's log survives a crash, and the journal a power loss.
-                    self._unflushed = False
                     await self._index.flush()
+                    self._unflushed = False
             except LearningMemoryError as error:
                 log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
             self._tried.set()
@@ -134,14 +135,12 @@ class IndexWriter:
         while self._pending:
             batch = list(self._pending.values())[:_BATCH]
             await self._index.write(batch)
-            for document in batch:
-                self._pending.pop(_key(document), None)
+            self._settle(batch)
             written += len(batch)
             if progress:
                 progress(len(batch))
         self._rebuilt = self._rebuilt or self._compared
         if written:
-            self._unflushed = True
             log.info("index.caught_up", count=written)
         return written
 
@@ -154,6 +153,13 @@ class IndexWriter:
                     self._pending[_key(document)] = document
         self._compared = True
         return len(self._pending)
+
+    def _settle(self, documents: Sequence[Document]) -> None:
+        for document in documents:
+            # Another version of it may have become pending meanwhile.
+            if self._pending.get(_key(document)) is document:
+                del self._pending[_key(document)]
+        self._unflushed = True
 
     async def _try_write(self, documents: Sequence[Document]) -> None:
         import stamina  # noqa: PLC0415 - not before the first write

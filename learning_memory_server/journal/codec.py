@@ -46,6 +46,7 @@ def ghap_to_data(ghap: Ghap) -> Data:
             ],
             "notes": list(ghap.notes),
             "orphaned": ghap.orphaned or None,
+            "requests": list(ghap.requests),
             "resolution": _resolution_to_data(ghap.resolution) if ghap.resolution else None,
         }
     )
@@ -76,6 +77,7 @@ def ghap_from_data(data: Data) -> Ghap:
         ),
         notes=tuple(data.get("notes", ())),
         orphaned=data.get("orphaned", False),
+        requests=tuple(data.get("requests", ())),
         resolution=_resolution_from_data(data["resolution"]) if "resolution" in data else None,
     )
 
@@ -89,6 +91,7 @@ def value_to_data(value: Value) -> Data:
         "cluster_id": str(value.cluster_id),
         "project": value.project,
         "created_at": value.created_at.isoformat(),
+        **({"request": value.request} if value.request else {}),
         "evidence": {
             "member_ids": list(evidence.member_ids),
             "centroid": [round(x, 6) for x in evidence.centroid],
@@ -113,6 +116,7 @@ def value_from_data(data: Data) -> Value:
         cluster_id=ClusterId.parse(data["cluster_id"]),
         project=data["project"],
         created_at=datetime.fromisoformat(data["created_at"]),
+        request=data.get("request"),
         evidence=Evidence(
             member_ids=tuple(evidence["member_ids"]),
             centroid=tuple(evidence["centroid"]),

@@ -38,12 +38,12 @@ class Journal:
         Needs the journal's lock. An entry that is resolved and still has an open file, because the
         process died between the two writes, loses the open file.
         """
+        # A journal that a newer program wrote is refused before any of it is changed.
+        for log in self._logs():
+            log.refuse_newer_format()
         set_aside = [path for log in self._logs() for path in log.recover(at)]
-        open_ids = {path.stem for path in self._open_files()}
-        if open_ids:
-            resolved = {record.id for record in self.entries.read().records}
-            for ghap_id in open_ids & resolved:
-                self.close_entry(ghap_id)
+        for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self._open_files()]):
+            self.close_entry(ghap_id)
         return set_aside
 
     def damage(self) -> list[Damage]:

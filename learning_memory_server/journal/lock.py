@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import AlreadyRunningError, InvalidSettingsError
 from learning_memory_server.journal import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _NAME = ".lock"
 
 
 @contextmanager
-def exclusive(directory: Path, purpose: str) -> Iterator[None]:
+def hold(directories: Iterable[Path], purpose: str, *, socket: Path | None = None) -> Iterator[None]:
+    """Hold the journal's and the storage's directory until the block ends.
+
+    Always in the order given, so that two processes cannot each hold one; once, if they are the same.
+
+    Raises:
+        AlreadyRunningError: If another process holds one of them; the message says which.
+        InvalidSettingsError: If the system has no file locks.
+    """
+    with ExitStack() as held:
+        for directory in dict.fromkeys(directories):
+            held.enter_context(exclusive(directory, purpose, socket=socket))
+        yield
+
+
+@contextmanager
+def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> Iterator[None]:
     """Hold the directory for this process until the block ends.
 
     Args:
         directory: The directory to hold; it is created.
         purpose: What the holder is doing, shown to those who find it held.
+        socket: Where the holder listens, if it serves others.
 
     Raises:
         AlreadyRunningError: If another process holds it; the message says which.
@@ -42,13 +59,14 @@ def exclusive(directory: Path, purpose: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise AlreadyRunningError(
-                f"{_describe(holder(directory))} is using {directory}.",
+                f"{describe_holder(directory) or 'Another process'} is using {directory}.",
                 hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
                 "work meanwhile.",
             ) from None
         # Only for people: the lock itself is what counts, and it cannot go stale.
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, json.dumps({"pid": os.getpid(), "purpose": purpose}).encode())
+        about = {"pid": os.getpid(), "purpose": purpose, **({"socket": str(socket)} if socket else {})}
+        os.write(descriptor, json.dumps(about).encode())
         yield
         os.ftruncate(descriptor, 0)
     finally:
@@ -78,7 +96,9 @@ def holder(directory: Path) -> dict[str, object] | None:
         os.close(descriptor)
 
 
-def _describe(who: dict[str, object] | None) -> str:
-    if not who:
-        return "Another process"
-    return f"Another process ({who.get('purpose')}, process {who.get('pid')})"
+def describe_holder(directory: Path) -> str | None:
+    """Return who holds the directory, in words, or None if nobody does."""
+    who = holder(directory)
+    if who is None:
+        return None
+    return f"Another process ({who.get('purpose')}, process {who.get('pid')})" if who else "Another process"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.journal import files
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.record import DamagedLineError, JournalRecord, refuse_newer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
+
+_VERSION: Final = re.compile(rb',"v":(\d{1,9})\}\n')
+"""The end of a line: its keys are sorted, so the version comes last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +78,37 @@ class Log:
                     content.damage.append(Damage(path, number, str(error), torn=last))
         return content
 
+    def refuse_newer_format(self) -> None:
+        """Look for lines of a newer format, without reading more of a line than its end: each start waits for it.
+
+        Raises:
+            JournalUnavailableError: If there is one.
+        """
+        for path in self.segments():
+            with files.journal_errors(path):
+                content = path.read_bytes()
+            for match in _VERSION.finditer(content):
+                refuse_newer(int(match[1]))
+
+    def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that there is a line about, found by the form that every line has."""
+        sought = {record_id: f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids}
+        found = set()
+        for path in self.segments() if sought else ():
+            with files.journal_errors(path):
+                content = path.read_bytes()
+            found |= {record_id for record_id, text in sought.items() if text in content}
+        return found
+
     def recover(self, at: datetime) -> list[Path]:
         """Set a torn last line of any segment aside as `*.corrupt-<time>` and return those files.
 
         Damage elsewhere is left alone: it is no crash's trace, and a person should see it.
+
+        Raises:
+            JournalUnavailableError: If a newer program wrote the log; nothing is changed then.
         """
+        self.refuse_newer_format()
         set_aside = []
         for path in self.segments():
             torn = _torn_tail(path)

@@ -65,16 +65,16 @@ class JournalRecord:
             raise DamagedLineError("the line was not finished")
         try:
             body = json.loads(line)
-            stated = body.pop("sum")
             version = body["v"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DamagedLineError(str(error)) from error
+        if isinstance(version, int):
+            refuse_newer(version)
+        try:
+            stated = body.pop("sum")
             actual = _digest(body)
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise DamagedLineError(str(error)) from error
-        if isinstance(version, int) and version > FORMAT_VERSION:
-            raise JournalUnavailableError(
-                f"The journal has entries of format {version}; this program reads up to {FORMAT_VERSION}.",
-                hint="Update learning-memory-server; nothing was changed.",
-            )
         if stated != actual:
             raise DamagedLineError("the checksum does not match")
         try:
@@ -95,6 +95,19 @@ class JournalRecord:
                 f"The journal's line about {self.id} is undamaged, but means nothing to this program ({type(error).__name__}).",
                 hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
             ) from error
+
+
+def refuse_newer(version: int) -> None:
+    """Refuse a format that this program does not know.
+
+    Raises:
+        JournalUnavailableError: If the version is above `FORMAT_VERSION`.
+    """
+    if version > FORMAT_VERSION:
+        raise JournalUnavailableError(
+            f"The journal has entries of format {version}; this program reads up to {FORMAT_VERSION}.",
+            hint="Update learning-memory-server; nothing was changed.",
+        )
 
 
 def _canonical(body: dict[str, Any]) -> bytes:

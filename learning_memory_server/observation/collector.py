@@ -71,6 +71,7 @@ class ObservationCollector:
         self._open: dict[str, Ghap] = {}
         self._resolved: dict[str, Ghap] = {}
         self._by_time: list[Ghap] = []
+        self._by_request: dict[str, str] = {}
 
     def start(  # noqa: PLR0913 - a GHAP has six parts
         self,
@@ -85,6 +86,8 @@ class ObservationCollector:
     ) -> Started:
         """Open an entry. The caller's open one, if any, stays open as an orphan."""
         self.load()
+        if done := self._done(caller):
+            return Started(done, None)
         now = self._clock()
         ghap_id = new_ghap_id(now)
         while ghap_id in self._open or ghap_id in self._resolved:
@@ -100,6 +103,7 @@ class ObservationCollector:
             hypothesis=hypothesis,
             action=action,
             prediction=prediction,
+            requests=_with(caller),
         )
         orphan = self._current(caller)
         self._save_open(entry)
@@ -120,16 +124,18 @@ class ObservationCollector:
     ) -> Ghap:
         """Change an open entry: the caller's current one, or the one named.
 
-        A caller without a current entry adopts the one it names.
+        A caller without a current entry adopts the one it names, if it is of its project.
 
         Raises:
             NoActiveGhapError: If none is named and the caller has none.
             NotFoundError: If the one named is not open.
         """
         self.load()
+        if done := self._done(caller):
+            return done
         entry = self._get_open(caller, ghap_id)
-        if self._current(caller) is None:
-            entry = replace(entry, project=caller.project, agent_session=caller.session, orphaned=False)
+        if self._current(caller) is None and entry.project == caller.project:
+            entry = replace(entry, agent_session=caller.session, orphaned=False)
         entry = entry.revised(
             at=self._clock(),
             hypothesis=hypothesis,
@@ -138,6 +144,7 @@ class ObservationCollector:
             strategy=strategy,
             note=note,
         )
+        entry = replace(entry, requests=_with(caller, entry))
         self._save_open(entry)
         return entry
 
@@ -160,11 +167,13 @@ class ObservationCollector:
             NotFoundError: If the one named is not open.
         """
         self.load()
+        if (done := self._done(caller)) and done.resolution:
+            return done
         entry = self._get_open(caller, ghap_id)
         now = self._clock()
         resolution = Resolution(status, result, now, surprise, root_cause, lesson)
         resolution.require_explanation()
-        resolved = replace(entry, orphaned=False, resolution=resolution)
+        resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
         self._journal.entries.append([_record(resolved, now)])
         self._keep(resolved)
         # The entry is safe: a leftover open file is removed at the next start, and no reason to fail.
@@ -192,11 +201,8 @@ class ObservationCollector:
         """Return the project's other open entries, newest first."""
         self.load()
         current = self._current(caller)
-        return [
-            entry
-            for entry in reversed(self._open.values())
-            if entry.project == caller.project and entry is not current
-        ]
+        others = (e for e in self._open.values() if e.project == caller.project and e is not current)
+        return sorted(others, key=lambda entry: (entry.created_at, entry.id), reverse=True)
 
     def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
         """Return the resolved entries that match, newest first by their resolution."""
@@ -220,6 +226,15 @@ class ObservationCollector:
         self._open = {
             entry.id: entry for entry in self._journal.open_entries() if entry.id not in self._resolved
         }
+        # A crash in `start` can leave two entries of one caller that are not orphaned; the newest is meant.
+        newest = {
+            (entry.project, entry.agent_session): entry for entry in self._open.values() if not entry.orphaned
+        }
+        for entry in list(self._open.values()):
+            if not entry.orphaned and newest[entry.project, entry.agent_session] is not entry:
+                self._open[entry.id] = replace(entry, orphaned=True)
+        for entry in (*self._resolved.values(), *self._open.values()):
+            self._by_request.update(dict.fromkeys(entry.requests, entry.id))
         self._loaded = True
 
     def _current(self, caller: Caller) -> Ghap | None:
@@ -256,14 +271,26 @@ class ObservationCollector:
             f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
         )
 
+    def _done(self, caller: Caller) -> Ghap | None:
+        """Return the entry that this very call has changed before, if its answer was lost and it is sent again."""
+        ghap_id = self._by_request.get(caller.request) if caller.request else None
+        return (self._open.get(ghap_id) or self._resolved.get(ghap_id)) if ghap_id else None
+
     def _save_open(self, entry: Ghap) -> None:
         self._journal.save_open(entry)
         self._open[entry.id] = entry
+        self._by_request.update(dict.fromkeys(entry.requests, entry.id))
 
     def _keep(self, entry: Ghap) -> None:
         self._open.pop(entry.id, None)
         self._resolved[entry.id] = entry
+        self._by_request.update(dict.fromkeys(entry.requests, entry.id))
         insort(self._by_time, entry, key=_resolution_order)
+
+
+def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:
+    before = entry.requests if entry else ()
+    return (*before, caller.request) if caller.request else before
 
 
 def _record(entry: Ghap, at: datetime) -> JournalRecord:

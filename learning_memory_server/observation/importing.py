@@ -82,12 +82,9 @@ def _parse(line: bytes, project: str, hash_session: Callable[[str], str], change
         raise InvalidInputError(f"the line is not JSON ({error}).") from None
     if not isinstance(body, dict):
         raise InvalidInputError("the line is not a JSON object.")
-    try:
-        if "kind" in body or "sum" in body:
-            return _own(line, body, hash_session, changes)
-        return _predecessors(ForeignPart("", body, changes), project, hash_session)
-    except OverflowError:
-        raise InvalidInputError("a time is out of range.") from None
+    if "kind" in body or "sum" in body:
+        return _own(line, body, hash_session, changes)
+    return _predecessors(ForeignPart("", body, changes), project, hash_session)
 
 
 def _own(

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import structlog
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.message import SessionMessage
 from mcp.types import ListToolsResult
 from mcp.types import Tool as AdvertisedTool
+from pydantic import ValidationError
 
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.identity import caller_of
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.config import load_settings, unknown_variables
+from learning_memory_server.server.frames import refusal
 from learning_memory_server.server.logging import configure_logging
 from learning_memory_server.server.services import open_services
 from learning_memory_server.server.tools import ghap, learning, search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
+    from anyio.abc import ObjectSendStream
     from mcp.server import ServerRequestContext
+    from mcp.shared._stream_protocols import WriteStream
     from mcp.types import CallToolRequestParams, CallToolResult, PaginatedRequestParams
+
+    from learning_memory_server.domain.caller import Caller
 
 log = structlog.get_logger()
 
@@ -54,7 +65,11 @@ keep it with store_value.
 
 
 def build_server(
-    services: Mapping[type, object], caller: Caller, on_first_use: Callable[[], None] = lambda: None
+    services: Mapping[type, object],
+    caller: Caller,
+    *,
+    around_call: Callable[[], AbstractContextManager[None]] = nullcontext,
+    front: str | None = None,
 ) -> Server[dict[str, Any]]:
     """Return a server for one connection.
 
@@ -64,21 +79,25 @@ def build_server(
     Args:
         services: The services that tools may ask for, by type.
         caller: Who is at the other end.
-        on_first_use: Called when the client lists or calls tools; it may be called many times.
+        around_call: Entered while a client lists or calls tools.
+        front: What names the connection's front, if it sends calls again that were not answered.
     """
-    boundary = Boundary(TOOLS, {**services, Caller: caller})
+    boundary = Boundary(TOOLS, services)
 
     async def list_tools(
         _context: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        on_first_use()
-        return _advertised()
+        with around_call():
+            return _advertised()
 
     async def call_tool(
-        _context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
+        context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
     ) -> CallToolResult:
-        on_first_use()
-        return await boundary.call(params.name, dict(params.arguments or {}))
+        request = f"{front}:{context.request_id}" if front else None
+        with around_call():
+            return await boundary.call(
+                params.name, dict(params.arguments or {}), replace(caller, request=request)
+            )
 
     return Server(
         APPLICATION,
@@ -87,6 +106,8 @@ def build_server(
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        # Nothing here changes while a client listens, but clients of the 2026 protocol ask.
+        on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
 
 
@@ -121,7 +142,13 @@ async def serve_stdio() -> None:
     caller = caller_of(os.environ, settings.project)
     used = asyncio.Event()
     async with open_services(settings, purpose="learning-memory-server on stdio") as services:
-        server = build_server(services.injectable(), caller, used.set)
+
+        @contextmanager
+        def noticed() -> Iterator[None]:
+            used.set()
+            yield
+
+        server = build_server(services.injectable(), caller, around_call=noticed)
 
         async def warm_up() -> None:
             # Importing the model holds the interpreter for seconds; the client's first answers go first.
@@ -130,11 +157,30 @@ async def serve_stdio() -> None:
             await services.writer.run()
 
         async with stdio_server() as (read, write):
-            task = asyncio.create_task(warm_up())
+            tasks = [asyncio.create_task(warm_up())]
+            readable, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+            tasks.append(asyncio.create_task(_refuse_unreadable(read, readable, write)))
             try:
-                await server.run(read, write, server.create_initialization_options())
+                await server.run(messages, write, server.create_initialization_options())
             finally:
-                task.cancel()
+                for task in tasks:
+                    task.cancel()
+
+
+async def _refuse_unreadable(
+    read: AsyncIterable[SessionMessage | Exception],
+    readable: ObjectSendStream[SessionMessage | Exception],
+    write: WriteStream[SessionMessage],
+) -> None:
+    """Pass on what the transport could read, and answer what it could not."""
+    async with readable:
+        async for item in read:
+            unread = item.errors()[0]["input"] if isinstance(item, ValidationError) else None
+            answer = refusal(unread) if isinstance(unread, str) else None
+            if answer is None:
+                await readable.send(item)
+            else:
+                await write.send(answer)
 
 
 _HEAD_START: Final = 0.1

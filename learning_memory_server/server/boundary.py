@@ -11,6 +11,7 @@ import structlog
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.server.schema import did_you_mean, explain
 
@@ -27,29 +28,32 @@ class Boundary:
 
     Args:
         tools: The tools there are.
-        services: One object for each type that a tool asks for.
+        services: One object for each type that a tool asks for, but for the caller.
 
     Raises:
         KeyError: If a tool asks for a service that is not there.
     """
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
-        self._tools = {tool.name: (tool, [services[kind] for kind in tool.services]) for tool in tools}
+        self._tools = {
+            tool.name: (tool, [None if kind is Caller else services[kind] for kind in tool.services])
+            for tool in tools
+        }
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
         """Call a tool and return its result, or its failure in the one form that failures have."""
         request = secrets.token_hex(4)
         started = time.perf_counter()
         with structlog.contextvars.bound_contextvars(tool=name, request=request):
             try:
-                payload = await self._call(name, arguments)
+                payload = await self._call(name, arguments, caller)
             except LearningMemoryError as error:
                 log.info("tool.refused", type=error.wire_type, message=error.message)
-                return _failure(error)
+                return failure(error)
             except Exception:
                 # Nothing of an unforeseen failure reaches the client but the number to look it up by.
                 log.exception("tool.crashed")
-                return _failure(
+                return failure(
                     LearningMemoryError(
                         f"The server failed in an unforeseen way (request {request}).",
                         hint="The server's log has the details under that number.",
@@ -60,7 +64,7 @@ class Boundary:
                 content=[TextContent(type="text", text=compact(payload))], structured_content=payload
             )
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _call(self, name: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         if name not in self._tools:
             raise InvalidInputError(
                 f"There is no tool {name!r}; the tools are {', '.join(self._tools)}."
@@ -68,13 +72,30 @@ class Boundary:
             )
         tool, services = self._tools[name]
         try:
-            # As JSON, because that is what a client sends: strictness then means JSON's own types.
-            valid = tool.arguments.model_validate_json(json.dumps(arguments))
+            # As JSON, because that is what a client sends: strictness then means JSON's own types. And null
+            # means absent.
+            given = {key: value for key, value in arguments.items() if value is not None}
+            valid = tool.arguments.model_validate_json(_encoded(given))
         except ValidationError as error:
             raise InvalidInputError(explain(error, tool.input_schema)) from None
         return dict(
-            await tool.function(*services, **{name: getattr(valid, name) for name in valid.model_fields_set})
+            await tool.function(
+                *(caller if service is None else service for service in services),
+                **{name: getattr(valid, name) for name in valid.model_fields_set},
+            )
         )
+
+
+def _encoded(arguments: Mapping[str, Any]) -> bytes:
+    parts = []
+    for name, value in arguments.items():
+        try:
+            parts.append(f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)}".encode())
+        except UnicodeEncodeError:
+            raise InvalidInputError(
+                f"{name}: holds half of a surrogate pair, such as an emoji that was cut; it is no Unicode text."
+            ) from None
+    return b"{" + b",".join(parts) + b"}"
 
 
 def compact(payload: Mapping[str, Any]) -> str:
@@ -82,7 +103,8 @@ def compact(payload: Mapping[str, Any]) -> str:
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
-def _failure(error: LearningMemoryError) -> CallToolResult:
+def failure(error: LearningMemoryError) -> CallToolResult:
+    """Return the one form that a failed call has: one block of text, and no structured content."""
     body = {"type": error.wire_type, "message": error.message}
     if error.hint:
         body["hint"] = error.hint

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tomllib
-from pathlib import Path  # noqa: TC003 - pydantic needs it at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 
 from learning_memory_server import paths
 from learning_memory_server.domain import limits
@@ -18,7 +25,23 @@ from learning_memory_server.errors import InvalidSettingsError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-UserPath = Annotated["Path", AfterValidator(lambda path: path.expanduser().absolute())]
+
+def _user_path(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _no_truth_value(value: object) -> object:
+    # Variables are text, so numbers are read leniently; but then TOML's `true` would be the number 1.
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not a truth value")  # noqa: TRY004 - pydantic's protocol
+    return value
+
+
+UserPath = Annotated[Path, AfterValidator(_user_path)]
+Number = Annotated[int, BeforeValidator(_no_truth_value)]
 
 
 class Settings(BaseModel):
@@ -47,20 +70,23 @@ class Settings(BaseModel):
         default=DEFAULT_MODEL,
         description="A sentence-transformers model: the packaged one, a folder, or one in the local cache.",
     )
-    embedding_dimension: Annotated[int, Field(ge=1)] | None = Field(
+    embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="If set, the model's vectors must have this length."
     )
-    hdbscan_min_cluster_size: Annotated[int, Field(ge=2)] | None = Field(
+    hdbscan_min_cluster_size: Annotated[Number, Field(ge=2)] | None = Field(
         default=None, description="The smallest cluster; by default it grows with the number of experiences."
     )
-    hdbscan_min_samples: Annotated[int, Field(ge=1)] = Field(
+    hdbscan_min_samples: Annotated[Number, Field(ge=1)] = Field(
         default=3, description="How dense a cluster must be; more makes more noise."
     )
-    min_experiences: Annotated[int, Field(ge=1)] = Field(
+    min_experiences: Annotated[Number, Field(ge=1)] = Field(
         default=20, description="Clusters are not looked for among fewer experiences than this."
     )
+    hub_idle_minutes: Annotated[float, BeforeValidator(_no_truth_value), Field(gt=0)] = Field(
+        default=30, description="The hub ends after this time without a session."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="What is written to stderr."
+        default="info", description="What is logged, to the hub's log file or to stderr."
     )
 
     @field_validator("qdrant_url")
@@ -80,6 +106,11 @@ class Settings(BaseModel):
         """Where the embedded engine keeps its files."""
         return self.storage_path / "index"
 
+    @property
+    def models_directory(self) -> Path:
+        """Where exported models are kept."""
+        return self.storage_path / "models"
+
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Return the settings.
@@ -88,48 +119,44 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         InvalidSettingsError: If the file cannot be read, a key in it is unknown, or a value is wrong; the
             message names the setting and where it was set.
     """
-    file = paths.config_file(environment)
-    from_file = _read_file(file)
-    from_environment = {
-        name.removeprefix(paths.PREFIX).lower(): value
-        for name, value in (os.environ if environment is None else environment).items()
-        if name.startswith(paths.PREFIX)
-    }
+    from_file = paths.settings_from_file(environment)
+    for key in from_file:
+        if key not in Settings.model_fields:
+            raise InvalidSettingsError(
+                f"{key} in {paths.config_file(environment)} is not a setting."
+                f"{_did_you_mean(key, set(Settings.model_fields))}"
+            )
+    from_environment = paths.settings_from_environment(environment)
     known = {key: value for key, value in from_environment.items() if key in Settings.model_fields}
+    raw = {"storage_path": paths.storage_path({}, environment), **from_file, **known}
     try:
         # Merged here and not by pydantic-settings, so that an error can say which source it comes from, and
         # because its import costs a tenth of a second that every start of the server would pay.
-        return Settings.model_validate({**from_file, **known})
+        return Settings.model_validate(raw)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
         name = str(problem["loc"][0])
-        place = f"{paths.PREFIX}{name.upper()}" if name in known else f"{name} in {file}"
+        place = (
+            f"{paths.PREFIX}{name.upper()}"
+            if name in known
+            else f"{name} in {paths.config_file(environment)}"
+        )
         raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Return a sentence for each `LEARNING_MEMORY_*` variable that means nothing."""
-    known = {f"{paths.PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{paths.PREFIX}CONFIG"}
-    return [
-        f"{name} is not a setting.{_did_you_mean(name, known)}"
+    known = {*Settings.model_fields, "config"}
+    # The prefix is left out of the comparison: sharing it makes any two variables look alike.
+    unknown = {
+        name: difflib.get_close_matches(name.removeprefix(paths.PREFIX).lower(), known, n=1)
         for name in sorted(environment)
-        if name.startswith(paths.PREFIX) and name not in known
+        if name.startswith(paths.PREFIX) and name.removeprefix(paths.PREFIX).lower() not in known
+    }
+    return [
+        f"{name} is not a setting." + "".join(f" Did you mean {paths.PREFIX}{key.upper()}?" for key in close)
+        for name, close in unknown.items()
     ]
-
-
-def _read_file(file: Path) -> dict[str, object]:
-    try:
-        content = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
-    for key in content:
-        if key not in Settings.model_fields:
-            raise InvalidSettingsError(
-                f"{key} in {file} is not a setting.{_did_you_mean(key, set(Settings.model_fields))}"
-            )
-    return content
 
 
 def _did_you_mean(name: str, known: set[str]) -> str:

@@ -83,9 +83,9 @@ def _sentence(problem: ErrorDetails, schema: Schema) -> str:
 
 
 def _fault(problem: ErrorDetails, given: object) -> str:
-    if problem["type"] == "string_too_short":
+    if problem["type"] in ("too_short", "string_too_short"):
         return "is empty"
-    if problem["type"] == "string_too_long":
+    if problem["type"] in ("too_long", "string_too_long"):
         return f"has {len(str(given).strip())} characters"
     if problem["type"] == "enum" or problem["type"].startswith(("less_than", "greater_than")):
         return f"{_shorten(given)} is not allowed"

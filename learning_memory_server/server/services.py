@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,13 @@ import structlog
 
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.loading import ModelExporter, load_embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.journal.lock import hold
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.documents import DATETIME_FIELDS, KEYWORD_FIELDS
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
@@ -72,24 +73,30 @@ async def open_services(
         AlreadyRunningError: If another process holds the journal or the store.
         JournalUnavailableError: If the journal cannot be used.
     """
-    with ExitStack() as held:
-        # Always in this order, so that two processes cannot each hold one; once, if they are the same folder.
-        for directory in dict.fromkeys((settings.journal_directory, settings.storage_path)):
-            held.enter_context(exclusive(directory, purpose))
-        journal = Journal(settings.journal_directory)
-        for path in journal.recover(clock()):
-            log.warning("journal.recovered", set_aside=path.name)
-        services = _build(settings, journal, clock)
-        try:
+    with hold((settings.journal_directory, settings.storage_path), purpose):
+        async with services_over(settings, clock) as services:
             yield services
-        finally:
-            await services.index.close()
 
 
-def _build(settings: Settings, journal: Journal, clock: Clock) -> Services:
+@asynccontextmanager
+async def services_over(settings: Settings, clock: Clock) -> AsyncIterator[Services]:
+    """Build the services over a journal and a storage that this process holds already."""
+    journal = Journal(settings.journal_directory)
+    for path in journal.recover(clock()):
+        log.warning("journal.recovered", set_aside=path.name)
+    exporter = ModelExporter()
+    services = _build(settings, journal, clock, exporter)
+    try:
+        yield services
+    finally:
+        exporter.stop()
+        await services.index.close()
+
+
+def _build(settings: Settings, journal: Journal, clock: Clock, exporter: ModelExporter) -> Services:
     collector = ObservationCollector(journal, clock)
     value_log = ValueLog(journal.values)
-    embeddings = EmbeddingService(lambda: _load_embedder(settings))
+    embeddings = EmbeddingService(lambda: _load_embedder(settings, exporter))
     index = VectorIndex(
         embeddings,
         lambda identity: _open_store(settings, identity),
@@ -123,14 +130,14 @@ def _build(settings: Settings, journal: Journal, clock: Clock) -> Services:
 # The adapters are imported where they are made: each costs between a tenth of a second and several.
 
 
-def _load_embedder(settings: Settings) -> Embedder:
+def _load_embedder(settings: Settings, exporter: ModelExporter) -> Embedder:
     if settings.embedding_backend == "hashing":
         from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
 
         return HashingEmbedder(settings.embedding_dimension or 384)
-    from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415
-
-    return SentenceEmbedder(settings.embedding_model, settings.embedding_dimension)
+    return load_embedder(
+        settings.embedding_model, settings.embedding_dimension, settings.models_directory, exporter
+    )
 
 
 def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:

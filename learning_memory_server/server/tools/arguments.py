@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
@@ -12,21 +12,27 @@ from learning_memory_server.server.tools.toolset import Arguments
 
 
 def _text(limit: int) -> StringConstraints:
-    return StringConstraints(strip_whitespace=True, min_length=1, max_length=limit)
+    return StringConstraints(min_length=1, max_length=limit)
 
 
-Statement = Annotated[str, _text(limits.STATEMENT_MAX)]
-Narrative = Annotated[str, _text(limits.NARRATIVE_MAX)]
-ValueText = Annotated[str, _text(limits.VALUE_MAX)]
-QueryText = Annotated[str, _text(limits.QUERY_MAX)]
-Identifier = Annotated[str, _text(limits.ID_MAX)]
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+# Stripped as the domain strips: pydantic's own idea of white space is narrower.
+Text = Annotated[str, BeforeValidator(_stripped)]
+Statement = Annotated[Text, _text(limits.STATEMENT_MAX)]
+Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
+ValueText = Annotated[Text, _text(limits.VALUE_MAX)]
+QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
+Identifier = Annotated[Text, _text(limits.ID_MAX)]
 ProjectName = Annotated[
-    str,
+    Text,
     _text(limits.PROJECT_MAX),
     Field(description="A project's name, or `current`; every project if absent."),
 ]
 Since = Annotated[
-    str, _text(limits.ID_MAX), Field(description="ISO 8601 date or datetime; a bare date is UTC midnight.")
+    Text, _text(limits.ID_MAX), Field(description="ISO 8601 date or datetime; a bare date is UTC midnight.")
 ]
 Offset = Annotated[int, Field(ge=0, description="How many to skip: the `offset` of the reply before.")]
 UpTo50 = Annotated[int, Field(ge=1, le=50)]

@@ -160,9 +160,10 @@ async def update_ghap(
     kept as an iteration. Without ghap_id it is your current entry; with it, any open one of the project,
     which becomes yours if you have none.
     """
-    if not any((hypothesis, action, prediction, strategy, note)):
+    if not any((hypothesis, action, prediction, strategy, note, ghap_id)):
         raise InvalidInputError(
-            "Nothing to change: give at least one of hypothesis, action, prediction, strategy, note."
+            "Nothing to change: give at least one of hypothesis, action, prediction, strategy, note; "
+            "or an orphaned entry's ghap_id alone, to adopt it."
         )
     entry = collector.update(
         caller,

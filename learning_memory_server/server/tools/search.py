@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
@@ -61,7 +62,7 @@ async def search_experiences(
             strategy=strategy,
             project=named_project(project, caller),
             since=parse_moment("since", since) if since else None,
-            limit=offset + limit,
+            limit=min(offset + limit, limits.SEARCH_DEPTH_MAX),
         )
     )
     shown = [views.experience(found.entry, found.score) for found in result.found[offset:]]

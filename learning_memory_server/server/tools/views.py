@@ -114,7 +114,11 @@ def open_entry(entry: Ghap) -> dict[str, Any]:
     """Return a whole open entry."""
     data = ghap_to_data(entry)
     return {
-        **{name: value for name, value in data.items() if name not in ("agent_session", "orphaned")},
+        **{
+            name: value
+            for name, value in data.items()
+            if name not in ("agent_session", "orphaned", "requests")
+        },
         "iteration_count": entry.iteration_count,
     }
 

@@ -1,0 +1,183 @@
+"""The exported model on onnxruntime against the original on sentence-transformers, one thread each.
+
+Every round starts both anew, one after the other, so that both meet the same load; medians are compared. The model
+is exported first, as the first start of a server does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.population import themes
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+
+QUERY = "the database connection pool ran out under load this week and again today"
+"""15 tokens."""
+
+GOALS = {"query": 0.5, "start": 0.2}
+"""The largest ratio of the export's time to the original's."""
+
+RUNTIMES = ("onnxruntime", "sentence-transformers")
+
+CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+
+def megabytes(field):
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return int(status.split(field + ":")[1].split()[0]) / 1024
+
+started = time.perf_counter()
+if sys.argv[1] == "onnxruntime":
+    from learning_memory_server.embedding.loading import load_embedder
+    embedder = load_embedder(sys.argv[2], None, Path(sys.argv[3]))
+else:
+    from learning_memory_server.embedding.sentence import SentenceEmbedder
+    embedder = SentenceEmbedder(sys.argv[2])
+assert embedder.runtime == sys.argv[1]
+load_seconds = time.perf_counter() - started
+embedder.embed_query("the first one")
+print("ready", flush=True)
+report = {"load_seconds": load_seconds, "loaded_mb": megabytes("VmRSS")}
+work = json.loads(sys.stdin.readline())
+
+def milliseconds(call):
+    began = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - began)
+
+report["query_ms"] = [milliseconds(lambda: embedder.embed_query(work["query"])) for _ in range(work["queries"])]
+report["batch_ms"] = milliseconds(lambda: embedder.embed_documents(work["documents"]))
+report["vectors"] = embedder.embed_documents(work["samples"]).tolist()
+report["peak_mb"] = megabytes("VmHWM")
+print(json.dumps(report))
+"""
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    documents = [f"{theme}. {theme}, and it was found by reading the log." for theme in themes()] * 2
+    work = {
+        "query": QUERY,
+        "queries": options.queries,
+        "documents": documents,
+        "samples": [*themes(), "word " * 400, "接続が閉じられない 🚀", "def f(x):\n    return x"],
+    }
+    rounds: dict[str, list[dict[str, Any]]] = {runtime: [] for runtime in RUNTIMES}
+    with tempfile.TemporaryDirectory() as directory:
+        export = export_model(Path(directory))
+        for _ in range(options.rounds):
+            for runtime in RUNTIMES:
+                rounds[runtime].append(measure(runtime, Path(directory), work))
+    report: dict[str, Any] = {
+        "export": export,
+        **{runtime: summary(values, len(documents)) for runtime, values in rounds.items()},
+        "smallest_cosine": min(
+            sum(a * b for a, b in zip(left, right, strict=True))
+            for left, right in zip(*(rounds[runtime][0]["vectors"] for runtime in RUNTIMES), strict=True)
+        ),
+    }
+    ours, original = (report[runtime] for runtime in RUNTIMES)
+    report["query_ratio"] = ours["query_p50_ms"] / original["query_p50_ms"]
+    report["start_ratio"] = ours["first_vector_seconds"] / original["first_vector_seconds"]
+    report["throughput_ratio"] = ours["documents_per_second"] / original["documents_per_second"]
+    show(report)
+    if options.json:
+        print(json.dumps(report))
+
+
+def export_model(models: Path) -> dict[str, float]:
+    """Export the default model and return what that took."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learning_memory_server.embedding.onnx_export", DEFAULT_MODEL, str(models)]
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError("the export failed")
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / unit,
+    }
+
+
+def measure(runtime: str, models: Path, work: dict[str, Any]) -> dict[str, Any]:
+    """Return what one process measured, and the seconds from its start to its first vector."""
+    started = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, runtime, DEFAULT_MODEL, str(models)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        if process.stdin is None or process.stdout is None or process.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{runtime} did not start")
+        elapsed = time.perf_counter() - started
+        process.stdin.write(json.dumps(work) + "\n")
+        process.stdin.flush()
+        report: dict[str, Any] = json.loads(process.stdout.readline())
+    return {**report, "first_vector_seconds": elapsed}
+
+
+def summary(values: list[dict[str, Any]], documents: int) -> dict[str, float]:
+    """Return the medians over the rounds of one runtime."""
+    medians = {
+        name: statistics.median(value[name] for value in values)
+        for name in ("first_vector_seconds", "load_seconds", "loaded_mb", "peak_mb", "batch_ms")
+    }
+    queries = [elapsed for value in values for elapsed in value["query_ms"]]
+    return {
+        "first_vector_seconds": medians["first_vector_seconds"],
+        "load_seconds": medians["load_seconds"],
+        "loaded_mb": medians["loaded_mb"],
+        "peak_mb": medians["peak_mb"],
+        "query_p50_ms": statistics.median(queries),
+        "documents_per_second": 1000 * documents / medians["batch_ms"],
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the report for people."""
+    export = report["export"]
+    print(
+        f"export, once: {export['seconds']:.1f} s ({export['cpu_seconds']:.1f} s of CPU), "
+        f"at most {export['peak_mb']:.0f} MB"
+    )
+    for runtime in RUNTIMES:
+        figures = report[runtime]
+        print(
+            f"{runtime:22} start to first vector {figures['first_vector_seconds']:5.2f} s "
+            f"(load {figures['load_seconds']:4.2f})   {figures['loaded_mb']:4.0f} MB loaded, "
+            f"{figures['peak_mb']:4.0f} at most   query p50 {figures['query_p50_ms']:5.2f} ms   "
+            f"{figures['documents_per_second']:5.1f} documents/s"
+        )
+    print(f"smallest cosine {report['smallest_cosine']:.6f}")
+    for name, goal in GOALS.items():
+        ratio = report[f"{name}_ratio"]
+        print(f"{name} ratio {ratio:.2f}  at most {goal}: {'yes' if ratio <= goal else 'NO'}")
+    print(f"throughput ratio {report['throughput_ratio']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Which runtime serves a model: its export if there is one, else the original, which is then exported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+import learning_memory_server
+from learning_memory_server.embedding.source import check_dimension, find_source
+from learning_memory_server.journal.files import make_private_directory
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
+    from learning_memory_server.embedding.source import ModelSource
+
+_MODULE: Final = "learning_memory_server.embedding.onnx_export"
+_DELAY: Final = 5.0
+"""Seconds; by then the first calls have had the processor for themselves."""
+_TIME_LIMIT: Final = 660
+"""Seconds; a little more than the export allows itself."""
+
+log = structlog.get_logger()
+
+
+def load_embedder(
+    model: str, dimension: int | None, models: Path, exporter: ModelExporter | None = None
+) -> Embedder:
+    """Load a model the fast way if it was exported, else as it is.
+
+    Args:
+        model: The default model's name, the path of a folder, or a name in the library's local cache.
+        dimension: The length that a vector must have; None accepts the model's.
+        models: Where exports are kept.
+        exporter: Makes the export that was missing, for the next time.
+
+    Raises:
+        EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or makes vectors
+            of another length.
+    """
+    source = find_source(model)
+    exported = _open_export(source, models / source.digest)
+    if exported is not None:
+        check_dimension(model, dimension, exported.identity.dimension)
+        return exported
+    from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415 - leads to torch
+
+    original = SentenceEmbedder(model, dimension)
+    if exporter is not None and original.is_exportable:
+        # The exporter works in another folder; a name stays a name.
+        exporter.start(model if source.name == model else str(source.folder), models)
+    return original
+
+
+def has_export(model: str, models: Path) -> bool:
+    """Tell whether there is an export of the model, without looking into it.
+
+    Raises:
+        EmbeddingUnavailableError: If the model is not what it should be.
+    """
+    return (models / find_source(model).digest).is_dir()
+
+
+def _open_export(source: ModelSource, folder: Path) -> OnnxEmbedder | None:
+    """Return the model's export if there is one and it is sound."""
+    if not source.weights or not folder.is_dir():
+        return None
+    try:
+        from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
+
+        return OnnxEmbedder(folder, source)
+    except Exception as error:  # noqa: BLE001 - whatever a library says about it, the original serves
+        log.warning("model.export_rejected", export=folder.name, reason=f"{type(error).__name__}: {error}")
+        return None
+
+
+class ModelExporter:
+    """Exports a model in a short-lived process of low priority, which ends with its owner.
+
+    Args:
+        delay: Seconds from the start to the process; a command that ends sooner has no use for an export.
+    """
+
+    def __init__(self, delay: float = _DELAY) -> None:
+        self._delay = delay
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self, model: str, models: Path) -> None:
+        """Begin, unless that was done before, and return at once. A failure is logged and matters to nobody.
+
+        Args:
+            model: The default model's name, the absolute path of a folder, or a name in the local cache.
+            models: Where exports are kept; created.
+        """
+        with self._lock:
+            if self._thread is None and not self._stopping.is_set():
+                # A daemon: the end of the owner does not wait for it.
+                self._thread = threading.Thread(target=self._run, args=(model, models), daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the export, if one was begun, is made or has failed."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def stop(self) -> None:
+        """End an export that is under way, and begin none any more."""
+        with self._lock:
+            self._stopping.set()
+            if self._process is not None:
+                self._process.kill()
+        self.wait()
+
+    def _run(self, model: str, models: Path) -> None:
+        if self._stopping.wait(self._delay):
+            return
+        try:
+            process = self._spawn(model, models)
+        except OSError as error:
+            log.warning("model.export_failed", reason=str(error))
+            return
+        try:
+            _, errors = process.communicate(timeout=_TIME_LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, errors = process.communicate()
+        if process.returncode == 0:
+            log.info("model.exported")
+        elif not self._stopping.is_set():
+            last = errors.strip().splitlines()[-1:] or [f"It ended with {process.returncode}."]
+            log.warning("model.export_failed", reason=last[0])
+
+    def _spawn(self, model: str, models: Path) -> subprocess.Popen[str]:
+        make_private_directory(models)
+        root = str(Path(learning_memory_server.__file__).parents[1])
+        search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+        with self._lock:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-P", "-m", _MODULE, model, str(models)],
+                cwd="/",
+                env={**os.environ, "PYTHONPATH": search_path},
+                stdin=subprocess.DEVNULL,
+                # stdout is the protocol.
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                # An interrupt from the terminal is for the owner.
+                start_new_session=True,
+            )
+            if self._stopping.is_set():
+                self._process.kill()
+            return self._process

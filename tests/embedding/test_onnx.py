@@ -1,0 +1,411 @@
+"""The exported model against the original: the same vectors, and nothing of torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.loading import ModelExporter, has_export, load_embedder
+from learning_memory_server.embedding.onnx_export import SAMPLES, export
+from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.source import find_source, packaged_model
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import Embedder
+
+pytestmark = pytest.mark.slow
+
+TEXTS = [
+    *SAMPLES,
+    *(f"{'Why does case ' * number}{number} fail? " for number in range(1, 13)),
+    *("word " * length for length in (120, 200, 251, 252, 253, 254, 255, 256, 257, 300)),
+    *("é" * length for length in (1, 50, 99, 100, 101, 300)),
+    "\n\n",
+    "🙂",
+    "漢字とかな交じりの文。" * 60,
+    "Привет, мир! Почему тест падает через раз?",
+    "مرحبا بالعالم",
+    "SELECT * FROM t WHERE a = 'b' -- comment",
+    "\x00 control \x07 characters \ufffd",
+    "A" * 99 + " " + "b" * 101,
+]
+
+
+def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
+    result: NDArray[np.float32] = np.sum(left * right, axis=1)
+    return result
+
+
+def queries(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    return np.array([embedder.embed_query(text) for text in texts])
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models")
+    export(DEFAULT_MODEL, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def original() -> SentenceEmbedder:
+    return SentenceEmbedder()
+
+
+@pytest.fixture(scope="module")
+def exported(models: Path) -> Embedder:
+    return load_embedder(DEFAULT_MODEL, None, models)
+
+
+@pytest.fixture
+def copied(models: Path, tmp_path: Path) -> Path:
+    """The folder of exports anew, for damage; the files themselves are shared until one is replaced."""
+    return Path(shutil.copytree(models, tmp_path / "models", copy_function=os.link))
+
+
+def variant(folder: Path, **changes: dict[str, object]) -> str:
+    """Make a model of the packaged weights with other settings, by the file's stem."""
+    shutil.copytree(packaged_model(), folder)
+    names = {
+        "pooling": "1_Pooling/config.json",
+        "prompts": "config_sentence_transformers.json",
+        "length": "sentence_bert_config.json",
+    }
+    for stem, change in changes.items():
+        path = folder / names[stem]
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
+    return str(folder)
+
+
+def test_documents_and_queries_are_the_original_s(exported: Embedder, original: SentenceEmbedder) -> None:
+    assert len(TEXTS) >= 50
+    assert exported.runtime == "onnxruntime"
+    together = cosines(exported.embed_documents(TEXTS), original.embed_documents(TEXTS))
+    alone = cosines(queries(exported, TEXTS), queries(original, TEXTS))
+
+    assert together.min() > 0.9999
+    assert alone.min() > 0.9999
+
+
+def test_the_identity_is_the_original_s_so_that_the_index_is_shared(
+    exported: Embedder, original: SentenceEmbedder
+) -> None:
+    assert exported.identity == original.identity
+    assert exported.identity.digest == original.identity.digest
+
+
+def test_vectors_are_unit_rows_in_the_order_of_their_texts(exported: Embedder) -> None:
+    vectors = exported.embed_documents(TEXTS)
+
+    assert vectors.shape == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(vectors, np.vstack([exported.embed_documents([t]) for t in TEXTS]), atol=1e-5)
+    assert exported.embed_documents([]).shape == (0, 384)
+    assert exported.embed_query("x").shape == (384,)
+
+
+def test_the_files_are_for_their_owner_alone(models: Path) -> None:
+    (folder,) = models.iterdir()
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {
+        "meta.json": 0o600,
+        "model.onnx": 0o600,
+        "tokenizer.json": 0o600,
+    }
+
+
+def test_a_dimension_that_is_not_the_model_s_is_the_same_clear_error(models: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
+        load_embedder(DEFAULT_MODEL, 768, models)
+
+
+WITHOUT_TORCH = """
+import sys
+from pathlib import Path
+from learning_memory_server.embedding.loading import load_embedder
+embedder = load_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1]))
+embedder.embed_query("a query")
+embedder.embed_documents(["a document"])
+heavy = {"torch", "transformers", "sentence_transformers", "onnx", "huggingface_hub"}
+print(embedder.runtime, sorted(heavy & sys.modules.keys()))
+"""
+
+
+def test_torch_is_not_imported_once_there_is_an_export(models: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, str(models)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "onnxruntime []\n"
+
+
+def truncate(folder: Path) -> None:
+    data = (folder / "model.onnx").read_bytes()
+    replace(folder / "model.onnx", data[: len(data) // 2])
+
+
+def flip_a_byte(folder: Path) -> None:
+    data = bytearray((folder / "tokenizer.json").read_bytes())
+    data[len(data) // 2] ^= 1
+    replace(folder / "tokenizer.json", bytes(data))
+
+
+def forget_the_meta(folder: Path) -> None:
+    (folder / "meta.json").unlink()
+
+
+def tear_the_meta(folder: Path) -> None:
+    replace(folder / "meta.json", (folder / "meta.json").read_bytes()[:100])
+
+
+def claim_other_weights(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text("utf-8"))
+    meta["identity"]["weights"] = "0" * 64
+    replace(folder / "meta.json", json.dumps(meta).encode())
+
+
+def claim_other_vectors(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text("utf-8"))
+    meta["probe"].reverse()
+    replace(folder / "meta.json", json.dumps(meta).encode())
+
+
+def replace(path: Path, data: bytes) -> None:
+    path.unlink()
+    path.write_bytes(data)
+
+
+DAMAGES = [
+    truncate,
+    flip_a_byte,
+    forget_the_meta,
+    tear_the_meta,
+    claim_other_weights,
+    claim_other_vectors,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_export_is_not_used(damage: Callable[[Path], None], copied: Path) -> None:
+    (folder,) = copied.iterdir()
+    damage(folder)
+
+    with capture_logs() as logs:
+        embedder = load_embedder(DEFAULT_MODEL, None, copied)
+
+    assert embedder.runtime == "sentence-transformers"
+    assert [entry["event"] for entry in logs] == ["model.export_rejected"]
+
+
+def test_a_damaged_export_and_a_half_written_one_are_replaced(copied: Path) -> None:
+    (folder,) = copied.iterdir()
+    truncate(folder)
+    unfinished = folder.with_name(f"{folder.name}.tmp")
+    unfinished.mkdir()
+    (unfinished / "model.onnx").write_bytes(b"half")
+
+    export(DEFAULT_MODEL, copied)
+
+    assert list(copied.iterdir()) == [folder]
+    assert load_embedder(DEFAULT_MODEL, None, copied).runtime == "onnxruntime"
+
+
+def test_a_half_written_export_is_ignored(tmp_path: Path, models: Path) -> None:
+    (folder,) = models.iterdir()
+    shutil.copytree(folder, tmp_path / f"{folder.name}.tmp", copy_function=os.link)
+
+    assert not has_export(DEFAULT_MODEL, tmp_path)
+    assert load_embedder(DEFAULT_MODEL, None, tmp_path).runtime == "sentence-transformers"
+
+
+def test_a_sound_export_is_kept(models: Path) -> None:
+    (folder,) = models.iterdir()
+    before = folder.stat()
+
+    assert export(DEFAULT_MODEL, models) == folder
+    assert folder.stat() == before
+
+
+def test_exporting_writes_nothing_to_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    export(DEFAULT_MODEL, tmp_path)
+
+    assert capfd.readouterr() == ("", "")
+
+
+def test_prompts_length_and_cls_pooling_are_the_model_s(tmp_path: Path) -> None:
+    model = variant(
+        tmp_path / "asymmetric",
+        pooling={"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+        prompts={"prompts": {"query": "Search for: ", "passage": "Passage: "}},
+        length={"max_seq_length": 64},
+    )
+    (tmp_path / "models").mkdir()
+    export(model, tmp_path / "models")
+    original, exported = SentenceEmbedder(model), load_embedder(model, None, tmp_path / "models")
+
+    assert exported.runtime == "onnxruntime"
+    assert exported.identity == original.identity
+    assert exported.identity.max_tokens == 64
+    assert cosines(exported.embed_documents(TEXTS), original.embed_documents(TEXTS)).min() > 0.9999
+    assert cosines(queries(exported, TEXTS), queries(original, TEXTS)).min() > 0.9999
+    # Prompts do something.
+    assert exported.embed_query("a text") @ exported.embed_documents(["a text"])[0] < 0.999
+
+
+def test_a_change_of_a_model_s_settings_is_another_export(tmp_path: Path) -> None:
+    one = find_source(variant(tmp_path / "one" / "model"))
+    other = find_source(variant(tmp_path / "other" / "model", length={"max_seq_length": 64}))
+
+    assert one.weights == other.weights
+    assert one.digest != other.digest
+    assert one.digest == find_source(variant(tmp_path / "third" / "model")).digest
+
+
+def test_a_model_with_other_parts_stays_as_it_is(tmp_path: Path) -> None:
+    model = variant(
+        tmp_path / "max", pooling={"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": False}
+    )
+    exporter = ModelExporter(delay=0)
+
+    with capture_logs() as logs:
+        embedder = load_embedder(model, None, tmp_path / "models", exporter)
+        exporter.wait()
+
+    assert embedder.runtime == "sentence-transformers"
+    assert logs == []
+    assert not (tmp_path / "models").exists()
+    with pytest.raises(EmbeddingUnavailableError, match="not exported"):
+        export(model, tmp_path)
+
+
+def test_an_export_whose_vectors_differ_is_discarded(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"other vectors .* \(smallest cosine 1\.00000\)"):
+        export(DEFAULT_MODEL, tmp_path, agreement=1.5)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_of_another_model_is_refused(tmp_path: Path, models: Path) -> None:
+    (folder,) = models.iterdir()
+    with pytest.raises(EmbeddingUnavailableError, match="another model's"):
+        OnnxEmbedder(folder, find_source(variant(tmp_path / "other")))
+
+
+FIRST_START = """
+import sys
+from pathlib import Path
+from learning_memory_server.embedding.loading import ModelExporter, load_embedder
+exporter = ModelExporter(delay=0)
+for _ in range(2):
+    print(load_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1]), exporter).runtime)
+    exporter.wait()
+"""
+
+
+def test_the_first_start_exports_and_the_next_uses_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_START, str(tmp_path / "new" / "models")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+
+    *_, first, second = [line for line in done.stdout.splitlines() if "model.exported" not in line]
+    assert (first, second) == ("sentence-transformers", "onnxruntime")
+    assert len(done.stdout.splitlines()) == 3
+    assert [path.name for path in (tmp_path / "new" / "models").iterdir() if path.is_dir()] == [
+        find_source(DEFAULT_MODEL).digest
+    ]
+
+
+def test_an_export_that_fails_is_logged_once_and_leaves_no_process(tmp_path: Path) -> None:
+    exporter = ModelExporter(delay=0)
+
+    with capture_logs() as logs:
+        exporter.start(str(tmp_path), tmp_path / "models")
+        exporter.start(str(tmp_path), tmp_path / "models")
+        exporter.wait()
+
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("model.export_failed", "warning")]
+    assert "are not known" in logs[0]["reason"]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_an_owner_that_ends_soon_begins_no_export(tmp_path: Path) -> None:
+    exporter = ModelExporter()
+
+    exporter.start(DEFAULT_MODEL, tmp_path / "models")
+    exporter.stop()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stopped_export_leaves_no_process_and_says_nothing(tmp_path: Path) -> None:
+    exporter = ModelExporter(delay=0)
+    # Between taking the lock and writing, the process imports torch for seconds.
+    with capture_logs() as logs:
+        exporter.start(DEFAULT_MODEL, tmp_path / "models")
+        while not (tmp_path / "models" / ".lock").exists():
+            os.sched_yield()
+        exporter.stop()
+        exporter.start(DEFAULT_MODEL, tmp_path / "models")
+
+    assert logs == []
+    assert not [path for path in (tmp_path / "models").iterdir() if path.name != ".lock"]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+CACHED = """
+from learning_memory_server.embedding.source import find_source
+for name in ("acme/small", "absent/model", "/no/such/folder", "not a name"):
+    source = find_source(name)
+    print(source.name, source.weights[:12])
+"""
+
+
+def test_a_model_in_the_local_cache_is_known_by_its_weights(tmp_path: Path) -> None:
+    repository = tmp_path / "hub" / "models--acme--small"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0123abcd", "utf-8")
+    variant(repository / "snapshots" / "0123abcd")
+
+    done = subprocess.run(
+        [sys.executable, "-c", CACHED],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_CACHE": str(tmp_path / "hub")},
+    )
+
+    assert done.stdout.splitlines() == [
+        "acme/small 53aa51172d14",
+        "absent/model ",
+        "/no/such/folder ",
+        "not a name ",
+    ]

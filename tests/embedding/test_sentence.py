@@ -1,0 +1,117 @@
+"""The packaged model itself: seconds to load, and never a network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.source import packaged_model
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+QUERY = "the database connection pool ran out under load"
+PARAPHRASE = "Under heavy traffic no DB connections were left."
+UNRELATED = "The button's border colour follows the dark theme."
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceEmbedder:
+    return SentenceEmbedder()
+
+
+def test_documents_are_unit_rows(embedder: SentenceEmbedder) -> None:
+    vectors = embedder.embed_documents([QUERY, PARAPHRASE, UNRELATED, "x" * 20_000, "word " * 2000])
+
+    assert vectors.shape == (5, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_query_is_one_unit_vector_and_the_same_as_a_document(embedder: SentenceEmbedder) -> None:
+    vector = embedder.embed_query(QUERY)
+
+    assert vector.shape == (384,)
+    np.testing.assert_allclose(vector, embedder.embed_documents([QUERY])[0], atol=1e-5)
+
+
+def test_a_paraphrase_is_nearer_than_an_unrelated_text(embedder: SentenceEmbedder) -> None:
+    query = embedder.embed_query(QUERY)
+    near, far = embedder.embed_documents([PARAPHRASE, UNRELATED]) @ query
+
+    assert near > 0.4
+    assert far < 0.2
+
+
+def test_a_text_s_vector_does_not_depend_on_its_company(embedder: SentenceEmbedder) -> None:
+    alone = embedder.embed_documents([PARAPHRASE])[0]
+    together = embedder.embed_documents(["word " * 300, PARAPHRASE, "x"])[1]
+
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+def test_the_identity_names_the_weights_and_not_the_place(embedder: SentenceEmbedder) -> None:
+    identity = embedder.identity
+
+    assert (identity.provider, identity.model) == ("sentence-transformers", "all-MiniLM-L6-v2")
+    assert (identity.dimension, identity.max_tokens) == (384, 256)
+    assert identity.weights.startswith("53aa51172d14")
+    assert "/" not in f"{identity}"
+    assert identity.digest == SentenceEmbedder(dimension=384).identity.digest
+
+
+def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384") as caught:
+        SentenceEmbedder(dimension=768)
+
+    assert caught.value.hint == "Set embedding_dimension to 384, or leave it out."
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match="not on this machine"):
+        SentenceEmbedder(str(tmp_path))
+
+
+MISSING = """
+import sys
+
+def watch(event, _arguments):
+    if event in {"socket.connect", "socket.getaddrinfo"}:
+        print("asked the network")
+
+sys.addaudithook(watch)
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.errors import EmbeddingUnavailableError
+try:
+    SentenceEmbedder("nobody/such-a-model")
+except EmbeddingUnavailableError as error:
+    print(error.message)
+"""
+
+
+def test_a_missing_model_is_a_clear_error_without_a_network() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+
+    done = subprocess.run(
+        [sys.executable, "-c", MISSING],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        timeout=60,
+    )
+
+    assert done.stdout == "The embedding model 'nobody/such-a-model' is not on this machine.\n"
+
+
+def test_the_packaged_model_is_a_folder_on_this_machine() -> None:
+    assert (packaged_model() / "config.json").is_file()

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import Embedder
+
+SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
+
+
+class SlowLoad:
+    """A loader that waits to be released, and counts its calls."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.release = threading.Event()
+        self.failure = failure
+        self.threads: list[str] = []
+
+    def __call__(self) -> Embedder:
+        self.threads.append(threading.current_thread().name)
+        self.release.wait(30)
+        if self.failure:
+            raise self.failure
+        return HashingEmbedder(16)
+
+
+@pytest.fixture
+def load() -> Iterator[SlowLoad]:
+    loader = SlowLoad()
+    yield loader
+    loader.release.set()
+
+
+async def test_the_model_loads_in_the_background_and_once(load: SlowLoad) -> None:
+    service = EmbeddingService(load)
+    assert str(service.state) == "idle"
+    assert load.threads == []
+
+    service.start()
+    service.start()
+    assert str(service.state) == "loading"
+    load.release.set()
+    assert (await service.identity()).dimension == 16
+
+    assert str(service.state) == "ready"
+    (thread,) = load.threads
+    assert thread != threading.main_thread().name
+    service.close()
+
+
+async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad) -> None:
+    service = EmbeddingService(load)
+    call = asyncio.create_task(service.embed_documents(["a b", "c"]))
+    load.release.set()
+
+    np.testing.assert_array_equal(await call, HashingEmbedder(16).embed_documents(["a b", "c"]))
+    np.testing.assert_array_equal(await service.embed_query("a b"), HashingEmbedder(16).embed_query("a b"))
+    service.close()
+
+
+async def test_a_failing_loader_is_told_without_the_library_s_text() -> None:
+    loader = SlowLoad(RuntimeError(SECRET))
+    loader.release.set()
+    service = EmbeddingService(loader)
+
+    calls: list[Callable[[], Awaitable[object]]] = [
+        service.identity,
+        lambda: service.embed_query("x"),
+        lambda: service.embed_documents(["x"]),
+    ]
+    for call in calls:
+        with pytest.raises(EmbeddingUnavailableError) as caught:
+            await call()
+        assert "secret" not in caught.value.message + str(caught.value.hint)
+        assert "RuntimeError" in caught.value.message
+        assert caught.value.hint
+    assert str(service.state) == "failed"
+    assert len(loader.threads) == 1
+    service.close()
+
+
+async def test_a_loader_s_own_explanation_is_passed_on() -> None:
+    loader = SlowLoad(EmbeddingUnavailableError("The weights are not the known ones.", hint="Reinstall."))
+    loader.release.set()
+    service = EmbeddingService(loader)
+
+    with pytest.raises(EmbeddingUnavailableError, match="not the known ones") as caught:
+        await service.identity()
+    assert caught.value.hint == "Reinstall."
+    service.close()
+
+
+async def test_a_waiter_that_gives_up_does_not_cancel_the_model(load: SlowLoad) -> None:
+    service = EmbeddingService(load)
+    patient = asyncio.create_task(service.identity())
+    hasty = asyncio.create_task(service.embed_query("x"))
+    await asyncio.sleep(0)
+    hasty.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hasty
+    assert str(service.state) == "loading"
+
+    load.release.set()
+
+    assert (await patient).dimension == 16
+    assert (await service.embed_query("x")).shape == (16,)
+    service.close()
+
+
+class Failing(HashingEmbedder):
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise RuntimeError(f"{SECRET} {len(texts)}")
+
+
+async def test_a_model_that_fails_at_work_is_told_without_the_library_s_text() -> None:
+    service = EmbeddingService(Failing)
+    with pytest.raises(EmbeddingUnavailableError) as documents:
+        await service.embed_documents(["x"])
+    with pytest.raises(EmbeddingUnavailableError) as query:
+        await service.embed_query("x")
+    assert "secret" not in documents.value.message + query.value.message
+    service.close()
+
+
+class OneAtATime(HashingEmbedder):
+    """Notices when it is called from two threads at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.busy = threading.Lock()
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        assert self.busy.acquire(blocking=False)
+        try:
+            return super().embed_documents(texts)
+        finally:
+            self.busy.release()
+
+
+async def test_the_model_is_called_from_one_thread_at_a_time() -> None:
+    service = EmbeddingService(OneAtATime)
+
+    vectors = await asyncio.gather(*(service.embed_query(f"text {n}") for n in range(50)))
+
+    assert len(vectors) == 50
+    service.close()
+
+
+async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad) -> None:
+    service = EmbeddingService(load)
+    service.start()
+
+    service.close()
+
+    assert str(service.state) == "loading"
+
+
+class Gated(HashingEmbedder):
+    """Embeds each batch of documents only when allowed to, and tells what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.began = threading.Event()
+        self.allowed = threading.Semaphore(0)
+        self.calls: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(f"{len(texts)} documents")
+        self.began.set()
+        assert self.allowed.acquire(timeout=30)
+        return super().embed_documents(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.calls.append("query")
+        return HashingEmbedder(16).embed_query(text)
+
+
+async def settle() -> None:
+    """Let tasks that wait for nothing get to where they wait."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> None:
+    model = Gated()
+    service = EmbeddingService(lambda: model)
+    texts = [f"text {'x ' * (number * 7 % 30)}{number}" for number in range(100)]
+    documents = [asyncio.create_task(service.embed_documents(texts)) for _ in range(2)]
+    assert await asyncio.to_thread(model.began.wait, 30)
+    query = asyncio.create_task(service.embed_query("urgent"))
+    await settle()
+
+    model.allowed.release()
+
+    np.testing.assert_array_equal(await query, HashingEmbedder(16).embed_query("urgent"))
+    assert model.calls[:2] == ["8 documents", "query"]
+    assert not any(task.done() for task in documents)
+    model.allowed.release(1000)
+    for vectors in await asyncio.gather(*documents):
+        np.testing.assert_array_equal(vectors, HashingEmbedder(16).embed_documents(texts))
+    assert len(model.calls) == 27
+    service.close()
+
+
+async def test_what_nobody_waits_for_any_more_is_not_embedded() -> None:
+    model = Gated()
+    service = EmbeddingService(lambda: model)
+    documents = asyncio.create_task(service.embed_documents(["text"] * 100))
+    assert await asyncio.to_thread(model.began.wait, 30)
+
+    documents.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await documents
+    model.allowed.release(1000)
+
+    await service.embed_query("next")
+    assert model.calls == ["8 documents", "query"]
+    service.close()
+
+
+async def test_closing_ends_what_waits_for_the_model() -> None:
+    model = Gated()
+    service = EmbeddingService(lambda: model)
+    first = asyncio.create_task(service.embed_documents(["first"]))
+    assert await asyncio.to_thread(model.began.wait, 30)
+    query = asyncio.create_task(service.embed_query("waiting"))
+    await settle()
+
+    service.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await query
+    model.allowed.release()
+    assert (await first).shape == (1, 16)
+
+
+async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad) -> None:
+    service = EmbeddingService(load)
+    assert service.runtime is None
+    service.start()
+    assert service.runtime is None
+    load.release.set()
+    await service.identity()
+
+    assert service.runtime == "hashing"
+    service.close()

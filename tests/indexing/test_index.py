@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.indexing.document import Collection, Document, Query, point_id
+from learning_memory_server.observation.documents import documents_of
+from learning_memory_server.storage.base import Filter
+from tests.support import full_ghap, numbered, open_memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.embedding.base import Embedder
+
+DOCUMENT = Document(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
+
+
+async def test_every_collection_exists_and_is_empty_once_the_index_is_open(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        assert not memory.index.is_open
+        await memory.index.open()
+
+        assert memory.index.is_open
+        assert await memory.index.counts() == dict.fromkeys(map(str, Collection), 0)
+
+
+async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.index.write([DOCUMENT])
+
+        (hit,) = await memory.index.search(Query(Collection.VALUES, "measure", 5, Filter()))
+
+        assert (hit.id, hit.payload) == (DOCUMENT.point_id, {"value_id": "v"})
+        assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
+
+
+async def test_documents_go_to_their_own_collections(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.index.write([DOCUMENT, *documents_of(full_ghap())])
+
+        counts = await memory.index.counts()
+        assert {name for name, count in counts.items() if count == 1} == set(counts) - {"memories"}
+
+
+async def test_only_collections_that_were_written_have_a_new_generation(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        before = {name: memory.index.generation(name) for name in Collection}
+        await memory.index.write(documents_of(numbered(1)))
+        after = {name: memory.index.generation(name) for name in Collection}
+
+        grown = {name for name in Collection if after[name] > before[name]}
+        assert grown == {Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY}
+
+
+async def test_a_failed_write_is_no_new_generation(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        memory.store.failures = [StorageUnavailableError("down")]
+        with pytest.raises(StorageUnavailableError):
+            await memory.index.write([DOCUMENT])
+
+        assert memory.index.generation(Collection.VALUES) == 0
+
+
+async def test_vectors_are_given_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        entries = [numbered(n, goal=f"goal {n}") for n in range(5)]
+        await memory.index.open()
+        await memory.learn(*entries)
+
+        ids, vectors = await memory.index.vectors(Collection.EXPERIENCES_FULL)
+
+        assert ids == sorted(point_id("ghap", entry.id) for entry in entries)
+        assert vectors.shape == (5, 384)
+        text = {document.point_id: document.text for e in entries for document in documents_of(e)[:1]}
+        for point, vector in zip(ids, vectors, strict=True):
+            np.testing.assert_allclose(vector, await memory.index.embed(text[point]), atol=1e-6)
+
+
+async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def slow() -> Embedder:
+        release.wait(30)
+        return HashingEmbedder()
+
+    async with open_memory(tmp_path, load=slow) as memory:
+        memory.embeddings.start()
+        with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
+            await memory.index.write([DOCUMENT])
+        with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
+            await memory.index.search(Query(Collection.VALUES, "x", 1, Filter()))
+        release.set()
+        await memory.embeddings.identity()
+        with pytest.raises(StorageUnavailableError, match="not open yet"):
+            await memory.index.write([DOCUMENT])
+
+
+async def test_an_engine_that_cannot_be_opened_is_closed_and_tried_again(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        memory.store.down = StorageUnavailableError("damaged")
+        with pytest.raises(StorageUnavailableError, match="damaged"):
+            await memory.index.open()
+
+        assert memory.store.closed
+        assert not memory.index.is_open
+
+
+async def test_it_is_opened_once_and_closed_with_the_engine(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        assert await memory.index.open() is await memory.index.open()
+        await memory.index.close()
+
+        assert memory.store.closed
+        assert not memory.index.is_open

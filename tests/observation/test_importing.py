@@ -1,0 +1,222 @@
+"""Entries from elsewhere: both forms, every mapping counted, every refusal with its reason."""
+
+import hashlib
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from learning_memory_server.domain.ghap import Revision
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.observation.foreign import find_category
+from learning_memory_server.observation.importing import ParsedEntries, parse_entries
+
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+def old(**changes: Any) -> dict[str, Any]:
+    entry = {
+        "id": "ghap_20260101_000000_abcdef",
+        "session_id": "session_1",
+        "created_at": "2026-01-01T10:00:00+02:00",
+        "domain": "debugging",
+        "strategy": "ask-user",
+        "goal": "  make it work ",
+        "hypothesis": "the cache serves what is stale",
+        "action": "empty it",
+        "prediction": "the page is new",
+        "history": [
+            {"timestamp": "2026-01-01T09:00:00Z", "hypothesis": "h", "action": "a", "prediction": "p"}
+        ],
+        "iteration_count": 2,
+        "notes": ["a note"],
+        "outcome": {
+            "status": "falsified",
+            "result": "it was old still",
+            "captured_at": "2026-01-01T12:00:00Z",
+            "auto_captured": True,
+        },
+        "surprise": "the page came from elsewhere",
+        "root_cause": {"category": "wrong-assumption", "description": "there were two caches"},
+        "lesson": {"what_worked": "following one request", "takeaway": ""},
+        "confidence_tier": "gold",
+    }
+    return {key: value for key, value in {**entry, **changes}.items() if value is not ...}
+
+
+def hashed(session: str) -> str:
+    return hashlib.sha256(session.encode()).hexdigest()[:16]
+
+
+def parse(*lines: dict[str, Any] | bytes) -> ParsedEntries:
+    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines]
+    return parse_entries(raw, project="garden", hash_session=hashed)
+
+
+def reason(*lines: dict[str, Any] | bytes) -> str:
+    parsed = parse(*lines)
+    assert not parsed.entries
+    (rejection,) = parsed.rejections
+    assert rejection.line_number == 1
+    return rejection.reason
+
+
+def own(**changes: Any) -> dict[str, Any]:
+    (entry,) = parse(old()).entries.values()
+    return {**ghap_to_data(entry), **changes}
+
+
+def own_line(data: dict[str, Any], kind: str = "ghap") -> bytes:
+    return JournalRecord(kind, data.get("id", "x"), NOW, data).to_line()
+
+
+def test_a_predecessors_line_keeps_everything_it_says() -> None:
+    parsed = parse(old())
+    entry = parsed.entries["ghap_20260101_000000_abcdef"]
+    assert entry.project == "garden"
+    assert entry.agent_session == hashed("session_1")
+    assert entry.created_at == datetime(2026, 1, 1, 8, tzinfo=UTC)
+    assert (entry.domain, entry.strategy) == (Domain.DEBUGGING, Strategy.ASK_USER)
+    assert entry.goal == "make it work"
+    assert entry.history == (Revision(datetime(2026, 1, 1, 9, tzinfo=UTC), "h", "a", "p"),)
+    assert entry.notes == ("a note",)
+    end = entry.outcome
+    assert (end.status, end.result, end.auto_captured) == (OutcomeStatus.FALSIFIED, "it was old still", True)
+    assert end.resolved_at == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert end.surprise == "the page came from elsewhere"
+    assert end.root_cause
+    assert end.root_cause.category is RootCauseCategory.WRONG_ASSUMPTION
+    assert end.lesson
+    assert end.lesson.takeaway is None
+    assert entry.tier is Tier.GOLD
+    assert not parsed.rejections
+    assert not parsed.changes
+
+
+def test_a_line_of_ours_gives_the_entry_it_was_written_from() -> None:
+    data = own(project="host/owner/name")
+    (entry,) = parse(own_line(data)).entries.values()
+    assert ghap_to_data(entry) == data
+
+
+def test_a_raw_session_in_a_line_of_ours_is_hashed() -> None:
+    (entry,) = parse(own_line(own(agent_session="session_1"))).entries.values()
+    assert entry.agent_session == hashed("session_1")
+
+
+def test_both_forms_may_stand_in_one_file_with_blank_lines_and_a_byte_order_mark() -> None:
+    first = b"\xef\xbb\xbf" + json.dumps(old(id="one")).encode() + b"\r\n"
+    parsed = parse(first, b"\n", own_line(own()))
+    assert list(parsed.entries) == ["one", "ghap_20260101_000000_abcdef"]
+    assert not parsed.rejections
+
+
+def test_of_several_lines_about_an_entry_the_last_counts() -> None:
+    parsed = parse(old(goal="first"), old(goal="second"))
+    assert parsed.repeated == 1
+    assert [entry.goal for entry in parsed.entries.values()] == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [
+        (Domain, "Debugging", Domain.DEBUGGING),
+        (Domain, "debug", Domain.DEBUGGING),
+        (Domain, "config", Domain.CONFIGURATION),
+        (Domain, "feature-development", Domain.FEATURE),
+        (Domain, "perfomance", Domain.PERFORMANCE),
+        (Strategy, "Root Cause_Analysis", Strategy.ROOT_CAUSE_ANALYSIS),
+        (Strategy, "trial-and-erorr", Strategy.TRIAL_AND_ERROR),
+        (OutcomeStatus, "CONFIRMED ", OutcomeStatus.CONFIRMED),
+        (RootCauseCategory, "wrong_assumptions", RootCauseCategory.WRONG_ASSUMPTION),
+        (Domain, "investigation", None),
+        (Domain, "planning", None),
+        (RootCauseCategory, "wrong", None),
+        (OutcomeStatus, "failed", None),
+    ],
+)
+def test_a_name_is_mapped_where_its_meaning_is_obvious(
+    kind: type[StrEnum], name: str, meant: StrEnum | None
+) -> None:
+    assert find_category(kind, name) is meant
+
+
+def test_every_mapping_and_every_field_without_a_place_is_counted() -> None:
+    line = old(
+        domain="Debug",
+        mood="good",
+        confidence_tier="silver",
+        iteration_count=5,
+        history=[{**old()["history"][0], "why": "because"}] * 2,
+    )
+    assert parse(line, {**line, "id": "another"}).changes == Counter(
+        {
+            "domain 'Debug' is taken as debugging": 2,
+            "mood is not kept": 2,
+            "history[].why is not kept": 4,
+            "confidence_tier 'silver' is gold by this program's rule": 2,
+            "iteration_count 5 is 3 by this program's rule": 2,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"goal": ...}, "goal: missing."),
+        ({"goal": "x" * 1001}, "goal: 1001 characters, the limit is 1000."),
+        ({"goal": "\ud800"}, "goal: holds half of a surrogate pair"),
+        ({"notes": ["ok", 3]}, "notes[1]: must be text, not int."),
+        ({"notes": "one"}, "notes: must be a list, not str."),
+        ({"created_at": 1767225600}, "created_at: must be text, not int."),
+        ({"created_at": "0001-01-01T00:00:00+10:00"}, "created_at: "),
+        ({"id": "../../etc/passwd"}, "id: '../../etc/passwd' has other characters"),
+        ({"domain": "gardening"}, "domain: 'gardening' is none of debugging,"),
+        ({"outcome": ...}, "outcome: missing; only resolved"),
+        ({"outcome": "confirmed"}, "outcome: must be an object, not str."),
+        ({"outcome": {"status": "confirmed", "result": "r"}}, "outcome.captured_at: missing."),
+        ({"surprise": None}, "surprise: required when status is falsified."),
+        ({"lesson": {"takeaway": "t"}}, "lesson.what_worked: missing."),
+        ({"history": [{"timestamp": "2026-01-01"}]}, "history[0].hypothesis: missing."),
+    ],
+)
+def test_a_line_that_is_no_entry_is_rejected_with_the_field(changes: dict[str, Any], expected: str) -> None:
+    assert reason(old(**changes)).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"{", "the line is not JSON"),
+        (b"[" * 100_000, "the line is not JSON"),
+        (b"[]", "the line is not a JSON object."),
+        (b'{"goal": "\xff"}', "the line is not UTF-8."),
+        (b'{"kind": "ghap"}', "the journal line has no checksum."),
+        (b'{"sum": "\\ud800"}', "the journal line is damaged"),
+        (b'{"v": 9, "sum": ""}', "The journal has entries of format 9"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_rejected(line: bytes, expected: str) -> None:
+    assert reason(line).startswith(expected)
+
+
+@pytest.mark.parametrize("ending", [b"", b"\r\n"])
+def test_how_a_line_of_ours_ends_does_not_matter(ending: bytes) -> None:
+    assert parse(own_line(own()).removesuffix(b"\n") + ending).entries
+
+
+def test_an_edited_line_of_ours_is_rejected() -> None:
+    line = own_line(own()).replace(b"make it work", b"make it rain")
+    assert reason(line) == "the journal line is damaged: the checksum does not match."
+
+
+def test_other_records_and_open_entries_are_rejected() -> None:
+    assert "about 'value'" in reason(own_line({"id": "value_1"}, kind="value"))
+    open_entry = own()
+    del open_entry["resolution"]
+    assert "still open" in reason(own_line(open_entry))

@@ -1,0 +1,155 @@
+"""A client in memory that holds every reply it gets to the wire form."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema  # type: ignore[import-untyped]
+from mcp import Client
+from mcp.types import TextContent
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.server.app import build_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from mcp.types import CallToolResult, Tool
+
+    from learning_memory_server.server.services import Services
+
+CALLER: Final = Caller("shop", "a1")
+
+ENTRY: Final[dict[str, Any]] = {
+    "domain": "debugging",
+    "strategy": "read-the-error",
+    "goal": "make the checkout page load",
+    "hypothesis": "the price cache returns stale totals after a deploy",
+    "action": "clear the cache and load the page",
+    "prediction": "totals match the database again",
+}
+"""The arguments of a start_ghap call."""
+
+FALSIFIED: Final[dict[str, Any]] = {
+    "status": "falsified",
+    "result": "totals were still wrong",
+    "surprise": "the cache had been empty all along",
+    "root_cause": {"category": "wrong-assumption", "description": "the database itself held old prices"},
+}
+"""The arguments of a resolve_ghap call without a lesson."""
+
+CONFIRMED: Final[dict[str, Any]] = {
+    "status": "confirmed",
+    "result": "totals match",
+    "lesson": {"what_worked": "clearing the cache", "takeaway": "deploys must clear the cache"},
+}
+
+
+class Agent:
+    """What an agent does with the server: calls that succeed, and calls that are refused."""
+
+    def __init__(self, client: Client, tools: Mapping[str, Tool]) -> None:
+        self.client = client
+        self.tools = tools
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the payload of a call that succeeds."""
+        result = await self.client.call_tool(tool, arguments)
+        text = only_text(result)
+        assert not result.is_error, text
+        payload: dict[str, Any] = json.loads(text)
+        assert payload == result.structured_content
+        assert text == json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+        assert len(text) < limits.REPLY_MAX
+        assert not has_null(payload)
+        schema = self.tools[tool].output_schema
+        assert schema is not None
+        jsonschema.validate(payload, schema)
+        return payload
+
+    async def refused(self, tool: str, **arguments: Any) -> dict[str, str]:
+        """Return the error {type, message, hint?} of a call that is refused."""
+        return error_of(await self.client.call_tool(tool, arguments))
+
+    async def resolve_new(self, *, entry: Mapping[str, Any] = ENTRY, **resolution: Any) -> str:
+        """Start and resolve an entry, confirmed unless the arguments say otherwise, and return its id."""
+        started = await self.call("start_ghap", **entry)
+        await self.call("resolve_ghap", **(resolution or CONFIRMED))
+        ghap_id: str = started["id"]
+        return ghap_id
+
+
+@asynccontextmanager
+async def agent_of(
+    services: Services | Mapping[type, object], caller: Caller = CALLER
+) -> AsyncIterator[Agent]:
+    """Connect an agent to a server of its own over the services."""
+    injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
+    async with Client(build_server(injectable, caller)) as client:
+        listed = await client.list_tools()
+        yield Agent(client, {tool.name: tool for tool in listed.tools})
+
+
+@asynccontextmanager
+async def indexing(services: Services) -> AsyncIterator[None]:
+    """Keep the index open and complete, as a server does from its first request on."""
+    task = asyncio.create_task(services.writer.run())
+    try:
+        await services.writer.settle()
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def open_index(services: Services) -> None:
+    """Open the index and write everything that is pending, once."""
+    await services.index.open()
+    await services.writer.find_pending()
+    await services.writer.catch_up()
+
+
+def error_of(result: CallToolResult) -> dict[str, str]:
+    """Return the error of a result that must be one, in the one form that errors have."""
+    text = only_text(result)
+    assert result.is_error, text
+    assert result.structured_content is None
+    body = json.loads(text)
+    assert text == json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    assert body.keys() == {"error"}
+    error: dict[str, str] = body["error"]
+    assert {"type", "message"} <= error.keys() <= {"type", "message", "hint"}
+    assert all(isinstance(part, str) and part for part in error.values())
+    return error
+
+
+def only_text(result: CallToolResult) -> str:
+    """Return the text of the one block that a result has."""
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def has_null(node: Any) -> bool:
+    """Tell whether there is a null anywhere."""
+    if isinstance(node, dict):
+        return any(map(has_null, node.values()))
+    if isinstance(node, list):
+        return any(map(has_null, node))
+    return node is None
+
+
+async def pages(agent: Agent, tool: str, key: str, **arguments: Any) -> list[dict[str, Any]]:
+    """Return every page of a listing, by following the offsets."""
+    reply = await agent.call(tool, **arguments)
+    found = [reply]
+    while "offset" in reply:
+        assert len(reply[key]) == reply["count"] > 0
+        reply = await agent.call(tool, **{**arguments, "offset": reply["offset"]})
+        found.append(reply)
+    return found

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.paths import data_directory
+from learning_memory_server.server.config import Settings, load_settings, unknown_variables
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def load(file: Path, **variables: str) -> Settings:
+    named = {f"LEARNING_MEMORY_{name.upper()}": value for name, value in variables.items()}
+    return load_settings({"LEARNING_MEMORY_CONFIG": str(file), **named})
+
+
+def test_without_any_setting_the_defaults_hold(file: Path) -> None:
+    settings = load(file)
+
+    assert settings.storage_path == data_directory()
+    assert settings.journal_directory == settings.storage_path / "journal"
+    assert settings.index_directory == settings.storage_path / "index"
+    assert settings.embedding_model == "all-MiniLM-L6-v2"
+    assert (settings.embedding_backend, settings.embedding_dimension) == ("sentence-transformers", None)
+    assert (settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples) == (None, 3)
+    assert (settings.min_experiences, settings.log_level) == (20, "info")
+    assert (settings.project, settings.qdrant_url, settings.qdrant_api_key) == (None, None, None)
+
+
+def test_the_file_comes_before_the_defaults_and_a_variable_before_the_file(file: Path) -> None:
+    file.write_text('min_experiences = 7\nhdbscan_min_samples = 5\nproject = "from-file"')
+
+    settings = load(file, min_experiences="9")
+
+    assert settings.min_experiences == 9
+    assert settings.hdbscan_min_samples == 5
+    assert settings.project == "from-file"
+    assert settings.log_level == "info"
+
+
+def test_the_given_environment_decides_where_data_goes(tmp_path: Path, file: Path) -> None:
+    environment = {"LEARNING_MEMORY_CONFIG": str(file), "XDG_DATA_HOME": str(tmp_path)}
+
+    assert load_settings(environment).storage_path == data_directory(environment)
+
+
+def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> None:
+    given = {
+        "storage_path": str(tmp_path / "data"),
+        "journal_path": str(tmp_path / "log"),
+        "project": "p",
+        "qdrant_url": "https://qdrant.example.org",
+        "qdrant_api_key": "k",
+        "embedding_backend": "hashing",
+        "embedding_model": "m",
+        "embedding_dimension": "16",
+        "hdbscan_min_cluster_size": "4",
+        "hdbscan_min_samples": "2",
+        "min_experiences": "3",
+        "log_level": "debug",
+    }
+
+    settings = load(file, **given)
+
+    assert given.keys() <= Settings.model_fields.keys()
+    assert settings.journal_directory == tmp_path / "log"
+    assert settings.qdrant_api_key is not None
+    assert settings.qdrant_api_key.get_secret_value() == "k"
+    assert settings.embedding_dimension == 16
+    assert settings.hdbscan_min_cluster_size == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("min_experiences", "many", "valid integer"),
+        ("min_experiences", "0", "greater than or equal to 1"),
+        ("min_experiences", "2.5", "valid integer"),
+        ("hdbscan_min_cluster_size", "1", "greater than or equal to 2"),
+        ("hdbscan_min_samples", "0", "greater than or equal to 1"),
+        ("embedding_dimension", "0", "greater than or equal to 1"),
+        ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
+        ("embedding_backend", "openai", "'sentence-transformers' or 'hashing'"),
+        ("qdrant_url", "localhost:6333", "must begin with http:// or https://"),
+        ("project", "", "at least 1 character"),
+        ("project", "x" * 201, "at most 200 characters"),
+    ],
+)
+def test_a_wrong_value_is_refused_and_the_message_names_its_place(
+    file: Path, name: str, value: str, said: str
+) -> None:
+    with pytest.raises(InvalidSettingsError, match=f"^LEARNING_MEMORY_{name.upper()}: ") as in_environment:
+        load(file, **{name: value})
+    assert said in in_environment.value.message
+
+    quoted = value if value.replace(".", "").isdigit() else f'"{value}"'
+    file.write_text(f"{name} = {quoted}")
+    with pytest.raises(InvalidSettingsError) as in_file:
+        load(file)
+    assert in_file.value.message.startswith(f"{name} in {file}: ")
+    assert said in in_file.value.message
+
+
+def test_a_good_variable_hides_a_wrong_value_in_the_file(file: Path) -> None:
+    file.write_text("min_experiences = 0")
+
+    assert load(file, min_experiences="5").min_experiences == 5
+
+
+def test_a_truth_value_is_no_number(file: Path) -> None:
+    file.write_text("min_experiences = true")
+
+    with pytest.raises(InvalidSettingsError, match="min_experiences in"):
+        load(file)
+
+
+def test_an_unknown_key_in_the_file_is_refused_with_what_was_meant(file: Path) -> None:
+    file.write_text("min_experience = 5")
+    with pytest.raises(InvalidSettingsError) as caught:
+        load(file)
+    assert caught.value.message == f"min_experience in {file} is not a setting. Did you mean min_experiences?"
+
+    file.write_text("zzz = 5")
+    with pytest.raises(InvalidSettingsError) as unlike:
+        load(file)
+    assert unlike.value.message == f"zzz in {file} is not a setting."
+
+
+def test_an_unknown_table_in_the_file_is_refused(file: Path) -> None:
+    file.write_text("[clustering]\nmin_experiences = 5")
+
+    with pytest.raises(InvalidSettingsError, match="clustering in"):
+        load(file)
+
+
+def test_an_unknown_variable_is_a_warning_with_what_was_meant(file: Path) -> None:
+    environment = {
+        "LEARNING_MEMORY_PROJEKT": "p",
+        "LEARNING_MEMORY_ZZZ": "z",
+        "LEARNING_MEMORY_CONFIG": str(file),
+        "LEARNING_MEMORY_PROJECT": "p",
+        "PATH": "/bin",
+    }
+
+    assert unknown_variables(environment) == [
+        "LEARNING_MEMORY_PROJEKT is not a setting. Did you mean LEARNING_MEMORY_PROJECT?",
+        "LEARNING_MEMORY_ZZZ is not a setting.",
+    ]
+    assert load_settings(environment).project == "p"
+
+
+@pytest.mark.parametrize("content", [b"min_experiences = ", b"= 5", b"\xff\xfe", b"a = 1\na = 2"])
+def test_a_malformed_file_is_refused_by_name(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+
+    with pytest.raises(InvalidSettingsError, match="cannot be read") as caught:
+        load(file)
+
+    assert str(file) in caught.value.message
+
+
+def test_a_folder_in_the_file_s_place_is_refused(file: Path) -> None:
+    file.mkdir()
+
+    with pytest.raises(InvalidSettingsError, match="cannot be read"):
+        load(file)
+
+
+def test_the_api_key_is_never_shown(file: Path) -> None:
+    settings = load(file, qdrant_api_key="sesame", qdrant_url="https://q.example.org")
+
+    assert "sesame" not in repr(settings) + str(settings) + settings.model_dump_json()
+    file.write_text('qdrant_api_key = ["sesame"]')
+    with pytest.raises(InvalidSettingsError) as caught:
+        load(file)
+    assert "sesame" not in caught.value.message
+
+
+def test_paths_are_made_absolute_and_the_home_folder_is_filled_in(file: Path) -> None:
+    settings = load(file, storage_path="~/memory", journal_path="log")
+
+    assert settings.storage_path == Path.home() / "memory"
+    assert settings.journal_directory == Path.cwd() / "log"
+
+
+def test_the_home_folder_of_nobody_is_a_wrong_value(file: Path) -> None:
+    with pytest.raises(InvalidSettingsError, match="LEARNING_MEMORY_STORAGE_PATH"):
+        load(file, storage_path="~no-such-user-here/memory")
+
+
+def test_settings_do_not_change() -> None:
+    assert Settings.model_config["frozen"]
+    assert Settings.model_config["extra"] == "forbid"
+
+
+def test_every_setting_is_described() -> None:
+    assert all(field.description for field in Settings.model_fields.values())

@@ -1,0 +1,150 @@
+"""What a client sees when something behind the tools fails."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+import stamina
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
+
+from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.search.searcher import Searcher
+from learning_memory_server.server.services import open_services
+from learning_memory_server.storage.edge import EdgeStore
+from tests.server.agent import CONFIRMED, ENTRY, agent_of
+from tests.server.conftest import settings_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.search.searcher import ExperienceQuery
+    from learning_memory_server.server.services import Services
+
+SECRET = "no route to /home/ann/.keys with token hunter2"  # noqa: S105
+
+
+class FailingSearcher:
+    """A searcher that fails in a way that is given."""
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    async def search_experiences(self, _query: ExperienceQuery) -> NoReturn:
+        raise self._failure
+
+
+@pytest.mark.parametrize(
+    "failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)]
+)
+async def test_an_unforeseen_failure_shows_a_number_and_the_log_has_the_rest_under_it(
+    services: Services, failure: Exception
+) -> None:
+    broken = {**services.injectable(), Searcher: FailingSearcher(failure)}
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        async with agent_of(broken) as agent:
+            error = await agent.refused("search_experiences", query="x")
+    assert error["type"] == "internal_error"
+    assert not any(word in str(error) for word in ("hunter2", "/home", "/etc", "Error(", "Traceback"))
+    number = re.search(r"\(request ([0-9a-f]{8})\)", error["message"])
+    assert number
+    (entry,) = (entry for entry in logs if entry["event"] == "tool.crashed")
+    assert (entry["request"], entry["tool"]) == (number[1], "search_experiences")
+    assert entry["exc_info"]
+
+
+async def test_a_failure_does_not_end_the_session(services: Services) -> None:
+    broken = {**services.injectable(), Searcher: FailingSearcher(RuntimeError(SECRET))}
+    async with agent_of(broken) as agent:
+        await agent.refused("search_experiences", query="x")
+        await agent.resolve_new()
+
+
+async def test_a_missed_deadline_is_a_timeout(services: Services) -> None:
+    failure = DeadlineExceededError("The search took more than a second.")
+    async with agent_of({**services.injectable(), Searcher: FailingSearcher(failure)}) as agent:
+        error = await agent.refused("search_experiences", query="x")
+    assert error == {"type": "timeout", "message": "The search took more than a second."}
+
+
+def raising(failure: Exception) -> Callable[[], Embedder]:
+    def load() -> Embedder:
+        raise failure
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "failure", [EmbeddingUnavailableError("The model is not on this machine."), RuntimeError(SECRET)]
+)
+async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
+    services: Services, tmp_path: Path, failure: Exception
+) -> None:
+    embeddings = EmbeddingService(raising(failure))
+    index = VectorIndex(
+        embeddings, lambda _identity: EdgeStore(tmp_path / "never"), keyword_fields=(), datetime_fields=()
+    )
+    clusterer = ExperienceClusterer(
+        index,
+        IndexWriter(index, []),
+        services.collector,
+        lambda: pytest.fail("nothing is clustered without vectors"),
+        services.journal.clusters,
+        utc_now,
+        20,
+    )
+    async with agent_of({**services.injectable(), ExperienceClusterer: clusterer}) as agent:
+        error = await agent.refused("get_clusters", axis="full")
+    embeddings.close()
+    assert error["type"] == "embedding_unavailable"
+    assert "hunter2" not in str(error)
+
+
+async def test_without_an_index_clusters_fail_and_everything_else_goes_on(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    settings.index_directory.write_text("in the way")
+    with stamina.set_testing(True, attempts=3):
+        async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
+            error = await agent.refused("get_clusters", axis="full")
+            assert error["type"] == "storage_unavailable"
+            assert str(tmp_path) not in str(error)
+
+            await agent.call("start_ghap", **ENTRY)
+            resolved = await agent.call("resolve_ghap", **CONFIRMED)
+            assert resolved["indexed"] is False
+            found = await agent.call("search_experiences", query="stale price cache")
+            assert (found["mode"], found["count"]) == ("lexical", 1)
+            assert (await agent.call("list_ghap_entries"))["count"] == 1
+
+
+async def test_a_journal_that_cannot_be_written_refuses_without_showing_where_it_is(
+    services: Services,
+) -> None:
+    (services.journal.path / "open").write_text("in the way")
+    async with agent_of(services) as agent:
+        error = await agent.refused("start_ghap", **ENTRY)
+        assert error["type"] == "storage_unavailable"
+        assert str(services.settings.storage_path) not in str(error)
+        assert await agent.call("get_active_ghap") == {"has_active": False}
+
+
+async def test_an_entry_that_could_not_be_written_stays_open(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        (services.journal.path / "entries").write_text("in the way")
+        error = await agent.refused("resolve_ghap", **CONFIRMED)
+        assert error["type"] == "storage_unavailable"
+        assert (await agent.call("get_active_ghap"))["id"] == started["id"]
+        assert (await agent.call("list_ghap_entries"))["count"] == 0
+
+        (services.journal.path / "entries").unlink()
+        assert (await agent.call("resolve_ghap", **CONFIRMED))["id"] == started["id"]

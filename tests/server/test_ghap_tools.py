@@ -1,0 +1,352 @@
+"""The GHAP loop as an agent goes through it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.server.services import open_services
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.config import Settings
+    from learning_memory_server.server.services import Services
+
+OTHER_SESSION = Caller("shop", "b2")
+OTHER_PROJECT = Caller("blog", "a1")
+
+
+def moment(text: str) -> datetime:
+    """Return the time that a reply states, which must be UTC and say so."""
+    at = datetime.fromisoformat(text)
+    assert at.utcoffset() == timedelta(0)
+    return at
+
+
+async def test_start_answers_with_the_entry(services: Services) -> None:
+    async with agent_of(services) as agent:
+        reply = await agent.call("start_ghap", **{**ENTRY, "goal": f"  {ENTRY['goal']}\n"})
+    at = moment(reply["created_at"])
+    assert reply["id"].startswith(f"ghap_{at:%Y%m%d_%H%M%S}_")
+    assert reply == {**ENTRY, "id": reply["id"], "created_at": reply["created_at"]}
+
+
+async def test_a_second_start_leaves_the_first_open_and_says_so(services: Services) -> None:
+    async with agent_of(services) as agent:
+        first = await agent.call("start_ghap", **ENTRY)
+        second = await agent.call("start_ghap", **ENTRY)
+        assert second["orphaned_id"] == first["id"]
+        assert "still open" in second["warning"]
+        active = await agent.call("get_active_ghap")
+    assert active["id"] == second["id"]
+    assert active["orphaned"] == [{key: first[key] for key in ("id", "goal", "created_at")}]
+
+
+async def test_update_answers_with_the_number_of_iterations(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        noted = await agent.call("update_ghap", note="the log is silent", strategy="check-assumptions")
+        same = await agent.call("update_ghap", hypothesis=f" {ENTRY['hypothesis']} ")
+        changed = await agent.call("update_ghap", hypothesis="the database holds old prices")
+    assert noted == same == {"success": True, "id": started["id"], "iteration_count": 1}
+    assert changed == {"success": True, "id": started["id"], "iteration_count": 2}
+
+
+async def test_update_keeps_the_former_hypothesis_with_its_time(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        await agent.call("update_ghap", hypothesis="the database holds old prices", note="cache is empty")
+        active = await agent.call("get_active_ghap")
+    (before,) = active["history"]
+    moment(before.pop("at"))
+    assert before == {key: ENTRY[key] for key in ("hypothesis", "action", "prediction")}
+    assert active["hypothesis"] == "the database holds old prices"
+    assert active["notes"] == ["cache is empty"]
+    assert active["iteration_count"] == 2
+
+
+@pytest.mark.parametrize("arguments", [{}, {"note": None}])
+async def test_an_update_without_a_change_is_refused(services: Services, arguments: dict[str, None]) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        error = await agent.refused("update_ghap", **arguments)
+    assert error["type"] == "validation_error"
+    assert "hypothesis, action, prediction, strategy, note" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "tier"),
+    [
+        (CONFIRMED, "gold"),
+        ({"status": "confirmed", "result": "totals match"}, "silver"),
+        (FALSIFIED, "silver"),
+        ({**FALSIFIED, "lesson": {"what_worked": "asking the database"}}, "gold"),
+        ({"status": "abandoned", "result": "the page was removed"}, "abandoned"),
+    ],
+)
+async def test_resolve_answers_with_the_tier_and_whether_it_is_indexed(
+    indexed: Services, resolution: dict[str, str], tier: str
+) -> None:
+    async with agent_of(indexed) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        reply = await agent.call("resolve_ghap", **resolution)
+        assert await agent.call("get_active_ghap") == {"has_active": False}
+    moment(reply["resolved_at"])
+    assert reply == {
+        "id": started["id"],
+        "status": resolution["status"],
+        "confidence_tier": tier,
+        "resolved_at": reply["resolved_at"],
+        "indexed": True,
+    }
+
+
+async def test_a_vague_hypothesis_is_bronze(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        await agent.call("start_ghap", **{**ENTRY, "hypothesis": "cache is stale"})
+        assert (await agent.call("resolve_ghap", **CONFIRMED))["confidence_tier"] == "bronze"
+
+
+@pytest.mark.parametrize(
+    ("left_out", "named"),
+    [
+        (["surprise"], "surprise:"),
+        (["root_cause"], "root_cause:"),
+        (["surprise", "root_cause"], "surprise and root_cause:"),
+    ],
+)
+async def test_falsified_needs_its_explanation_and_stays_open_without_it(
+    services: Services, left_out: list[str], named: str
+) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        error = await agent.refused(
+            "resolve_ghap", **{key: value for key, value in FALSIFIED.items() if key not in left_out}
+        )
+        assert error["type"] == "validation_error"
+        assert error["message"].startswith(named)
+        assert "resolve_ghap" in error["hint"]
+        assert (await agent.call("get_active_ghap"))["id"] == started["id"]
+
+
+async def test_before_the_model_is_ready_resolve_saves_warns_and_is_found_later(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        reply = await agent.call("resolve_ghap", **CONFIRMED)
+        assert reply["indexed"] is False
+        assert "saved" in reply["warning"]
+        early = await agent.call("search_experiences", query="stale price cache")
+        assert (early["mode"], [found["id"] for found in early["results"]]) == ("lexical", [reply["id"]])
+
+        await open_index(services)
+        later = await agent.call("search_experiences", query="stale price cache")
+        assert (later["mode"], [found["id"] for found in later["results"]]) == ("semantic", [reply["id"]])
+    assert services.writer.pending == 0
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", CONFIRMED)])
+async def test_without_an_open_entry_there_is_nothing_to_change(
+    services: Services, tool: str, arguments: dict[str, str]
+) -> None:
+    async with agent_of(services) as agent:
+        error = await agent.refused(tool, **arguments)
+    assert error["type"] == "no_active_ghap"
+    assert "start_ghap" in error["hint"]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", CONFIRMED)])
+async def test_an_unknown_entry_is_not_found(
+    services: Services, tool: str, arguments: dict[str, str]
+) -> None:
+    async with agent_of(services) as agent:
+        error = await agent.refused(tool, **arguments, ghap_id="ghap_20260101_000000_abcdef")
+    assert error["type"] == "not_found"
+    assert "ghap_20260101_000000_abcdef" in error["message"]
+    assert "get_active_ghap" in error["hint"]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", FALSIFIED)])
+async def test_a_resolved_entry_stays_as_it_is(
+    services: Services, tool: str, arguments: dict[str, str]
+) -> None:
+    async with agent_of(services) as agent:
+        resolved = await agent.resolve_new()
+        error = await agent.refused(tool, **arguments, ghap_id=resolved)
+        (kept,) = (await agent.call("list_ghap_entries"))["results"]
+    assert error["type"] == "not_found"
+    assert "resolved already (confirmed)" in error["message"]
+    assert "start_ghap" in error["hint"]
+    assert kept["outcome_status"] == "confirmed"
+
+
+async def test_nothing_open_is_one_field(services: Services) -> None:
+    async with agent_of(services) as agent:
+        assert await agent.call("get_active_ghap") == {"has_active": False}
+
+
+async def test_the_open_entry_is_shown_whole(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        active = await agent.call("get_active_ghap")
+    expected = {**started, "has_active": True, "project": "shop", "iteration_count": 1}
+    assert {**active, **expected} == active
+    assert active.keys() - expected.keys() <= {"history", "notes"}
+    assert not active.get("history")
+    assert not active.get("notes")
+
+
+async def test_two_agents_never_see_each_others_current_entry(services: Services) -> None:
+    async with agent_of(services) as first, agent_of(services, OTHER_SESSION) as second:
+        mine = await first.call("start_ghap", **ENTRY)
+        assert (await second.call("get_active_ghap"))["has_active"] is False
+        assert (await second.refused("update_ghap", note="n"))["type"] == "no_active_ghap"
+        assert (await second.refused("resolve_ghap", **CONFIRMED))["type"] == "no_active_ghap"
+
+        yours = await second.call("start_ghap", **ENTRY)
+        assert "orphaned_id" not in yours
+        await second.call("update_ghap", hypothesis="the second agent believes something else")
+        assert (await first.call("get_active_ghap"))["id"] == mine["id"]
+        assert (await first.call("get_active_ghap"))["hypothesis"] == ENTRY["hypothesis"]
+        await second.call("resolve_ghap", **CONFIRMED)
+        assert (await first.call("get_active_ghap"))["id"] == mine["id"]
+        assert (await first.call("resolve_ghap", **CONFIRMED))["id"] == mine["id"]
+
+
+async def test_an_entry_of_another_project_is_neither_current_nor_orphaned_here(services: Services) -> None:
+    async with agent_of(services) as first, agent_of(services, OTHER_PROJECT) as second:
+        await first.call("start_ghap", **ENTRY)
+        assert await second.call("get_active_ghap") == {"has_active": False}
+
+
+async def test_an_orphaned_entry_is_adopted_by_an_update(services: Services) -> None:
+    async with agent_of(services) as gone:
+        left = await gone.call("start_ghap", **ENTRY)
+    async with agent_of(services, OTHER_SESSION) as agent:
+        before = await agent.call("get_active_ghap")
+        assert before.pop("hint")
+        assert before == {
+            "has_active": False,
+            "orphaned": [{key: left[key] for key in ("id", "goal", "created_at")}],
+        }
+        await agent.call("update_ghap", ghap_id=left["id"], note="taken over")
+        after = await agent.call("get_active_ghap")
+    assert (after["has_active"], after["id"]) == (True, left["id"])
+    assert "orphaned" not in after
+
+
+async def test_an_orphaned_entry_is_adopted_by_its_id_alone(services: Services) -> None:
+    async with agent_of(services) as gone:
+        left = await gone.call("start_ghap", **ENTRY)
+    async with agent_of(services, OTHER_SESSION) as agent:
+        await agent.call("update_ghap", ghap_id=left["id"])
+        assert (await agent.call("get_active_ghap"))["id"] == left["id"]
+
+
+async def test_an_orphaned_entry_is_dropped_by_its_id(services: Services) -> None:
+    async with agent_of(services) as gone:
+        left = await gone.call("start_ghap", **ENTRY)
+    async with agent_of(services, OTHER_SESSION) as agent:
+        dropped = await agent.call("resolve_ghap", status="abandoned", result="lost", ghap_id=left["id"])
+        assert dropped["id"] == left["id"]
+        assert await agent.call("get_active_ghap") == {"has_active": False}
+
+
+async def test_an_open_entry_outlives_the_server(settings: Settings) -> None:
+    async with open_services(settings, purpose="a test") as before, agent_of(before) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        await agent.call("update_ghap", hypothesis="the database holds old prices")
+        active = await agent.call("get_active_ghap")
+    async with open_services(settings, purpose="a test") as after, agent_of(after) as agent:
+        assert await agent.call("get_active_ghap") == active
+
+
+async def test_the_list_shows_each_entry_lean_and_newest_first(services: Services) -> None:
+    async with agent_of(services) as agent:
+        older = await agent.call("start_ghap", **ENTRY)
+        newer = await agent.call("start_ghap", **{**ENTRY, "domain": "testing"})
+        first = await agent.call("resolve_ghap", **FALSIFIED, ghap_id=newer["id"])
+        second = await agent.call("resolve_ghap", **CONFIRMED, ghap_id=older["id"])
+        reply = await agent.call("list_ghap_entries")
+    assert reply.keys() == {"results", "count"}
+    assert reply["count"] == 2
+    assert reply["results"][0] == {
+        "id": older["id"],
+        "goal": ENTRY["goal"],
+        "domain": "debugging",
+        "strategy": "read-the-error",
+        "outcome_status": "confirmed",
+        "confidence_tier": "gold",
+        "iteration_count": 1,
+        "created_at": older["created_at"],
+        "resolved_at": second["resolved_at"],
+        "project": "shop",
+    }
+    assert reply["results"][1]["resolved_at"] == first["resolved_at"]
+
+
+async def test_the_list_is_filtered_by_domain_and_outcome(services: Services) -> None:
+    async with agent_of(services) as agent:
+        debugging = await agent.resolve_new()
+        testing = await agent.resolve_new(entry={**ENTRY, "domain": "testing"}, **FALSIFIED)
+
+        async def listed(**filters: str) -> list[str]:
+            return [entry["id"] for entry in (await agent.call("list_ghap_entries", **filters))["results"]]
+
+        assert await listed(domain="testing") == [testing]
+        assert await listed(outcome="confirmed") == [debugging]
+        assert await listed(domain="testing", outcome="confirmed") == []
+        assert await listed(domain="security") == []
+
+
+@pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
+async def test_since_means_the_time_of_resolution_and_a_bare_date_midnight_utc(
+    settings: Settings, tool: str
+) -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    async with open_services(settings, purpose="a test", clock=lambda: now) as services:
+        await open_index(services)
+        async with agent_of(services) as agent:
+            started = await agent.call("start_ghap", **ENTRY)
+            now = datetime(2026, 3, 2, 0, tzinfo=UTC)
+            await agent.call("resolve_ghap", **CONFIRMED)
+            query = {"query": "stale price cache"} if tool == "search_experiences" else {}
+
+            async def found(since: str) -> list[str]:
+                reply = await agent.call(tool, **query, since=since)
+                return [entry["id"] for entry in reply["results"]]
+
+            for since in ("2026-03-02", "2026-03-02T00:00:00Z", " 2026-03-02T01:00:00+01:00 ", "2026-03-01"):
+                assert await found(since) == [started["id"]]
+            for since in ("2026-03-03", "2026-03-02T00:00:01", "2026-03-01T23:30:00-01:00"):
+                assert await found(since) == []
+
+
+async def test_a_project_filter_takes_a_name_or_current(indexed: Services) -> None:
+    async with agent_of(indexed) as shop, agent_of(indexed, OTHER_PROJECT) as blog:
+        ours, theirs = await shop.resolve_new(), await blog.resolve_new()
+        for tool, query in (
+            ("list_ghap_entries", {}),
+            ("search_experiences", {"query": "stale price cache"}),
+        ):
+
+            async def found(
+                tool: str = tool, query: dict[str, str] = query, **filters: str
+            ) -> dict[str, str]:
+                reply = await shop.call(tool, **query, **filters)
+                return {entry["id"]: entry["project"] for entry in reply["results"]}
+
+            assert await found() == {ours: "shop", theirs: "blog"}
+            assert await found(project="current") == {ours: "shop"}
+            assert await found(project="blog") == {theirs: "blog"}
+            assert await found(project="nowhere") == {}
+
+
+async def test_no_raw_session_or_path_is_shown(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        active = await agent.call("get_active_ghap")
+    assert CALLER.session not in active.values()
+    assert not any(str(services.settings.storage_path) in str(part) for part in active.values())

@@ -1,0 +1,196 @@
+"""Replies that would be too long: cut at a whole item, with the way to the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.server.replies import page
+from tests.server.agent import Agent, agent_of, open_index, pages
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.services import Services
+
+WORDS = "the price cache returns stale totals after every deploy "
+ENTRIES = 30
+ESCAPED = "\x01"
+"""Six characters of JSON."""
+
+
+def filled(length: int, number: int) -> str:
+    """Return `length` characters that share their words with all others."""
+    return f"{number:03} {WORDS * 60}"[: length - 1] + "."
+
+
+async def resolve_large(agent: Agent, number: int) -> str:
+    return await agent.resolve_new(
+        entry={
+            "domain": "debugging",
+            "strategy": "ask-user",
+            **{part: filled(1_000, number) for part in ("goal", "hypothesis", "action", "prediction")},
+        },
+        status="falsified",
+        result=filled(2_000, number),
+        surprise=filled(2_000, number),
+        root_cause={"category": "oversight", "description": filled(2_000, number)},
+        lesson={"what_worked": filled(2_000, number), "takeaway": filled(2_000, number)},
+    )
+
+
+def assert_pages_add_up(found: list[dict[str, Any]], key: str, ids: list[str]) -> None:
+    """Check that the pages hold every id once, and that each but the last says how to go on."""
+    assert len(found) > 1
+    assert sorted(item["id"] for reply in found for item in reply[key]) == sorted(ids)
+    seen = 0
+    for reply in found[:-1]:
+        seen += reply["count"]
+        assert reply["truncated"] is True
+        assert reply["total"] == len(ids)
+        assert reply["offset"] == seen
+    assert not {"offset", "truncated"} & found[-1].keys()
+
+
+@pytest.fixture
+async def large(indexed: Services) -> list[str]:
+    """The ids of entries of more than 14,000 characters each."""
+    async with agent_of(indexed) as agent:
+        return [await resolve_large(agent, number) for number in range(ENTRIES)]
+
+
+async def test_large_members_come_in_cut_pages_that_add_up(indexed: Services, large: list[str]) -> None:
+    async with agent_of(indexed) as agent:
+        (cluster,) = (await agent.call("get_clusters", axis="full"))["clusters"]
+        found = await pages(
+            agent, "get_cluster_members", "members", cluster_id=cluster["cluster_id"], limit=100
+        )
+    assert_pages_add_up(found, "members", large)
+
+
+async def test_large_search_results_come_in_cut_pages_that_add_up(
+    indexed: Services, large: list[str]
+) -> None:
+    async with agent_of(indexed) as agent:
+        found = await pages(agent, "search_experiences", "results", query=WORDS, limit=50)
+    assert_pages_add_up(found, "results", large)
+    assert {reply["mode"] for reply in found} == {"semantic"}
+
+
+async def test_large_lexical_results_come_in_cut_pages_that_add_up(services: Services) -> None:
+    async with agent_of(services) as agent:
+        ids = [await resolve_large(agent, number) for number in range(5)]
+        found = await pages(agent, "search_experiences", "results", query=WORDS)
+    assert_pages_add_up(found, "results", ids)
+
+
+async def test_a_long_list_comes_in_cut_pages_that_add_up(indexed: Services, large: list[str]) -> None:
+    async with agent_of(indexed) as agent:
+        found = await pages(agent, "list_ghap_entries", "results", limit=100)
+        assert_pages_add_up(found, "results", large)
+        by_limit = await pages(agent, "list_ghap_entries", "results", limit=7)
+    assert [entry for reply in by_limit for entry in reply["results"]] == [
+        entry for reply in found for entry in reply["results"]
+    ]
+    assert [reply["count"] for reply in by_limit] == [7, 7, 7, 7, 2]
+
+
+async def test_many_clusters_come_in_cut_pages_that_add_up(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        for topic in range(14):
+            text = " ".join(f"topic{topic}word{number}" for number in range(70))[:998]
+            for number in range(4):
+                parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), f"{number} {text}")
+                await agent.resolve_new(
+                    entry={"domain": "testing", "strategy": "ask-user", **parts},
+                    status="confirmed",
+                    result=text,
+                )
+        found = await pages(agent, "get_clusters", "clusters", axis="full")
+    assert len(found) > 1
+    ids = [cluster["cluster_id"] for reply in found for cluster in reply["clusters"]]
+    assert len(ids) == len(set(ids)) == 14
+    assert {reply["total"] for reply in found} == {56}
+    assert all(reply["truncated"] for reply in found[:-1])
+
+
+async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts(
+    services: Services,
+) -> None:
+    async with agent_of(services) as agent:
+        parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), ESCAPED * 1_000)
+        ids = [
+            await agent.resolve_new(
+                entry={"domain": "testing", "strategy": "ask-user", **parts},
+                status="falsified",
+                result=ESCAPED * 2_000,
+                surprise="the cache had been empty",
+                root_cause={"category": "oversight", "description": ESCAPED * 2_000},
+            )
+            for _ in range(3)
+        ]
+        await open_index(services)
+        found = await pages(agent, "search_experiences", "results", query="empty cache", axis="surprise")
+    assert_pages_add_up(found, "results", ids)
+    for reply in found:
+        for item in reply["results"]:
+            assert item["left_out"]
+            assert not item["left_out"].keys() & item.keys()
+            assert item["surprise"] == "the cache had been empty"
+
+
+async def test_a_long_history_is_shown_from_its_newest_end(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", domain="debugging", strategy="ask-user", **statements(0))
+        for number in range(1, 41):
+            changed = statements(number)
+            del changed["goal"]
+            await agent.call("update_ghap", **changed)
+        active = await agent.call("get_active_ghap")
+    assert active["iteration_count"] == 41
+    assert {key: active[key] for key in ("hypothesis", "action", "prediction")} == {
+        key: text for key, text in statements(40).items() if key != "goal"
+    }
+    shown = [revision["hypothesis"] for revision in active["history"]]
+    assert shown == [statements(number)["hypothesis"] for number in range(40 - len(shown), 40)]
+    assert 0 < len(shown) < 40
+    assert active["left_out"] == {"history": f"the newest {len(shown)} of 40 are shown"}
+
+
+async def test_many_orphans_are_shown_newest_first_and_the_rest_is_counted(services: Services) -> None:
+    async with agent_of(services, Caller("shop", "gone")) as gone:
+        ids = [
+            (await gone.call("start_ghap", domain="debugging", strategy="ask-user", **statements(n)))["id"]
+            for n in range(60)
+        ]
+    async with agent_of(services) as agent:
+        active = await agent.call("get_active_ghap")
+    shown = [entry["id"] for entry in active["orphaned"]]
+    assert shown == list(reversed(ids))[: len(shown)]
+    assert 0 < len(shown) < 60
+    assert active["left_out"] == {"orphaned": f"the newest {len(shown)} of 60 are shown"}
+
+
+def statements(number: int) -> dict[str, str]:
+    return {part: filled(1_000, number) for part in ("goal", "hypothesis", "action", "prediction")}
+
+
+def test_a_page_without_a_rest_says_neither_total_nor_offset() -> None:
+    assert page("results", [{"id": "a"}], of=1) == {"results": [{"id": "a"}], "count": 1}
+
+
+def test_a_page_that_ends_at_the_limit_says_how_to_go_on() -> None:
+    assert page("results", [{"id": "b"}], offset=1, of=3) == {
+        "total": 3,
+        "results": [{"id": "b"}],
+        "count": 1,
+        "offset": 2,
+    }
+
+
+def test_absent_parts_are_left_out_of_a_page() -> None:
+    assert page("results", [], mode="lexical", explanation=None) == {
+        "mode": "lexical",
+        "results": [],
+        "count": 0,
+    }

@@ -1,0 +1,143 @@
+"""Finding experiences as an agent does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.services import Services
+
+OTHER: dict[str, Any] = {
+    "domain": "testing",
+    "strategy": "divide-and-conquer",
+    "goal": "make the suite pass",
+    "hypothesis": "a fixture leaks its socket into the next test",
+    "action": "bisect the suite",
+    "prediction": "one half passes alone",
+}
+
+
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+async def test_a_result_is_the_experience_and_its_score(services: Services, mode: str) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
+        if mode == "semantic":
+            await open_index(services)
+        reply = await agent.call("search_experiences", query="stale price cache after a deploy")
+    assert reply.keys() == {"results", "count", "mode"}
+    assert (reply["count"], reply["mode"]) == (1, mode)
+    (found,) = reply["results"]
+    assert 0 < found.pop("score") <= 1
+    assert found == {
+        **ENTRY,
+        "id": started["id"],
+        "outcome_status": "falsified",
+        "outcome_result": FALSIFIED["result"],
+        "surprise": FALSIFIED["surprise"],
+        "root_cause": FALSIFIED["root_cause"],
+        "lesson": CONFIRMED["lesson"],
+        "confidence_tier": "gold",
+        "project": "shop",
+        "created_at": started["created_at"],
+    }
+
+
+async def test_a_result_leaves_out_what_it_has_not(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        await agent.resolve_new(status="confirmed", result="totals match")
+        (found,) = (await agent.call("search_experiences", query="cache"))["results"]
+    assert not {"surprise", "root_cause", "lesson", "left_out"} & found.keys()
+
+
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+async def test_the_best_match_comes_first_and_scores_fall(services: Services, mode: str) -> None:
+    async with agent_of(services) as agent:
+        cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
+        if mode == "semantic":
+            await open_index(services)
+        for query, best in (("stale price cache", cache), ("fixture leaks its socket", fixture)):
+            reply = await agent.call("search_experiences", query=query)
+            assert reply["mode"] == mode
+            assert reply["results"][0]["id"] == best
+            scores = [found["score"] for found in reply["results"]]
+            assert scores == sorted(scores, reverse=True)
+            assert all(0 <= score <= 1 for score in scores)
+
+
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+async def test_filters_hold_before_the_limit(services: Services, mode: str) -> None:
+    async with agent_of(services) as agent:
+        for _ in range(5):
+            await agent.resolve_new()
+        wanted = await agent.resolve_new(entry=OTHER, **FALSIFIED)
+        if mode == "semantic":
+            await open_index(services)
+        filters: list[dict[str, Any]] = [
+            {"domain": "testing"},
+            {"outcome": "falsified"},
+            {"strategy": "divide-and-conquer"},
+            {"domain": "testing", "outcome": "falsified", "strategy": "divide-and-conquer"},
+        ]
+        for chosen in filters:
+            reply = await agent.call(
+                "search_experiences", query="the price cache or a test", limit=1, **chosen
+            )
+            assert reply["mode"] == mode
+            assert [found["id"] for found in reply["results"]] == [wanted]
+        nothing = await agent.call("search_experiences", query="cache", domain="testing", outcome="confirmed")
+        assert nothing == {"mode": mode, "results": [], "count": 0}
+
+
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize(
+    ("axis", "query"),
+    [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")],
+)
+async def test_an_axis_holds_only_the_entries_that_have_it(
+    services: Services, axis: str, query: str, mode: str
+) -> None:
+    async with agent_of(services) as agent:
+        await agent.resolve_new()
+        wanted = await agent.resolve_new(**FALSIFIED)
+        if mode == "semantic":
+            await open_index(services)
+        reply = await agent.call("search_experiences", query=query, axis=axis)
+    assert (reply["mode"], [found["id"] for found in reply["results"]]) == (mode, [wanted])
+
+
+async def test_an_empty_memory_has_no_results_and_no_error(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        for axis in ("full", "strategy", "surprise", "root_cause"):
+            reply = await agent.call("search_experiences", query="anything", axis=axis)
+            assert reply == {"mode": "semantic", "results": [], "count": 0}
+
+
+async def test_an_open_entry_is_not_found(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        assert (await agent.call("search_experiences", query="stale price cache"))["count"] == 0
+
+
+@pytest.mark.parametrize("query", ["\x00", '"quoted" (a|b) [c]* \\', "\U0001f600", "-", "null", "a" * 1_000])
+@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+async def test_any_text_is_a_query(services: Services, query: str, mode: str) -> None:
+    async with agent_of(services) as agent:
+        await agent.resolve_new()
+        if mode == "semantic":
+            await open_index(services)
+        assert (await agent.call("search_experiences", query=query))["mode"] == mode
+
+
+@pytest.mark.parametrize("offset", [100, 10**12, 10**30])
+async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
+    indexed: Services, offset: int
+) -> None:
+    async with agent_of(indexed) as agent:
+        await agent.resolve_new()
+        reply = await agent.call("search_experiences", query="cache", offset=offset)
+    assert reply == {"mode": "semantic", "results": [], "count": 0}

@@ -1,0 +1,73 @@
+"""Signatures become tools."""
+
+import pytest
+
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.tools.arguments import Statement, UpTo50
+from learning_memory_server.server.tools.toolset import ToolSet
+from tests.support import ALICE
+
+
+class Greeter:
+    """A service."""
+
+    def greet(self, name: str) -> str:
+        return f"hello {name}"
+
+
+def greeting_tools() -> ToolSet:
+    toolset = ToolSet()
+
+    @toolset.tool("Greet somebody", changes=False)
+    async def greet(greeter: Greeter, /, *, name: Statement, times: UpTo50 = 1) -> dict[str, str]:
+        """Greet somebody by name."""
+        return {"greeting": " ".join([greeter.greet(name)] * times)}
+
+    return toolset
+
+
+def test_parameters_by_position_are_services_and_stay_out_of_the_schema() -> None:
+    (tool,) = greeting_tools().tools
+    assert tool.services == (Greeter,)
+    assert tool.input_schema["properties"].keys() == {"name", "times"}
+    assert tool.input_schema["required"] == ["name"]
+
+
+def test_the_function_gives_the_name_and_its_docstring_the_description() -> None:
+    (tool,) = greeting_tools().tools
+    assert (tool.name, tool.title, tool.description) == (
+        "greet",
+        "Greet somebody",
+        "Greet somebody by name.",
+    )
+
+
+async def test_a_tool_gets_the_service_that_was_injected() -> None:
+    result = await Boundary(greeting_tools().tools, {Greeter: Greeter()}).call(
+        "greet", {"name": " Ann "}, ALICE
+    )
+    assert result.structured_content == {"greeting": "hello Ann"}
+
+
+def test_a_tool_whose_service_is_missing_fails_when_the_server_is_built() -> None:
+    with pytest.raises(KeyError):
+        Boundary(greeting_tools().tools, {})
+
+
+async def test_the_decorated_function_stays_a_plain_function() -> None:
+    (tool,) = greeting_tools().tools
+    assert await tool.function(Greeter(), name="Bob", times=2) == {"greeting": "hello Bob hello Bob"}
+
+
+@pytest.mark.parametrize(("changes", "idempotent"), [(True, False), (True, True), (False, False)])
+def test_a_tool_that_changes_nothing_is_read_only_and_idempotent(*, changes: bool, idempotent: bool) -> None:
+    toolset = ToolSet()
+
+    @toolset.tool("Do", changes=changes, idempotent=idempotent)
+    async def do() -> dict[str, str]:
+        """Do it."""
+        return {}
+
+    hints = toolset.tools[0].annotations
+    assert hints.read_only_hint is not changes
+    assert hints.idempotent_hint is (idempotent or not changes)

@@ -1,0 +1,347 @@
+"""Arguments that are refused, and what the refusal says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.app import TOOLS
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.services import Services
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    "start_ghap": ENTRY,
+    "update_ghap": {"note": "seen"},
+    "resolve_ghap": FALSIFIED,
+    "get_active_ghap": {},
+    "list_ghap_entries": {},
+    "get_clusters": {"axis": "full"},
+    "get_cluster_members": {"cluster_id": "full_0"},
+    "validate_value": {"text": "check first", "cluster_id": "full_0"},
+    "store_value": {"text": "check first", "cluster_id": "full_0", "axis": "full"},
+    "list_values": {},
+    "search_experiences": {"query": "stale cache"},
+}
+"""Arguments that are well formed, for each tool."""
+
+OPTIONAL = [
+    (tool.name, name)
+    for tool in TOOLS
+    for name in tool.input_schema["properties"]
+    if name not in tool.input_schema.get("required", ())
+]
+NUMBERS = [(tool, name) for tool, name in OPTIONAL if name in ("limit", "offset")]
+
+
+def with_part(arguments: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """Return the arguments with the one at `path`, such as `lesson.takeaway`, replaced."""
+    name, _, rest = path.partition(".")
+    return {**arguments, name: with_part(arguments.get(name) or {}, rest, value) if rest else value}
+
+
+async def refusal(services: Services, tool: str, arguments: dict[str, Any]) -> str:
+    """Return the message of a call that must be refused as invalid."""
+    async with agent_of(services) as agent:
+        error = await agent.refused(tool, **arguments)
+    assert error["type"] == "validation_error"
+    return error["message"]
+
+
+STATEMENTS = ["goal", "hypothesis", "action", "prediction"]
+TEXTS = [
+    *(("start_ghap", part, 1_000) for part in STATEMENTS),
+    *(("update_ghap", part, 1_000) for part in STATEMENTS[1:]),
+    ("update_ghap", "note", 2_000),
+    ("resolve_ghap", "result", 2_000),
+    ("resolve_ghap", "surprise", 2_000),
+    ("resolve_ghap", "root_cause.description", 2_000),
+    ("resolve_ghap", "lesson.what_worked", 2_000),
+    ("resolve_ghap", "lesson.takeaway", 2_000),
+    ("search_experiences", "query", 1_000),
+]
+
+
+@pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
+async def test_text_at_its_limit_is_taken_with_white_space_around_it(
+    services: Services, tool: str, path: str, limit: int
+) -> None:
+    arguments = with_part(
+        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})},
+        path,
+        f" \n{'x' * limit}\t ",
+    )
+    async with agent_of(services) as agent:
+        if tool != "start_ghap":
+            await agent.call("start_ghap", **ENTRY)
+        await agent.call(tool, **arguments)
+
+
+@pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
+async def test_text_one_over_its_limit_is_refused_with_field_length_and_limit(
+    services: Services, tool: str, path: str, limit: int
+) -> None:
+    arguments = with_part(
+        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})},
+        path,
+        f"  {'x' * (limit + 1)} ",
+    )
+    message = await refusal(services, tool, arguments)
+    assert message == f"{path}: has {limit + 1} characters; expected text of 1-{limit} characters."
+
+
+@pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
+async def test_text_of_white_space_alone_is_refused(
+    services: Services, tool: str, path: str, limit: int
+) -> None:
+    arguments = with_part(
+        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})}, path, " \t\n"
+    )
+    assert await refusal(services, tool, arguments) == (
+        f"{path}: is empty; expected text of 1-{limit} characters."
+    )
+
+
+@pytest.mark.parametrize("tool", ["validate_value", "store_value"])
+async def test_a_value_of_501_characters_is_refused(services: Services, tool: str) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], "text": "x" * 501})
+    assert message == "text: has 501 characters; expected text of 1-500 characters."
+
+
+@pytest.mark.parametrize("tool", ["validate_value", "store_value"])
+async def test_a_value_of_500_characters_is_judged(indexed: Services, tool: str) -> None:
+    async with agent_of(indexed) as agent:
+        error = await agent.refused(tool, **{**REQUIRED[tool], "text": f" {'x' * 500} "})
+    assert error["type"] == "insufficient_data"
+
+
+@pytest.mark.parametrize("code", ["\x1c", "\u2003", "\u00a0", "\u2028"])
+async def test_what_python_and_the_domain_call_white_space_is_no_text(services: Services, code: str) -> None:
+    assert "goal: is empty" in await refusal(services, "start_ghap", {**ENTRY, "goal": f" {code} "})
+
+
+@pytest.mark.parametrize(
+    ("tool", "maximum"),
+    [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)],
+)
+async def test_a_limit_is_taken_up_to_its_maximum_and_refused_beyond(
+    services: Services, tool: str, maximum: int
+) -> None:
+    async with agent_of(services) as agent:
+        for limit in (1, maximum):
+            await agent.call(tool, **REQUIRED[tool], limit=limit)
+    for limit in (0, -1, maximum + 1, 10**30):
+        message = await refusal(services, tool, {**REQUIRED[tool], "limit": limit})
+        assert message == (f"limit: {limit} is not allowed; expected a whole number from 1 to {maximum}.")
+
+
+async def test_the_limit_of_cluster_members_is_refused_beyond_100(services: Services) -> None:
+    message = await refusal(services, "get_cluster_members", {"cluster_id": "full_0", "limit": 101})
+    assert message == "limit: 101 is not allowed; expected a whole number from 1 to 100."
+
+
+@pytest.mark.parametrize(("tool", "name"), NUMBERS)
+@pytest.mark.parametrize("value", ["5", True, 3.0, 3.5, [3], {}])
+async def test_only_whole_numbers_are_numbers(
+    services: Services, tool: str, name: str, value: object
+) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], name: value})
+    assert message.startswith(f"{name}: ")
+    assert "expected a whole number from " in message
+
+
+@pytest.mark.parametrize("tool", ["list_ghap_entries", "list_values", "search_experiences", "get_clusters"])
+async def test_a_negative_offset_is_refused(services: Services, tool: str) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], "offset": -1})
+    assert message == "offset: -1 is not allowed; expected a whole number from 0."
+
+
+@pytest.mark.parametrize("value", [5, True, 3.0, ["x"], {"text": "x"}])
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ("start_ghap", "goal"),
+        ("update_ghap", "note"),
+        ("search_experiences", "query"),
+        ("store_value", "text"),
+    ],
+)
+async def test_only_text_is_text(services: Services, tool: str, name: str, value: object) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], name: value})
+    assert message.startswith(f"{name}: is ")
+    assert "expected text of 1-" in message
+
+
+@pytest.mark.parametrize("name", ["root_cause", "lesson"])
+@pytest.mark.parametrize("value", ['{"what_worked": "w"}', 5, True, ["x"]])
+async def test_only_an_object_is_an_object(services: Services, name: str, value: object) -> None:
+    message = await refusal(services, "resolve_ghap", {**FALSIFIED, name: value})
+    assert message.startswith(f"{name}: is ")
+    assert "expected an object with " in message
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"), [(tool.name, name) for tool in TOOLS for name in tool.input_schema.get("required", ())]
+)
+async def test_a_missing_argument_is_named_with_what_is_expected(
+    services: Services, tool: str, name: str
+) -> None:
+    arguments = {key: value for key, value in REQUIRED[tool].items() if key != name}
+    message = await refusal(services, tool, arguments)
+    assert message.startswith(f"{name}: required; expected ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"), [(tool.name, name) for tool in TOOLS for name in tool.input_schema.get("required", ())]
+)
+async def test_null_for_a_required_argument_is_refused(services: Services, tool: str, name: str) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], name: None})
+    assert message.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(("tool", "name"), OPTIONAL)
+async def test_null_for_an_optional_argument_equals_its_absence(
+    indexed: Services, tool: str, name: str
+) -> None:
+    arguments: dict[str, Any] = dict(CONFIRMED) if tool == "resolve_ghap" else dict(REQUIRED[tool])
+    if (tool, name) == ("update_ghap", "note"):
+        arguments = {"hypothesis": "the load balancer pins old sessions"}
+    arguments[name] = None
+    async with agent_of(indexed) as agent:
+        if tool in ("update_ghap", "resolve_ghap"):
+            await agent.call("start_ghap", **ENTRY)
+        if tool in ("get_clusters", "get_cluster_members"):
+            assert (await agent.refused(tool, **arguments))["type"] == "insufficient_data"
+        else:
+            await agent.call(tool, **arguments)
+
+
+async def test_null_inside_a_nested_argument_equals_its_absence(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.resolve_new(status="confirmed", result="r", lesson={"what_worked": "w", "takeaway": None})
+
+
+@pytest.mark.parametrize("tool", [tool for tool in REQUIRED if tool != "get_active_ghap"])
+async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_nearest(
+    services: Services, tool: str
+) -> None:
+    name = next(iter(tool_arguments(tool)))
+    message = await refusal(services, tool, {**REQUIRED[tool], f"{name}s": "x"})
+    assert message == (
+        f"{name}s: unknown argument; allowed are {', '.join(tool_arguments(tool))}. Did you mean {name}?"
+    )
+
+
+async def test_a_tool_without_arguments_takes_none(services: Services) -> None:
+    message = await refusal(services, "get_active_ghap", {"project": "shop"})
+    assert message == "project: unknown argument; none are taken."
+
+
+async def test_an_unknown_nested_argument_is_refused(services: Services) -> None:
+    message = await refusal(
+        services, "resolve_ghap", {**CONFIRMED, "lesson": {"what_worked": "w", "takeway": "t"}}
+    )
+    assert message == (
+        "lesson.takeway: unknown argument; allowed are what_worked, takeaway. Did you mean takeaway?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "typo", "meant", "allowed"),
+    [
+        ("start_ghap", "domain", "debuging", Domain.DEBUGGING, Domain),
+        ("start_ghap", "strategy", "read_the_error", "read-the-error", None),
+        ("resolve_ghap", "status", "Falsified", OutcomeStatus.FALSIFIED, OutcomeStatus),
+        ("resolve_ghap", "root_cause.category", "oversigt", RootCauseCategory.OVERSIGHT, RootCauseCategory),
+        ("get_clusters", "axis", "root-cause", Axis.ROOT_CAUSE, Axis),
+        ("search_experiences", "axis", "suprise", Axis.SURPRISE, Axis),
+        ("list_ghap_entries", "outcome", "confirm", OutcomeStatus.CONFIRMED, OutcomeStatus),
+    ],
+)
+async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_word(  # noqa: PLR0913
+    services: Services, tool: str, path: str, typo: str, meant: str, allowed: Any
+) -> None:
+    message = await refusal(services, tool, with_part(REQUIRED[tool], path, typo))
+    assert message.startswith(f"{path}: '{typo}' is not allowed; expected one of ")
+    assert message.endswith(f" Did you mean {meant}?")
+    assert ", ".join(allowed or ()) in message
+
+
+@pytest.mark.parametrize("value", [5, True, None, ["full"], ""])
+async def test_a_word_of_a_vocabulary_is_text_and_nothing_else(services: Services, value: object) -> None:
+    message = await refusal(services, "get_clusters", {"axis": value})
+    assert "expected one of full, strategy, surprise, root_cause." in message
+
+
+async def test_domain_is_no_axis(services: Services) -> None:
+    message = await refusal(services, "get_clusters", {"axis": "domain"})
+    assert message.startswith("axis: 'domain' is not allowed; expected one of full,")
+
+
+async def test_all_faults_of_a_call_are_named_at_once(services: Services) -> None:
+    message = await refusal(services, "start_ghap", {**ENTRY, "goal": "", "domain": "x", "extra": 1})
+    assert {"goal: ", "domain: ", "extra: "} <= {
+        f"{part}: " for part in ("goal", "domain", "extra") if part in message
+    }
+
+
+async def test_a_refused_call_changes_nothing(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.refused("start_ghap", **{**ENTRY, "bogus": 1})
+        assert await agent.call("get_active_ghap") == {"has_active": False}
+
+
+async def test_a_long_wrong_value_is_not_echoed_whole(services: Services) -> None:
+    assert len(await refusal(services, "get_clusters", {"axis": "x" * 100_000})) < 500
+
+
+async def test_an_unknown_tool_is_refused_with_the_tools_and_the_nearest(services: Services) -> None:
+    message = await refusal(services, "start_gahp", ENTRY)
+    assert all(tool.name in message for tool in TOOLS)
+    assert message.endswith(" Did you mean start_ghap?")
+
+
+@pytest.mark.parametrize(
+    "cluster_id", ["full", "full_", "full_x", "full_-1", "domain_0", "_0", "full_0.5", "full_\u0663"]
+)
+@pytest.mark.parametrize("tool", ["get_cluster_members", "validate_value", "store_value"])
+async def test_a_malformed_cluster_id_is_refused_with_its_form(
+    services: Services, tool: str, cluster_id: str
+) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], "cluster_id": cluster_id})
+    assert message.startswith("cluster_id: ")
+    assert "axis_number" in message
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        "yesterday",
+        "2026-13-01",
+        "2026-02-30",
+        "12",
+        "2026-01-31T25:00",
+        "0001-01-01T00:00+05:00",
+        "9999-12-31T23:59-05:00",
+    ],
+)
+@pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
+async def test_a_since_that_names_no_moment_is_refused(services: Services, tool: str, since: str) -> None:
+    message = await refusal(services, tool, {**REQUIRED[tool], "since": since})
+    assert message.startswith("since: ")
+    assert "ISO 8601" in message
+
+
+async def test_half_a_character_is_refused_by_the_name_of_its_field(services: Services) -> None:
+    message = await refusal(services, "start_ghap", {**ENTRY, "goal": "half an emoji: \ud83d"})
+    assert message.startswith("goal: ")
+
+
+def tool_arguments(name: str) -> dict[str, Any]:
+    """Return the properties of a tool's schema."""
+    (tool,) = (tool for tool in TOOLS if tool.name == name)
+    properties: dict[str, Any] = tool.input_schema["properties"]
+    return properties
