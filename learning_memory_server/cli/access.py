@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.cli.terminal import progress_bar, show_notice, working
+from learning_memory_server.cli.terminal import show_notice
 from learning_memory_server.domain.moment import parse_moment, utc_now
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.journal import Journal
@@ -83,32 +82,3 @@ async def services_of(settings: Settings, command: str) -> AsyncIterator[Service
 
     async with open_services(settings, purpose=f"learning-memory-server {command}") as services:
         yield services
-
-
-async def complete_index(services: Services) -> int:
-    """Load the model, open the engine, index what is pending, and return how many points that were.
-
-    Raises:
-        EmbeddingUnavailableError: If there is no model.
-        StorageUnavailableError: If the engine does not work.
-    """
-    with working("Loading the embedding model"):
-        await services.index.open()
-        pending = await services.writer.find_pending()
-    if not pending:
-        # Searches rely on the index only once it was found complete this way.
-        return await services.writer.catch_up()
-    with progress_bar("Indexing", pending) as advance:
-        return await services.writer.catch_up(advance)
-
-
-@asynccontextmanager
-async def indexing(services: Services) -> AsyncIterator[None]:
-    """Keep the index complete while the block runs; clustering waits for that."""
-    task = asyncio.create_task(services.writer.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

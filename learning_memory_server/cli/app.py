@@ -60,6 +60,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+hub = typer.Typer(no_args_is_help=True, help="The process that holds the memory for all sessions.")
+app.add_typer(hub, name="hub")
+
+
 @app.callback()
 def options(
     _version: Annotated[
@@ -69,7 +73,13 @@ def options(
 ) -> None:
     """A memory for coding agents that keeps what they believed, what happened, and what they learned.
 
-    Without a command this is the MCP server on stdio, as Claude Code and other clients start it.
+    Without a command this is the MCP server on stdio, as clients start it.
+    All sessions share one hub, which holds the memory; the first starts it.
+    With --direct as the only argument there is no hub: the server holds
+    the memory alone (for tests, debugging and sandboxes).
+
+    The commands work through the hub while one runs, and hold the memory
+    themselves while none does.
     """
 
 
@@ -141,15 +151,25 @@ def search(  # noqa: PLR0913 - one for each option
     since: SinceOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=50, help="How many to show.")] = 10,
     lexical: Annotated[
-        bool, typer.Option("--lexical", help="Search by words: at once, and beside a running server.")
+        bool, typer.Option("--lexical", help="Search by words: at once, without the model and the index.")
     ] = False,
 ) -> None:
-    """Find experiences by meaning; by words alone while a server uses the index."""
+    """Find experiences by meaning; by words alone while there is no index to be had."""
     from learning_memory_server.cli.searching import search_entries  # noqa: PLC0415
-    from learning_memory_server.search.searcher import ExperienceQuery  # noqa: PLC0415
 
-    wanted = ExperienceQuery(query, axis=axis, domain=domain, outcome=outcome, strategy=strategy, limit=limit)
-    asyncio.run(search_entries(wanted, project=project, since=since, lexical=lexical))
+    asyncio.run(
+        search_entries(
+            query,
+            axis=axis,
+            domain=domain,
+            outcome=outcome,
+            strategy=strategy,
+            project=project,
+            since=since,
+            limit=limit,
+            lexical=lexical,
+        )
+    )
 
 
 @app.command()
@@ -173,6 +193,46 @@ def values(
     from learning_memory_server.cli.listing import list_values  # noqa: PLC0415
 
     list_values(axis)
+
+
+@hub.command("status")
+def hub_status() -> None:
+    """Show what the hub says about itself, or that none runs and who holds the memory."""
+    from learning_memory_server.cli.hub import show_hub  # noqa: PLC0415
+
+    show_hub()
+
+
+@hub.command("stop")
+def hub_stop() -> None:
+    """End the hub, and wait until it has ended. Sessions that are open start another when they need it."""
+    from learning_memory_server.cli.hub import stop_hub  # noqa: PLC0415
+
+    stop_hub()
+
+
+@hub.command("logs")
+def hub_logs(
+    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the end of the hub's log."""
+    from learning_memory_server.cli.hub import show_logs  # noqa: PLC0415
+
+    show_logs(count, follow=follow)
+
+
+@hub.command("run")
+def hub_run() -> None:
+    """Be the hub, in the foreground, until Ctrl-C or until nobody has needed it for long.
+
+    Sessions do this by themselves, in the background. If there is a hub already, this ends at once.
+    """
+    from learning_memory_server.server.hub.main import main as serve  # noqa: PLC0415
+
+    serve()
 
 
 @app.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.cli.finding import green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.loading import has_export, load_embedder
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
@@ -22,8 +23,16 @@ _CPU_ONLY: Final = "pip install torch --index-url https://download.pytorch.org/w
 _PROBE: Final = "The connection pool ran out because a transaction was never closed."
 
 
-async def check_model(settings: Settings, *, quick: bool) -> AsyncIterator[Finding]:
-    """Look at the model, and unless `quick` load it and embed a sentence."""
+async def check_model(
+    settings: Settings, *, quick: bool, of_hub: Finding | None = None
+) -> AsyncIterator[Finding]:
+    """Look at the model, and load it and embed a sentence.
+
+    Args:
+        settings: Which model.
+        quick: Do not load it.
+        of_hub: What is known from a hub that has loaded it, so that this need not.
+    """
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend finds shared words only; it is meant for tests.")
         return
@@ -32,10 +41,21 @@ async def check_model(settings: Settings, *, quick: bool) -> AsyncIterator[Findi
         yield finding
     weights = _check_weights(settings.embedding_model)
     yield weights
-    if quick:
+    sound = all(finding.level != "red" for finding in (*libraries, weights))
+    exported = sound and has_export(settings.embedding_model, settings.models_directory)
+    if sound:
+        yield green(
+            "model",
+            "There is an export, so that it loads without torch."
+            if exported
+            else "There is no export yet; a server makes it after its first start, unless the model is unusual.",
+        )
+    if of_hub:
+        yield of_hub
+    elif quick:
         yield green("model", "Not loaded (--quick).")
-    elif all(finding.level != "red" for finding in (*libraries, weights)):
-        yield await _probe(settings)
+    elif sound:
+        yield await _probe(settings, exported=exported)
 
 
 def _check_libraries() -> Iterator[Finding]:
@@ -68,7 +88,7 @@ def _check_weights(model: str) -> Finding:
     if model != DEFAULT_MODEL:
         place = "in a folder" if Path(model).is_dir() else "from the local cache; nothing is downloaded"
         return green("model", f"{model}, {place}.")
-    from learning_memory_server.embedding.sentence import (  # noqa: PLC0415
+    from learning_memory_server.embedding.source import (  # noqa: PLC0415
         DEFAULT_WEIGHTS_SHA256,
         packaged_model,
         weights_digest,
@@ -89,13 +109,14 @@ def _check_weights(model: str) -> Finding:
     return green("model", f"{model}, the packaged weights are the known ones.")
 
 
-async def _probe(settings: Settings) -> Finding:
+async def _probe(settings: Settings, *, exported: bool) -> Finding:
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
 
     def load() -> Embedder:
-        from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415 - torch
-
-        return SentenceEmbedder(settings.embedding_model, settings.embedding_dimension)
+        # As the server does, but without making an export.
+        return load_embedder(
+            settings.embedding_model, settings.embedding_dimension, settings.models_directory
+        )
 
     embeddings = EmbeddingService(load)
     began = monotonic()
@@ -109,6 +130,7 @@ async def _probe(settings: Settings) -> Finding:
         return red("model", f"The model was loaded but does not run ({error}); reinstall torch: {_CPU_ONLY}")
     finally:
         embeddings.close()
-    return green(
-        "model", f"Loaded, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
-    )
+    sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
+    if exported and embeddings.runtime != "onnxruntime":
+        return yellow("model", f"{sentence} The export does not work; the next server replaces it.")
+    return green("model", sentence)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import complete_index, indexing, open_settings, services_of
+from learning_memory_server.cli.access import open_settings
+from learning_memory_server.cli.memory import open_memory
 from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table, working
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from learning_memory_server.clustering.experiences import AxisClusters, ExperienceCluster
+    from learning_memory_server.cli.memory import Memory
     from learning_memory_server.domain.vocabulary import Axis
+
+_PAGE: Final = 100
 
 
 async def show_clusters(axis: Axis, members_of: str | None) -> None:
@@ -23,60 +27,83 @@ async def show_clusters(axis: Axis, members_of: str | None) -> None:
         InvalidInputError: If the id is malformed, or of another axis.
         NotFoundError: If there is no such cluster.
         InsufficientDataError: If there are too few experiences.
-        AlreadyRunningError: If a server uses the index.
+        AlreadyRunningError: If another process than a hub uses the index.
+        DeadlineExceededError: If the hub hangs.
         EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
     """
     wanted = None if members_of is None else ClusterId.parse(members_of)
     if wanted is not None and wanted.axis is not axis:
         raise InvalidInputError(f"--members: {wanted} is not a cluster of axis {axis}.")
     settings = open_settings()
-    async with services_of(settings, "clusters") as services:
-        await complete_index(services)
-        async with indexing(services):
-            with working("Clustering"):
-                found = await services.clusterer.cluster_axis(axis)
+    async with open_memory(settings, "clusters") as memory:
+        await memory.complete_index()
+        with working("Clustering"):
+            members = await _members(memory, wanted) if wanted else []
+            found = await _clusters(memory, axis)
     if wanted is None:
         _show_all(found)
     else:
-        _show_members(found.get(wanted))
+        # Others may write between the two calls.
+        label = next((c["label"] for c in found["clusters"] if c["cluster_id"] == str(wanted)), "")
+        _show_members(wanted, label, members)
 
 
-def _show_all(found: AxisClusters) -> None:
-    if found.clusters:
+async def _clusters(memory: Memory, axis: Axis) -> dict[str, Any]:
+    """Return the tool's reply, with the clusters of all its pages."""
+    reply = page = await memory.call("get_clusters", axis=axis)
+    while "offset" in page:
+        page = await memory.call("get_clusters", axis=axis, offset=page["offset"])
+        reply["clusters"] += page["clusters"]
+    return reply
+
+
+async def _members(memory: Memory, wanted: ClusterId) -> list[dict[str, Any]]:
+    page = await memory.call("get_cluster_members", cluster_id=str(wanted), limit=_PAGE)
+    members: list[dict[str, Any]] = page["members"]
+    while "offset" in page:
+        page = await memory.call(
+            "get_cluster_members", cluster_id=str(wanted), limit=_PAGE, offset=page["offset"]
+        )
+        members += page["members"]
+    return members
+
+
+def _show_all(found: dict[str, Any]) -> None:
+    if found["clusters"]:
         show_table(
             ["cluster", "size", "weight", "label", "such as"],
             [
                 [
-                    str(cluster.id),
-                    len(cluster.members),
-                    f"{cluster.mean_weight:.2f}",
-                    cluster.label,
-                    " / ".join(entry.goal for entry in cluster.exemplars),
+                    cluster["cluster_id"],
+                    cluster["size"],
+                    f"{cluster['avg_weight']:.2f}",
+                    cluster["label"],
+                    " / ".join(entry["goal"] for entry in cluster["exemplars"]),
                 ]
-                for cluster in found.clusters
+                for cluster in found["clusters"]
             ],
             numbers=["size", "weight"],
         )
     output().print(
-        f"{counted(len(found.clusters), 'cluster')} of {counted(found.total, 'experience')}; "
-        f"{found.noise_count} in none of them."
+        f"{counted(len(found['clusters']), 'cluster')} of {counted(found['total'], 'experience')}; "
+        f"{found['noise_count']} in none of them."
     )
-    if found.explanation:
-        output().print(Text(found.explanation, "yellow"))
+    if "explanation" in found:
+        output().print(Text(found["explanation"], "yellow"))
 
 
-def _show_members(cluster: ExperienceCluster) -> None:
-    output().print(Text.assemble((str(cluster.id), "bold"), f": {cluster.label}"))
+def _show_members(cluster_id: ClusterId, label: str, members: list[dict[str, Any]]) -> None:
+    output().print(Text.assemble((str(cluster_id), "bold"), f": {label}"))
     show_table(
-        ["resolved", "id", "outcome", "tier", "goal"],
+        ["created", "id", "outcome", "tier", "goal"],
         [
             [
-                day(entry.outcome.resolved_at),
-                entry.id,
-                coloured(entry.outcome.status.value),
-                coloured(entry.tier.value),
-                entry.goal,
+                day(datetime.fromisoformat(entry["created_at"])),
+                entry["id"],
+                coloured(entry["outcome_status"]),
+                coloured(entry["confidence_tier"]),
+                entry["goal"],
             ]
-            for entry in cluster.members
+            for entry in members
         ],
     )

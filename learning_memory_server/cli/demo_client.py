@@ -79,7 +79,7 @@ async def connect(storage: Path, server_log: Path) -> AsyncIterator[Connection]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "learning_memory_server"],
+        args=["-m", "learning_memory_server", "--direct"],
         env=inherited | {PREFIX + name: value for name, value in settings.items()},
     )
     started = time.perf_counter()

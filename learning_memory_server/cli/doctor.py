@@ -12,6 +12,7 @@ from rich.text import Text
 from learning_memory_server.cli.access import configure_logging
 from learning_memory_server.cli.check_engine import check_engine
 from learning_memory_server.cli.check_folders import check_folders
+from learning_memory_server.cli.check_hub import check_engine_of_hub, check_hub, check_model_of_hub
 from learning_memory_server.cli.check_journal import check_journal
 from learning_memory_server.cli.check_model import check_model
 from learning_memory_server.cli.finding import Level, green, red, yellow
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.server.config import Settings
 
 _OLDEST_PYTHON: Final = (3, 11)
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
@@ -75,14 +77,25 @@ async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
     yield green(
         "settings", f"Read from {file} and the environment." if file.exists() else "No settings file."
     )
+    async for finding in _check_layers(settings, quick=quick):
+        yield finding
+
+
+async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Finding]:
     sound = True
     for finding in (*check_folders(settings), *check_journal(settings)):
         sound = sound and finding.level is not Level.RED
         yield finding
-    async for finding in check_model(settings, quick=quick):
+    finding, hub = check_hub()
+    yield finding
+    of_hub = check_model_of_hub(hub) if hub else None
+    async for finding in check_model(settings, quick=quick, of_hub=of_hub):
         sound = sound and finding.level is not Level.RED
         yield finding
-    if quick:
+    if hub:
+        for finding in check_engine_of_hub(hub, settings):
+            yield finding
+    elif quick:
         yield green("engine", "Not opened (--quick).")
     elif not sound:
         yield yellow("engine", "Not opened: it needs what is red above, so correct that first.")

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import (
-    complete_index,
-    current_project,
-    open_settings,
-    read_entries,
-    services_of,
-)
+from learning_memory_server.cli.access import current_project, open_settings, read_entries
+from learning_memory_server.cli.memory import open_memory
 from learning_memory_server.cli.terminal import counted, one_line, output, show_facts, show_notice, working
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.errors import (
+    DeadlineExceededError,
     EmbeddingUnavailableError,
     InvalidInputError,
     StorageUnavailableError,
@@ -52,7 +48,8 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool) -> bool
         dry_run: Read only, and say what would happen.
 
     Raises:
-        AlreadyRunningError: If a server holds the journal and this is no dry run.
+        AlreadyRunningError: If another process than a hub holds the journal and this is no dry run.
+        DeadlineExceededError: If the hub hangs; what it has taken stays.
         JournalUnavailableError: If the journal cannot be used; then nothing was imported.
     """
     began = monotonic()
@@ -90,12 +87,11 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
 
 
 async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
-    async with services_of(settings, "import") as services:
-        with working("Writing the journal"):
-            new = len(services.collector.add_resolved(list(parsed.entries.values())))
+    async with open_memory(settings, "import") as memory:
+        new = await memory.add(list(parsed.entries.values()))
         try:
-            written = await complete_index(services)
-        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+            written = await memory.complete_index()
+        except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
             show_notice(" ".join(filter(None, (error.message, error.hint))))
             return _Outcome(
                 new,

@@ -2,104 +2,144 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import (
-    chosen_project,
-    chosen_time,
-    complete_index,
-    open_settings,
-    read_entries,
-    services_of,
-)
+from learning_memory_server.cli.access import chosen_project, chosen_time, open_settings, read_entries
+from learning_memory_server.cli.memory import open_memory
 from learning_memory_server.cli.terminal import coloured, day, one_line, output, show_hanging, show_notice
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (
     AlreadyRunningError,
+    DeadlineExceededError,
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.search.searcher import search_words
+from learning_memory_server.search.searcher import ExperienceQuery, search_words
+from learning_memory_server.server.tools import views
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.search.searcher import ExperienceQuery, SearchResult
+    from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
     from learning_memory_server.server.config import Settings
 
 _INDENT = " " * 6
 
 
-async def search_entries(
-    query: ExperienceQuery, *, project: str | None, since: str | None, lexical: bool
+async def search_entries(  # noqa: PLR0913 - one for each option
+    query: str,
+    *,
+    axis: Axis,
+    domain: Domain | None,
+    outcome: OutcomeStatus | None,
+    strategy: Strategy | None,
+    project: str | None,
+    since: str | None,
+    limit: int,
+    lexical: bool,
 ) -> None:
     """Print the experiences that match best.
 
     Args:
         query: What to look for.
+        axis: Which view on an experience to search.
+        domain: Only this kind of task.
+        outcome: Only this outcome.
+        strategy: Only this strategy.
         project: The project that the option names, if it is given.
         since: The time that the option names, if it is given.
+        limit: How many to show.
         lexical: Search by words, without the lock and the model.
     """
     settings = open_settings()
-    query = replace(
-        query,
-        text=checked_text("QUERY", query.text, QUERY_MAX),
+    wanted = ExperienceQuery(
+        checked_text("QUERY", query, QUERY_MAX),
+        axis=axis,
+        domain=domain,
+        outcome=outcome,
+        strategy=strategy,
         project=chosen_project(project, settings),
         since=chosen_time(since),
+        limit=limit,
     )
     if lexical:
-        _show(search_words(read_entries(settings), query))
-        return
-    try:
-        result = await _by_meaning(query, settings)
-    except AlreadyRunningError as error:
-        show_notice(f"{error.message} This search goes by words.")
-        result = search_words(read_entries(settings), query)
-    _show(result)
-
-
-async def _by_meaning(query: ExperienceQuery, settings: Settings) -> SearchResult:
-    async with services_of(settings, "search") as services:
+        found, mode = _by_words(wanted, settings)
+    else:
         try:
-            await complete_index(services)
-        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+            found, mode = await _by_meaning(wanted, settings)
+        except AlreadyRunningError as error:
+            show_notice(f"{error.message} This search goes by words.")
+            found, mode = _by_words(wanted, settings)
+        except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
             show_notice(" ".join(filter(None, (error.message, error.hint, "This search goes by words."))))
-        return await services.searcher.search_experiences(query)
+            found, mode = _by_words(wanted, settings)
+    _show(found, mode)
 
 
-def _show(result: SearchResult) -> None:
+async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
+    found: list[dict[str, Any]] = []
+    async with open_memory(settings, "search") as memory:
+        await memory.complete_index()
+        offset: int | None = 0
+        while offset is not None:
+            reply = await memory.call(
+                "search_experiences",
+                query=query.text,
+                axis=query.axis,
+                domain=query.domain,
+                outcome=query.outcome,
+                strategy=query.strategy,
+                since=query.since.isoformat() if query.since else None,
+                project=query.project,
+                limit=query.limit - offset,
+                offset=offset,
+            )
+            found += reply["results"]
+            # A reply holds so many characters; the rest is asked for.
+            offset = reply.get("offset")
+    return found, reply["mode"]
+
+
+def _by_words(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
+    result = search_words(read_entries(settings), query)
+    return [views.experience(found.entry, found.score) for found in result.found], result.mode
+
+
+def _show(found: list[dict[str, Any]], mode: str) -> None:
     console = output()
-    if not result.found:
-        console.print(f"Nothing found ({result.mode}).")
+    if not found:
+        console.print(f"Nothing found ({mode}).")
         return
-    for found in result.found:
+    for experience in found:
         show_hanging(
-            console, Text(f"{found.score:.2f}  ", "bold cyan"), Text(one_line(found.entry.goal), "bold")
+            console,
+            Text(f"{experience['score']:.2f}  ", "bold cyan"),
+            Text(one_line(experience["goal"]), "bold"),
         )
-        _show_entry(found.entry)
-    console.print(Text(f"{len(result.found)} found, mode: {result.mode}", "dim"))
+        _show_experience(experience)
+    console.print(Text(f"{len(found)} found, mode: {mode}", "dim"))
 
 
-def _show_entry(entry: Ghap) -> None:
-    end = entry.outcome
+def _show_experience(experience: dict[str, Any]) -> None:
     facts = Text(" · ").join(
         [
-            coloured(end.status.value),
-            coloured(entry.tier.value),
-            *map(Text, (entry.domain, entry.strategy, day(end.resolved_at), entry.project, entry.id)),
+            coloured(experience["outcome_status"]),
+            coloured(experience["confidence_tier"]),
+            *(Text(one_line(experience[name])) for name in ("domain", "strategy")),
+            Text(day(datetime.fromisoformat(experience["created_at"]))),
+            *(Text(one_line(experience[name])) for name in ("project", "id")),
         ]
     )
     output().print(Text.assemble(_INDENT, facts))
+    cause, lesson = experience.get("root_cause"), experience.get("lesson", {})
     story = {
-        "believed": entry.hypothesis,
-        "happened": end.result,
-        "surprise": end.surprise,
-        "cause": end.root_cause and f"{end.root_cause.category}: {end.root_cause.description}",
-        "worked": end.lesson and end.lesson.what_worked,
-        "takeaway": end.lesson and end.lesson.takeaway,
+        "believed": experience.get("hypothesis"),
+        "happened": experience.get("outcome_result"),
+        "surprise": experience.get("surprise"),
+        "cause": cause and f"{cause['category']}: {cause['description']}",
+        "worked": lesson.get("what_worked"),
+        "takeaway": lesson.get("takeaway"),
     }
     for name, text in story.items():
         if text:

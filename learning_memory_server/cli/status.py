@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from rich.text import Text
 
 from learning_memory_server.cli.access import open_settings, read_entries
+from learning_memory_server.cli.memory import running_hub
 from learning_memory_server.cli.terminal import (
     COLOURS,
     counted,
@@ -18,6 +20,7 @@ from learning_memory_server.cli.terminal import (
     show_facts,
 )
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import holder
 from learning_memory_server.values.store import ValueLog
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.server.config import Settings
 
+_MINUTE: Final = 60
 _BLOCK: Final = 512
 """Bytes: the unit of st_blocks, whatever the file system's own."""
 
@@ -50,6 +54,7 @@ def show_status() -> None:
         ("journal", f"{journal.path} ({megabytes(journal.size())})"),
         ("index", describe_engine(settings)),
         ("in use by", describe_holder(settings)),
+        ("hub", _describe_hub()),
         ("entries", f"{len(entries):,} resolved"),
     ]
     if entries:
@@ -115,6 +120,33 @@ def describe_holder(settings: Settings) -> str:
     if who is None:
         return "nobody"
     return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def describe_hub(status: dict[str, Any]) -> str:
+    """Say in a line what a hub is and does."""
+    return (
+        f"process {status['pid']}, version {status['version']}, "
+        f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
+        f"model {describe_model(status)}, {counted(status['pending'], 'point')} pending"
+    )
+
+
+def describe_model(status: dict[str, Any]) -> str:
+    """Say where a hub's model is in its life, and what computes its vectors."""
+    return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration as people read it, such as `2:05:09`."""
+    return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))
+
+
+def _describe_hub() -> str | Text:
+    try:
+        hub = running_hub()
+        return "none runs" if hub is None else describe_hub(hub.control("status"))
+    except LearningMemoryError as error:
+        return Text(error.message, "red")
 
 
 def _counts(pairs: Iterable[tuple[str, int]]) -> Text:

@@ -1,8 +1,14 @@
 """The command line as a person has it, over a journal of its own."""
 
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import pytest
@@ -35,13 +41,22 @@ def storage(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(storage: Path, tmp_path: Path) -> dict[str, str]:
+def runtime_directory() -> Iterator[Path]:
+    """Where a hub's socket goes; the path is short, because a socket's must be."""
+    with TemporaryDirectory(prefix="lms-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def environment(storage: Path, tmp_path: Path, runtime_directory: Path) -> dict[str, str]:
     """Settings for a command: a model that needs no weights, and no file of the user's."""
     return {
+        "XDG_RUNTIME_DIR": str(runtime_directory),
         "LEARNING_MEMORY_STORAGE_PATH": str(storage),
         "LEARNING_MEMORY_CONFIG": str(tmp_path / "config.toml"),
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
         "LEARNING_MEMORY_PROJECT": "garden",
+        "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
     }
 
 
@@ -53,6 +68,41 @@ def run(environment: dict[str, str]) -> Run:
         return CliRunner().invoke(app, list(arguments), env={**environment, **more})
 
     return invoke
+
+
+@pytest.fixture
+def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[], int]]:
+    """Start a hub as a session does, and return its process; what runs afterwards is ended."""
+    lock = storage / "journal" / ".lock"
+
+    def start() -> int:
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+        front = [sys.executable, "-m", "learning_memory_server"]
+        env = {**os.environ, **environment}
+        subprocess.run(front, input=f"{line}\n".encode(), env=env, check=True, capture_output=True)
+        pid: int = json.loads(lock.read_bytes())["pid"]
+        return pid
+
+    yield start
+    written = lock.read_bytes() if lock.exists() else b""
+    if written:
+        end_hub(json.loads(written)["pid"])
+
+
+def end_hub(pid: int) -> None:
+    """Kill a hub, and wait until it is gone."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    os.kill(pid, signal.SIGKILL)
+    select.select([process], [], [])
+    os.close(process)
 
 
 @pytest.fixture

@@ -32,8 +32,21 @@ HEAVY = (
 )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"], ["status"], ["values"]])
-def test_a_light_command_imports_nothing_heavy(arguments: list[str], environment: dict[str, str]) -> None:
+LIGHT = (
+    "--help",
+    "--version",
+    "list",
+    "status",
+    "values",
+    "hub --help",
+    "hub status",
+    "hub stop",
+    "hub logs",
+)
+
+
+@pytest.mark.parametrize("command", LIGHT)
+def test_a_light_command_imports_nothing_heavy(command: str, environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
         "from learning_memory_server.cli.app import app\n"
@@ -42,7 +55,7 @@ def test_a_light_command_imports_nothing_heavy(arguments: list[str], environment
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-c", program, *command.split()],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

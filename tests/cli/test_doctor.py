@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.onnx_export import export
+
 
 def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
@@ -104,6 +107,27 @@ def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
     )
     assert result.exit_code == 1
     assert "is not on this machine" in result.stdout
+
+
+@pytest.mark.slow
+def test_the_doctor_names_the_runtime_and_the_export(run: Any, storage: Path) -> None:
+    real = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+    before = run("doctor", **real)
+    assert "There is no export yet" in before.stdout
+    assert "Loaded by sentence-transformers" in before.stdout
+    assert not (storage / "models").exists()
+
+    (storage / "models").mkdir(mode=0o700)
+    folder = export(DEFAULT_MODEL, storage / "models")
+    after = run("doctor", **real)
+    assert after.exit_code == 0
+    assert "There is an export" in after.stdout
+    assert "Loaded by onnxruntime" in after.stdout
+
+    (folder / "meta.json").unlink()
+    damaged = run("doctor", **real)
+    assert damaged.exit_code == 0
+    assert "The export does not work" in " ".join(damaged.stdout.split())
 
 
 def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""Check of the hub, and what it tells about the model and the engine that it has open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.cli.finding import green, red, yellow
+from learning_memory_server.cli.memory import running_hub
+from learning_memory_server.cli.status import describe_engine, describe_hub, describe_model
+from learning_memory_server.cli.terminal import counted
+from learning_memory_server.errors import LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.server.config import Settings
+
+
+def check_hub() -> tuple[Finding, dict[str, Any] | None]:
+    """Ask the hub how it is, and return what it said, if one runs and answers."""
+    try:
+        hub = running_hub()
+        if hub is None:
+            return green("hub", "None runs; the next session starts one."), None
+        status = hub.control("status")
+    except LearningMemoryError as error:
+        return red("hub", " ".join(filter(None, (error.message, error.hint)))), None
+    if status["settings"] != hub.place.settings:
+        sentence = (
+            f"It was started with other settings than these ({describe_hub(status)}); "
+            "run: learning-memory-server hub stop"
+        )
+        return yellow("hub", sentence), status
+    return green("hub", f"One runs: {describe_hub(status)}."), status
+
+
+def check_model_of_hub(status: dict[str, Any]) -> Finding | None:
+    """Say how the hub's model is, or return None if the hub has not needed it yet."""
+    match status["model"]:
+        case "ready":
+            return green("model", f"The hub has loaded it: {describe_model(status)}.")
+        case "loading":
+            return green("model", "The hub is loading it.")
+        case "failed":
+            return red("model", "The hub could not load it; `learning-memory-server hub logs` shows why.")
+        case _:
+            return None
+
+
+def check_engine_of_hub(status: dict[str, Any], settings: Settings) -> Iterator[Finding]:
+    """Say what the hub knows about the engine, which only it can open."""
+    if status["points"] is None:
+        yield green("engine", "The hub has not opened it yet; it does when the model is first needed.")
+        return
+    yield green(
+        "engine",
+        f"{describe_engine(settings)}, open in the hub: {counted(sum(status['points'].values()), 'point')}.",
+    )
+    if status["pending"]:
+        yield yellow(
+            "engine",
+            f"{counted(status['pending'], 'point')} of the journal are not in the index yet; "
+            "the hub goes on trying.",
+        )
+    elif status["complete"]:
+        yield green("engine", "The index has everything that is in the journal.")
+    else:
+        yield yellow("engine", "The hub has not compared the index with the journal yet.")

@@ -1,0 +1,100 @@
+"""One front's connection: its lines become messages for a server of its own, over the services that all share."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from learning_memory_server import rendezvous
+from learning_memory_server.server.frames import refusal
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from typing import Any
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.server import Server
+
+
+class Session:
+    """Serves one connection.
+
+    Args:
+        server: The server, with the caller's identity.
+        reader: From the front.
+        writer: To the front.
+        on_drain: Called when the front asks the hub to make room.
+    """
+
+    def __init__(
+        self,
+        server: Server[dict[str, Any]],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        on_drain: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._reader = reader
+        self._writer = writer
+        self._on_drain = on_drain
+        self._reading = anyio.CancelScope()
+
+    async def run(self) -> None:
+        """Serve until the front leaves, or until `stop_reading` and the last answer."""
+        incoming, messages = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        answers, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._read, incoming, answers.clone())
+            group.start_soon(self._write, outgoing)
+            await self._server.run(messages, answers, self._server.create_initialization_options())
+            # Ends the reading; the writing ends with the last answer.
+            self._reading.cancel()
+
+    def stop_reading(self) -> None:
+        """Take no more messages. Those that were read are answered; the front asks the next hub the others."""
+        self._reading.cancel()
+
+    async def _read(
+        self,
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        async with incoming, answers:
+            with self._reading, suppress(ConnectionError):
+                while line := await self._reader.readline():
+                    if line.startswith(rendezvous.PRIVATE):
+                        await self._private(line)
+                        continue
+                    try:
+                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValidationError as error:
+                        answer = refusal(line)
+                        if answer is not None:
+                            await answers.send(answer)
+                        else:
+                            await incoming.send(error)
+                    else:
+                        await incoming.send(SessionMessage(message))
+
+    async def _private(self, line: bytes) -> None:
+        if line == rendezvous.PING:
+            self._writer.write(rendezvous.PONG)
+            await self._writer.drain()
+        else:
+            self._on_drain()
+
+    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with outgoing:
+            with suppress(ConnectionError):
+                async for item in outgoing:
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    self._writer.write(text.encode() + b"\n")
+                    await self._writer.drain()
+        # The front is gone, or everything is answered.
+        self._reading.cancel()

@@ -1,0 +1,190 @@
+"""Fronts over a hub of a test's own, which ends with the test."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.acceptance.wire import COMMAND, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.acceptance.wire import Era
+
+END_SECONDS: Final = 20.0
+
+ENTRY: Final = {
+    "domain": "debugging",
+    "strategy": "read-the-error",
+    "goal": "make the checkout page load",
+    "hypothesis": "the price cache returns stale totals after a deploy",
+    "action": "clear the cache and load the page",
+    "prediction": "totals match the database again",
+}
+
+
+class Memory:
+    """A storage folder, the runtime directory of its hub, and the fronts that a test starts."""
+
+    def __init__(self, storage: Path, runtime: Path) -> None:
+        self.storage = storage
+        self.runtime = runtime
+        self.fronts: list[Wire] = []
+
+    def front(
+        self,
+        session: str = "one session",
+        era: Era = "2026-07-28",
+        *,
+        command: Sequence[str | Path] = (COMMAND,),
+        package: Path | None = None,
+        **settings: str,
+    ) -> Wire:
+        """Start a front, which is not greeted yet.
+
+        Args:
+            session: The agent session that it belongs to.
+            era: The client's protocol.
+            command: What to start instead of the installed command.
+            package: A folder with a copy of the package to start.
+            settings: Of the front, and of the hub if it starts one.
+        """
+        here = self.variables(session)
+        if package:
+            here["PYTHONPATH"] = str(package)
+
+        class Front(Wire):
+            variables = MappingProxyType(here)
+
+        Front.command = (sys.executable, "-m", "learning_memory_server") if package else command
+        # A hub that a failing test leaves behind ends by itself.
+        self.fronts.append(Front(self.storage, era, **{"hub_idle_minutes": "1", **settings}))
+        return self.fronts[-1]
+
+    def variables(self, session: str = "one session") -> dict[str, str]:
+        """Return the variables of a front that are no settings."""
+        return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session}
+
+    def greeted(self, session: str = "one session", era: Era = "2026-07-28", **settings: Any) -> Wire:
+        """Start a front and shake hands."""
+        front = self.front(session, era, **settings)
+        front.handshake()
+        return front
+
+    @property
+    def lock(self) -> Path:
+        return self.storage / "journal" / ".lock"
+
+    @property
+    def sockets(self) -> list[Path]:
+        return list(self.runtime.glob("*/*"))
+
+    def hub(self) -> int:
+        """Return the process of the hub that runs now."""
+        until(self.is_held, "there is no hub")
+        return int(until(self._written, "the hub did not write its lock")["pid"])
+
+    def is_held(self) -> bool:
+        """Tell whether a process holds the journal."""
+        try:
+            with self.lock.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def processes(self) -> list[int]:
+        """Return every process that works on this memory, but for zombies, which have no variables."""
+        wanted = f"LEARNING_MEMORY_STORAGE_PATH={self.storage}".encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+        return found
+
+    def end_hub(self) -> None:
+        """Ask the hub to end, and wait for it."""
+        pid = self.hub()
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not is_alive(pid), "the hub did not end")
+
+    def end(self) -> None:
+        """End everything that was started, whatever state it is in."""
+        for front in self.fronts:
+            if front.process.returncode is None:
+                front.kill()
+        deadline = time.monotonic() + END_SECONDS
+        while (left := self.processes()) and time.monotonic() < deadline:
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        assert not left, f"processes {left} do not end"
+
+    def _written(self) -> dict[str, Any] | None:
+        try:
+            written: dict[str, Any] = json.loads(self.lock.read_bytes())
+        except ValueError:
+            return None
+        return written
+
+
+@contextmanager
+def memory_in(storage: Path) -> Iterator[Memory]:
+    """Use a storage folder, and leave no process behind."""
+    # pytest's own directories have names that are too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="lms-") as runtime:
+        memory = Memory(storage, Path(runtime))
+        try:
+            yield memory
+        finally:
+            memory.end()
+
+
+def until(condition: Callable[[], Any], otherwise: str, seconds: float = END_SECONDS) -> Any:
+    """Wait for a condition of another process, which says nothing when it becomes true."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
+    return value
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; a zombie does not."""
+    return state_of(pid) not in {None, "Z", "X"}
+
+
+def state_of(pid: int) -> str | None:
+    """Return the letter of a process's state, or None if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def parents() -> dict[int, int]:
+    """Return the parent of every process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def entries_in(storage: Path) -> list[dict[str, Any]]:
+    """Return the data of every line about an entry."""
+    files = sorted((storage / "journal" / "entries").glob("*.jsonl"))
+    return [json.loads(line)["data"] for file in files for line in file.read_bytes().splitlines()]

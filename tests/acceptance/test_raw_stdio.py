@@ -1,0 +1,273 @@
+"""Whole sessions over stdin and stdout, as a client without the SDK has them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.journal.record import JournalRecord
+from tests.acceptance.wire import COMMAND, Wire, environment, payload_of, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.acceptance.wire import Era
+
+pytestmark = pytest.mark.slow
+
+ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
+TOOLS = {
+    "start_ghap",
+    "update_ghap",
+    "resolve_ghap",
+    "get_active_ghap",
+    "list_ghap_entries",
+    "get_clusters",
+    "get_cluster_members",
+    "validate_value",
+    "store_value",
+    "list_values",
+    "search_experiences",
+}
+TOPICS = (
+    "the price cache returns stale totals after every deploy",
+    "session cookies vanish when users open a second browser window",
+)
+EXIT_SECONDS = 2.0
+
+
+def start(wire: Wire, topic: str, number: int = 0) -> str:
+    ghap_id: str = wire.call(
+        "start_ghap",
+        domain="debugging",
+        strategy="read-the-error",
+        goal=f"understand that {topic}",
+        hypothesis=topic,
+        action=f"look at it, {apart(number)}",
+        prediction="it does not happen again",
+    )["id"]
+    return ghap_id
+
+
+def apart(number: int) -> str:
+    """Return words that no other number has: experiences of one topic are alike, not equal."""
+    return " ".join(f"case{number}detail{part}" for part in range(8))
+
+
+def resolve(wire: Wire, topic: str, number: int = 0) -> dict[str, Any]:
+    return wire.call(
+        "resolve_ghap",
+        status="falsified",
+        result=f"still: {apart(number)}",
+        surprise=f"unchanged: {topic}",
+        root_cause={"category": "oversight", "description": topic},
+        lesson={"what_worked": "looking closer"},
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_is_greeted_and_sees_all_tools(tmp_path: Path, era: Era) -> None:
+    wire = Wire(tmp_path, era)
+    about = wire.handshake()
+    assert about["instructions"].startswith("Memory of what you believed")
+    assert about["capabilities"]["tools"] is not None
+    if era == "2025-11-25":
+        assert about["protocolVersion"] == era
+        assert about["serverInfo"]["name"] == "learning-memory-server"
+    else:
+        assert era in about["supportedVersions"]
+    tools = wire.request("tools/list")["tools"]
+    assert {tool["name"] for tool in tools} == TOOLS
+    for tool in tools:
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["type"] == "object"
+        assert tool["annotations"].keys() >= {
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        }
+    wire.kill()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_whole_session_and_a_restart_that_finds_everything(tmp_path: Path, era: Era) -> None:
+    with running(tmp_path, era) as wire:
+        ids = []
+        for number in range(22):
+            topic = TOPICS[number % 2]
+            ids.append(start(wire, topic, number))
+            if number == 0:
+                assert wire.call("update_ghap", note="seen", hypothesis=f"{topic}!")["iteration_count"] == 2
+            assert wire.call("get_active_ghap")["id"] == ids[-1]
+            resolved = resolve(wire, topic, number)
+            assert (resolved["id"], resolved["confidence_tier"]) == (ids[-1], "gold")
+        clusters = wire.call("get_clusters", axis="surprise")
+        assert [cluster["size"] for cluster in clusters["clusters"]] == [11, 11]
+        cluster_id = clusters["clusters"][0]["cluster_id"]
+        members = wire.call("get_cluster_members", cluster_id=cluster_id)
+        assert members["count"] == 11
+        text = members["members"][0]["hypothesis"].rstrip("!")
+        assert wire.call("validate_value", text=text, cluster_id=cluster_id)["valid"] is True
+        value = wire.call("store_value", text=text, cluster_id=cluster_id, axis="surprise")
+        values = wire.call("list_values")
+        assert values == {"results": [value], "count": 1}
+        listed = wire.call("list_ghap_entries", limit=100)
+        assert [entry["id"] for entry in listed["results"]] == ids[::-1]
+        found = wire.call("search_experiences", query=TOPICS[1], limit=50)
+        assert (found["mode"], found["count"]) == ("semantic", 22)
+        assert found["results"][0]["hypothesis"] == TOPICS[1]
+        left_open = start(wire, TOPICS[0])
+        assert wire.close() == 0
+
+    with running(tmp_path, era) as again:
+        assert again.call("get_active_ghap")["id"] == left_open
+        assert again.call("list_ghap_entries", limit=100) == listed
+        assert again.call("list_values") == values
+        assert again.call("get_clusters", axis="surprise") == clusters
+        assert again.call("get_cluster_members", cluster_id=cluster_id) == members
+        assert again.call("search_experiences", query=TOPICS[1], limit=50) == found
+        assert again.close() == 0
+
+
+def test_each_kind_of_error_goes_over_the_wire(tmp_path: Path) -> None:
+    strange = JournalRecord("clusters", "full", datetime(2026, 1, 1, tzinfo=UTC), {"of": "another shape"})
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "clusters.jsonl").write_bytes(strange.to_line())
+    with running(tmp_path) as wire:
+        assert wire.refused("start_ghap", domain="debuging")["type"] == "validation_error"
+        assert wire.refused("start_gahp")["type"] == "validation_error"
+        assert wire.refused("update_ghap", note="n")["type"] == "no_active_ghap"
+        assert wire.refused("update_ghap", note="n", ghap_id="ghap_1")["type"] == "not_found"
+        assert wire.refused("get_clusters", axis="full")["type"] == "insufficient_data"
+        for number in range(20):
+            start(wire, TOPICS[0], number)
+            resolve(wire, TOPICS[0], number)
+        crashed = wire.refused("get_clusters", axis="full")
+        assert crashed["type"] == "internal_error"
+        assert wire.close() == 0
+    request = crashed["message"].partition("(request ")[2][:8]
+    logged = [json.loads(line) for line in wire.stderr().splitlines()]
+    (entry,) = (entry for entry in logged if entry["event"] == "tool.crashed")
+    assert entry["request"] == request
+    assert "Traceback" in entry["exception"]
+    assert str(tmp_path) not in str(crashed)
+
+
+def test_an_engine_that_cannot_open_is_an_error_over_the_wire(tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("in the way")
+    with running(tmp_path) as wire:
+        error = wire.refused("get_clusters", axis="full")
+        assert error["type"] == "storage_unavailable"
+        assert str(tmp_path) not in str(error)
+        assert wire.close() == 0
+
+
+def test_a_model_that_is_not_there_is_an_error_over_the_wire(tmp_path: Path) -> None:
+    backend, model = "sentence-transformers", str(tmp_path / "none")
+    with running(tmp_path, embedding_backend=backend, embedding_model=model) as wire:
+        assert wire.refused("get_clusters", axis="full")["type"] == "embedding_unavailable"
+        start(wire, TOPICS[0])
+        assert resolve(wire, TOPICS[0])["indexed"] is False
+        assert wire.call("search_experiences", query=TOPICS[0])["mode"] == "lexical"
+        assert wire.close() == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_unknown_method_is_a_protocol_error(tmp_path: Path, era: Era) -> None:
+    with running(tmp_path, era) as wire:
+        assert wire.answer(wire.send("memories/list"))["error"]["code"] == -32601
+        assert wire.call("list_values")["count"] == 0
+
+
+@pytest.mark.parametrize(
+    "garbage", ["garbage", "[]", "null", "", '{"jsonrpc": "2.0"', '{"id": true}', "\x00"]
+)
+def test_a_line_of_garbage_does_not_end_the_session(tmp_path: Path, garbage: str) -> None:
+    with running(tmp_path) as wire:
+        wire.send_line(garbage)
+        assert wire.call("list_values") == {"results": [], "count": 0}
+        assert wire.close() == 0
+
+
+def test_half_a_character_gets_an_answer(tmp_path: Path) -> None:
+    with running(tmp_path) as wire:
+        # What JSON.stringify makes of a text that was cut inside an emoji.
+        request = wire.send_call("search_experiences", query="cut \ud83d")
+        wire.call("list_values")
+        assert "id" in wire.answer(request, seconds=2)
+
+
+def test_a_frame_of_many_megabytes_is_answered(tmp_path: Path) -> None:
+    with running(tmp_path) as wire:
+        error = wire.refused("search_experiences", query="x" * 20_000_000)
+        assert error["type"] == "validation_error"
+        assert "20000000 characters" in error["message"]
+
+
+def test_parallel_requests_are_all_answered(tmp_path: Path) -> None:
+    with running(tmp_path) as wire:
+        requests = [wire.send_call("search_experiences", query=f"cache {n}") for n in range(50)]
+        assert all(payload_of(wire.answer(request))["count"] == 0 for request in reversed(requests))
+
+
+@pytest.mark.parametrize("backend", ["hashing", "sentence-transformers"])
+@pytest.mark.parametrize("calls", [0, 1])
+def test_the_server_ends_within_two_seconds_of_its_client(tmp_path: Path, backend: str, calls: int) -> None:
+    with running(tmp_path, embedding_backend=backend) as wire:
+        for _ in range(calls):
+            # The model begins to load at the first tool request; waiting for it would need a second answer.
+            wire.send_call("get_clusters", axis="full")
+            start(wire, TOPICS[0])
+        left = time.monotonic()
+        assert wire.close() == 0
+        assert time.monotonic() - left < EXIT_SECONDS
+
+
+def test_an_entry_acknowledged_just_before_the_end_is_kept(tmp_path: Path) -> None:
+    with running(tmp_path) as wire:
+        ghap_id = start(wire, TOPICS[0])
+        assert wire.close() == 0
+    with running(tmp_path) as again:
+        assert again.call("get_active_ghap")["id"] == ghap_id
+
+
+@pytest.mark.parametrize("shared", ["storage", "journal"])
+def test_a_second_server_ends_at_once_and_names_the_first(tmp_path: Path, shared: str) -> None:
+    storage, other = tmp_path / "one", tmp_path / "two"
+    storage.mkdir()
+    other.mkdir()
+    settings = {"journal_path": str(storage / "journal")} if shared == "journal" else {}
+    with running(storage) as wire:
+        begun = time.monotonic()
+        second = subprocess.run(
+            [COMMAND, "--direct"],
+            env=environment(other if settings else storage, **settings),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert second.returncode == 1
+        assert time.monotonic() - begun < 10
+        assert second.stdout == ""
+        (sentence,) = second.stderr.splitlines()
+        assert str(wire.process.pid) in sentence
+        assert str(storage) in sentence
+        assert wire.call("list_values")["count"] == 0
+
+
+def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
+    with running(tmp_path, log_level="debug") as wire:
+        start(wire, TOPICS[0])
+        resolve(wire, TOPICS[0])
+        wire.refused("start_ghap")
+        wire.refused("get_clusters", axis="full")
+        assert wire.close() == 0
+    assert all("event" in json.loads(line) for line in wire.stderr().splitlines())

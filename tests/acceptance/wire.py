@@ -1,0 +1,205 @@
+"""A client of raw JSON lines: no SDK stands between a test and the server's stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
+
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Era = Literal["2025-11-25", "2026-07-28"]
+
+COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
+SECONDS: Final = 60.0
+"""How long an answer may take before the test gives up on it."""
+
+_CLIENT: Final = {"name": "raw", "version": "1"}
+_ENVELOPE: Final = {
+    PROTOCOL_VERSION_META_KEY: "2026-07-28",
+    CLIENT_INFO_META_KEY: _CLIENT,
+    CLIENT_CAPABILITIES_META_KEY: {},
+}
+
+
+def environment(storage: Path, **settings: str) -> dict[str, str]:
+    """Return the variables of a server with the hashing backend, unless the settings say otherwise."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(storage),
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage),
+        "LEARNING_MEMORY_PROJECT": "acceptance",
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+        "CLAUDE_CODE_SESSION_ID": "one session",
+        **{f"LEARNING_MEMORY_{name.upper()}": value for name, value in settings.items()},
+    }
+
+
+class Wire:
+    """A server process and the lines it exchanges with a client of one protocol era."""
+
+    command: Sequence[str | Path] = (COMMAND, "--direct")
+    variables: Mapping[str, str] = MappingProxyType({})
+    """Of the process, beside those of its settings."""
+
+    def __init__(self, storage: Path, era: Era = "2026-07-28", **settings: str) -> None:
+        self.era = era
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment(storage, **settings), **self.variables},
+            cwd=storage,
+        )
+        self._next_id = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._errors: list[bytes] = []
+        self._threads = [
+            threading.Thread(target=self._read, args=(self.process.stdout,)),
+            threading.Thread(target=self._errors.extend, args=(self.process.stderr,)),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send_line(self, line: str) -> None:
+        """Send a line as it is."""
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def send(self, method: str, **params: Any) -> int:
+        """Send a request and return its id, without waiting."""
+        self._next_id += 1
+        if self.era == "2026-07-28":
+            params["_meta"] = _ENVELOPE
+        frame = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
+        self.send_line(json.dumps(frame))
+        return self._next_id
+
+    def send_call(self, tool: str, **arguments: Any) -> int:
+        """Send a tool call and return its id, without waiting."""
+        return self.send("tools/call", name=tool, arguments=arguments)
+
+    def has_answer(self, request: int) -> bool:
+        """Tell whether the answer to a request has come already."""
+        while not self._lines.empty():
+            self._take(0)
+        return request in self._answers
+
+    def answer(self, request: int, seconds: float = SECONDS) -> dict[str, Any]:
+        """Wait for the answer to a request.
+
+        Raises:
+            EOFError: If the server closed its stdout first.
+            queue.Empty: If it took longer than `seconds`.
+        """
+        deadline = time.monotonic() + seconds
+        while request not in self._answers:
+            self._take(max(0, deadline - time.monotonic()))
+        return self._answers.pop(request)
+
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request that succeeds and return its result."""
+        frame = self.answer(self.send(method, **params))
+        result: dict[str, Any] = frame["result"]
+        return result
+
+    def handshake(self) -> dict[str, Any]:
+        """Begin as a client of the era does, and return what the server says about itself."""
+        if self.era == "2026-07-28":
+            return self.request("server/discover")
+        result = self.request("initialize", protocolVersion=self.era, capabilities={}, clientInfo=_CLIENT)
+        self.send_line('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        return result
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that succeeds and return its payload."""
+        return payload_of(self.answer(self.send_call(tool, **arguments)))
+
+    def refused(self, tool: str, **arguments: Any) -> dict[str, str]:
+        """Call a tool that refuses and return its error."""
+        result = self.answer(self.send_call(tool, **arguments))["result"]
+        (block,) = result["content"]
+        assert result["isError"] is True, block["text"]
+        assert "structuredContent" not in result
+        error: dict[str, str] = json.loads(block["text"])["error"]
+        return error
+
+    def close(self) -> int:
+        """Close the server's stdin, wait for its end and return its exit code."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        code = self.process.wait(SECONDS)
+        self._finish()
+        return code
+
+    def kill(self) -> None:
+        """End the server as `kill -9` does. Answers that it had written can still be read."""
+        self.process.kill()
+        self.process.wait()
+        self._finish()
+
+    def stderr(self) -> str:
+        """Return what the server, which has ended, wrote to its stderr."""
+        return b"".join(self._errors).decode()
+
+    def _finish(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            try:
+                if stream:
+                    stream.close()
+            except BrokenPipeError:
+                pass
+
+    def _read(self, stdout: IO[bytes]) -> None:
+        for line in stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _take(self, seconds: float) -> None:
+        line = self._lines.get(timeout=seconds) if seconds else self._lines.get_nowait()
+        if line is None:
+            self._lines.put(None)
+            raise EOFError(f"the server closed its stdout; its stderr ends with {self.stderr()[-500:]!r}")
+        frame = json.loads(line)
+        assert frame["jsonrpc"] == "2.0"
+        if "id" in frame:
+            assert frame["id"] not in self._answers, "two answers to one request"
+            self._answers[frame["id"]] = frame
+
+
+@contextmanager
+def running(storage: Path, era: Era = "2026-07-28", **settings: str) -> Iterator[Wire]:
+    """Run a server that is greeted, and end it whatever happens."""
+    wire = Wire(storage, era, **settings)
+    try:
+        wire.handshake()
+        yield wire
+    finally:
+        if wire.process.returncode is None:
+            wire.kill()
+
+
+def payload_of(frame: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of the answer to a tool call that succeeded."""
+    result = frame["result"]
+    (block,) = result["content"]
+    assert not result["isError"], block["text"]
+    payload: dict[str, Any] = result["structuredContent"]
+    assert json.loads(block["text"]) == payload
+    return payload

@@ -1,0 +1,319 @@
+"""The commands beside a real hub: through it they say what they say without one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server import rendezvous
+from learning_memory_server.cli.hub_client import HubClient, find_hub
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    InvalidInputError,
+    NotFoundError,
+    StorageUnavailableError,
+)
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.observation.importing import parse_entries
+from learning_memory_server.server.hub.control import with_signs_of_life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+pytestmark = pytest.mark.slow
+
+COMMANDS = (
+    "search flaky --limit 3 --axis strategy --outcome confirmed --since 2026-01-01 --project current",
+    "search flaky --limit 50",
+    "search flaky --limit 50 --lexical",
+    "search nothing --domain security",
+    "clusters full",
+    "clusters full --members full_1",
+    "clusters full --members full_99",
+    "clusters surprise",
+    "list",
+    "values",
+)
+
+
+def without_time(result: Result) -> tuple[int, str, str]:
+    """Return all of an outcome but for the line that says how long it took."""
+    return result.exit_code, re.sub(r"took .*", "", result.stdout), result.stderr
+
+
+def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
+    hub = find_hub(rendezvous.Place(environment), hung_after=hung_after)
+    assert hub is not None
+    return hub
+
+
+def entry_data(old: dict[str, Any]) -> dict[str, Any]:
+    parsed = parse_entries([json.dumps(old).encode()], project="garden", hash_session=lambda _: "0" * 16)
+    (entry,) = parsed.entries.values()
+    return ghap_to_data(entry)
+
+
+def test_every_command_says_the_same_with_and_without_a_hub(
+    run: Any, filled: Result, start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    again = ["import", str(tmp_path / "entries.jsonl")]
+    commands = [*(command.split() for command in COMMANDS), again]
+    alone = [without_time(run(*command)) for command in commands]
+    start_hub()
+    through = [without_time(run(*command)) for command in commands]
+    assert through == alone
+    assert "24 found, mode: semantic" in alone[1][1]
+
+
+def test_what_does_not_fit_into_one_reply_is_shown_all_the_same(
+    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+) -> None:
+    story = "the queue fills because nothing drains it " * 20
+    run("import", str(write_lines(*(old_entry(n, hypothesis=f"{n} {story}") for n in range(50)))))
+    commands = ["search queue --limit 50", "clusters full", "clusters full --members full_0"]
+    alone = [run(*command.split()) for command in commands]
+    start_hub()
+    assert [run(*command.split()).output for command in commands] == [done.output for done in alone]
+    assert "50 found" in alone[0].stdout
+    assert all(done.exit_code == 0 for done in alone)
+
+
+def test_import_through_a_hub_is_complete_and_idempotent(
+    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    path = str(write_lines(*(old_entry(n) for n in range(60)), "{broken"))
+    alone = run("import", path, LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere"))
+    start_hub()
+    first, second = run("import", path), run("import", path)
+    assert without_time(first) == without_time(alone)
+    assert "60 entries" in first.stdout
+    assert "120 vectors added" in first.stdout
+    assert "complete already" in second.stdout
+    assert "24 in none" not in run("clusters", "full").stdout
+
+
+def test_without_an_engine_an_import_through_a_hub_is_safe_and_pending(
+    environment: dict[str, str], run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+) -> None:
+    environment["LEARNING_MEMORY_QDRANT_URL"] = "http://127.0.0.1:1"
+    path = str(write_lines(old_entry()))
+    start_hub()
+    result = run("import", path)
+    assert result.exit_code == 0
+    assert "pending: the entries are safe" in result.stdout
+    found = run("search", "memory")
+    assert "1 found, mode: lexical" in found.stdout
+    assert "This search goes by words." in found.stderr
+    doctor = run("doctor")
+    assert "The hub has loaded it" not in doctor.stdout
+    assert "The hub has not opened it yet" in doctor.stdout
+
+
+def test_an_entry_that_is_none_is_refused_and_nothing_is_taken(
+    environment: dict[str, str], run: Any, old_entry: Any, start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    hub = hub_of(environment)
+    good = entry_data(old_entry())
+    bad: list[Any] = [
+        3,
+        {"id": 3},
+        {"id": "x"},
+        {**good, "goal": 3},
+        {**good, "domain": "gardening"},
+        {**good, "goal": "\ud800"},
+        {name: part for name, part in good.items() if name != "resolution"},
+    ]
+    for data in bad:
+        with pytest.raises(InvalidInputError, match=r"entries\[1\]"):
+            hub.control("add", entries=[good, data])
+    with pytest.raises(InvalidInputError, match="must be a list"):
+        hub.control("add", entries="all")
+    with pytest.raises(InvalidInputError, match="no command 'dance'"):
+        hub.control("dance")
+    assert run("list").stdout == "No resolved entries yet.\n"
+    assert hub.control("add", entries=[good, good]) == {"added": [good["id"]], "points": 2}
+    assert hub.control("add", entries=[good])["added"] == []
+
+
+def test_a_tools_refusal_is_the_tools_own_error(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    hub = hub_of(environment)
+    with pytest.raises(InvalidInputError, match="no tool 'dance'"):
+        hub.call_tool("dance", {})
+    with pytest.raises(NotFoundError) as refused:
+        hub.call_tool("update_ghap", {"ghap_id": "ghap_0", "note": "n"})
+    assert refused.value.hint
+    assert hub.call_tool("list_ghap_entries", {})["count"] == 0
+
+
+def test_a_hub_with_other_data_serves_status_and_stop_only(
+    environment: dict[str, str], storage: Path, tmp_path: Path, start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    other = {
+        **environment,
+        "LEARNING_MEMORY_JOURNAL_PATH": str(storage / "journal"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "other"),
+    }
+    hub = hub_of(other)
+    assert hub.control("status")["pid"] == pid
+    with pytest.raises(StorageUnavailableError, match="other data"):
+        hub.call_tool("list_values", {})
+    with pytest.raises(StorageUnavailableError, match="other data"):
+        hub.control("complete")
+
+
+def test_a_hub_that_hangs_is_a_sentence_that_names_it(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    os.kill(pid, signal.SIGSTOP)
+    hub = hub_of(environment, hung_after=0.3)
+    with pytest.raises(DeadlineExceededError, match=f"process {pid}.* sign of life for 0.3 seconds"):
+        hub.control("status")
+    with pytest.raises(DeadlineExceededError) as refused:
+        hub.call_tool("list_values", {})
+    assert f"kill -KILL {pid}" in str(refused.value.hint)
+
+
+def test_a_hub_that_ends_before_it_answers_is_a_sentence(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    os.kill(pid, signal.SIGSTOP)
+    hub = hub_of(environment)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(StorageUnavailableError, match="ended before it answered"):
+        hub.control("status")
+    with pytest.raises(StorageUnavailableError, match="ended before it answered"):
+        hub.call_tool("list_values", {})
+
+
+def test_status_and_doctor_say_what_the_hub_says(
+    run: Any, filled: Result, start_hub: Callable[[], int]
+) -> None:
+    assert filled.exit_code == 0
+    assert "none runs" in run("status").stdout
+    pid = start_hub()
+    assert "The hub has not opened it yet" in run("doctor").stdout
+    run("search", "leak")
+    assert f"the memory hub, process {pid}" in run("status").stdout
+    assert f"process {pid}, version" in run("status").stdout
+    doctor = run("doctor")
+    assert doctor.exit_code == 0
+    assert f"One runs: process {pid}" in doctor.stdout
+    assert "open in the hub: 48 points." in doctor.stdout
+    assert "The index has everything that is in the journal." in doctor.stdout
+    other = run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="7")
+    assert "was started with other settings" in other.stdout
+    assert "other settings" in run("search", "leak", LEARNING_MEMORY_MIN_EXPERIENCES="7").stderr
+
+
+def test_hub_status_tells_what_runs_and_hub_stop_ends_it(
+    run: Any, filled: Result, start_hub: Callable[[], int], storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    pid = start_hub()
+    assert "not open yet" in run("hub", "status").stdout
+    run("search", "leak")
+    shown = run("hub", "status").stdout
+    expected = (
+        rf"process +{pid}\n",
+        r"version +\d",
+        r"uptime +\d+ s\n",
+        r"sessions +0\n",
+        r"model +ready \(hashing\)",
+        r"index +48 points",
+        r"experiences_full +24\n",
+        r"pending +0 points",
+        rf"journal +{storage}/journal \(\d",
+        r"settings +the present ones",
+        rf"log +{storage}/hub.log",
+    )
+    for pattern in expected:
+        assert re.search(pattern, shown), pattern
+    assert "others than these" in run("hub", "status", LEARNING_MEMORY_MIN_EXPERIENCES="7").stdout
+    stopped = run("hub", "stop")
+    assert re.fullmatch(rf"The hub \(process {pid}\) has ended, after \d+\.\d s\.\n", stopped.stdout)
+    with exclusive(storage / "journal", "a test"), exclusive(storage, "a test"):
+        pass
+    assert run("hub", "stop").stdout == "No hub runs; the next session starts one.\n"
+    assert run("hub", "stop").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["status", "stop"])
+def test_without_a_hub_the_holder_is_named_and_left_alone(command: str, run: Any, storage: Path) -> None:
+    assert run("hub", command).stdout == "No hub runs; the next session starts one.\n"
+    with exclusive(storage, "a server"):
+        beside = run("hub", command)
+    assert beside.exit_code == 0
+    assert f"in use by a server, process {os.getpid()}, which is no hub" in beside.stdout
+    with exclusive(storage / "journal", "the memory hub", socket=storage / "none.sock"):
+        assert f"A hub (process {os.getpid()}) is starting or ending" in run("hub", command).stdout
+
+
+def test_hub_logs_shows_the_end_of_the_log_and_of_what_was_set_aside(run: Any, storage: Path) -> None:
+    assert "There is no log yet" in run("hub", "logs").stdout
+    (storage / "hub.log.1").write_text("one\ntwo\n")
+    (storage / "hub.log").write_text("three\n  fo\x1b[31mur\n")
+    assert run("hub", "logs").stdout == "one\ntwo\nthree\n  fo\N{REPLACEMENT CHARACTER}[31mur\n"
+    assert run("hub", "logs", "-n", "1").stdout == "  fo\N{REPLACEMENT CHARACTER}[31mur\n"
+    assert run("hub", "logs", "-n", "0").stdout == ""
+
+
+def test_hub_logs_follows_also_when_the_log_is_set_aside(environment: dict[str, str], storage: Path) -> None:
+    log = storage / "hub.log"
+    log.write_text("one\ntwo\n")
+    command = [sys.executable, "-m", "learning_memory_server", "hub", "logs", "-n", "1", "--follow"]
+    env = {**os.environ, **environment}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == b"two\n"
+        with log.open("a") as file:
+            file.write("three\n")
+        assert process.stdout.readline() == b"three\n"
+        with log.open("a") as file:
+            file.write("four\n")
+        log.rename(storage / "hub.log.1")
+        log.write_text("five\n")
+        assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
+
+
+async def test_a_long_command_gives_signs_of_life() -> None:
+    ours, theirs = socket.socketpair()
+    reader, own = await asyncio.open_connection(sock=ours)
+    _, writer = await asyncio.open_connection(sock=theirs)
+    seen = asyncio.Event()
+
+    async def work() -> dict[str, Any]:
+        await seen.wait()
+        return {"done": True}
+
+    answer = asyncio.create_task(with_signs_of_life(work(), writer))
+    assert await reader.readline() == rendezvous.PONG
+    seen.set()
+    assert await answer == {"done": True}
+    for stream in (own, writer):
+        stream.close()
+        await stream.wait_closed()

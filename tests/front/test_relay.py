@@ -1,0 +1,379 @@
+"""One client's lines to the hub and back, over as many hubs as it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.front.scripted import notification, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.front.scripted import Client, ScriptedHub
+
+INITIALIZE = request(0, "initialize", protocolVersion="2025-11-25")
+INITIALIZED = notification("initialized")
+
+
+def answer(identity: str | int, text: str = "done") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "result": {"text": text}}
+
+
+def ids(messages: list[Any]) -> list[Any]:
+    return [message.get("id", message.get("method")) for message in messages]
+
+
+def shake_hands(client: Client, hub: ScriptedHub) -> Any:
+    """Go through the handshake of the 2025 protocol and return the hub's end."""
+    client.send(INITIALIZE)
+    connection = hub.accept()
+    assert connection.read() == INITIALIZE
+    connection.answer(0)
+    assert client.receive() == answer(0)
+    client.send(INITIALIZED)
+    assert connection.read() == INITIALIZED
+    return connection
+
+
+def error_of(message: dict[str, Any]) -> dict[str, str]:
+    """Return the error of a tool call, in the one form that it has."""
+    result = message["result"]
+    assert result.keys() == {"content", "isError"}
+    assert result["isError"] is True
+    (block,) = result["content"]
+    error: dict[str, str] = json.loads(block["text"])["error"]
+    return error
+
+
+def test_lines_go_both_ways_as_they_are(client: Client, hub: ScriptedHub) -> None:
+    client.send(b'{ "jsonrpc": "2.0", "id": "a", "method": "ping" }\n')
+    connection = hub.accept()
+    assert connection.read_line() == b'{ "jsonrpc": "2.0", "id": "a", "method": "ping" }\n'
+    connection.send(b'{"result": {}, "jsonrpc": "2.0", "id": "a"}\n')
+    assert client.receive_line() == b'{"result": {}, "jsonrpc": "2.0", "id": "a"}\n'
+    connection.send(notification("message", data="hello"))
+    assert client.receive() == notification("message", data="hello")
+
+
+def test_a_line_may_come_in_pieces(client: Client, hub: ScriptedHub) -> None:
+    whole = json.dumps(request(1)).encode() + b"\n"
+    client.send(json.dumps(request(0)).encode() + b"\n" + whole[:9])
+    connection = hub.accept()
+    assert connection.read() == request(0)
+    client.send(whole[9:20])
+    client.send(whole[20:])
+    assert connection.read() == request(1)
+    back = json.dumps(answer(1)).encode() + b"\n"
+    connection.send(json.dumps(answer(0)).encode() + b"\n" + back[:5])
+    assert client.receive() == answer(0)
+    connection.send(back[5:])
+    assert client.receive() == answer(1)
+
+
+def test_several_lines_may_come_at_once(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1), b"\n", request(2), request("three"))
+    connection = hub.accept()
+    assert [connection.read()["id"] for _ in range(3)] == [1, 2, "three"]
+    lines = [json.dumps(answer(identity)).encode() + b"\n" for identity in ("three", 1, 2)]
+    connection.send(b"".join(lines))
+    assert [client.receive()["id"] for _ in range(3)] == ["three", 1, 2]
+
+
+def test_a_last_line_without_line_feed_is_answered(client: Client, hub: ScriptedHub) -> None:
+    client.send(json.dumps(request(1)).encode())
+    client.close_stdin()
+    connection = hub.accept()
+    assert connection.read() == request(1)
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    client.wait_for_end()
+
+
+def test_what_is_piped_in_keeps_its_order(client: Client, hub: ScriptedHub) -> None:
+    client.send(INITIALIZE, INITIALIZED, request(1))
+    connection = hub.accept()
+    assert ids([connection.read() for _ in range(3)]) == [0, "notifications/initialized", 1]
+
+
+def test_an_answer_is_passed_on_once(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1), request(2))
+    connection = hub.accept()
+    connection.answer(1, "first")
+    connection.answer(1, "again")
+    connection.answer(7, "nobody asked")
+    connection.answer(2)
+    assert [client.receive(), client.receive()] == [answer(1, "first"), answer(2)]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"garbage\n", b"[]\n", b'{"id": {}, "method": "ping"}\n', b"\xff\n", b"[" * 100_000 + b"\n"]
+)
+def test_what_is_no_message_is_the_hubs_to_answer(client: Client, hub: ScriptedHub, garbage: bytes) -> None:
+    client.send(garbage)
+    connection = hub.accept()
+    assert connection.read_line() == garbage
+    connection.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "?"}})
+    assert client.receive()["error"]["code"] == -32700
+    client.send(request(1))
+    assert connection.read() == request(1)
+
+
+@pytest.mark.parametrize("params", [None, [], {}, {"requestId": {}}, {"requestId": 9}])
+def test_a_strange_cancellation_is_passed_on(client: Client, hub: ScriptedHub, params: Any) -> None:
+    strange = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    client.send(strange, request(1))
+    connection = hub.accept()
+    assert sorted(map(str, [connection.read(), connection.read()])) == sorted(map(str, [strange, request(1)]))
+
+
+def test_open_requests_are_sent_to_the_next_hub_after_the_handshake(
+    client: Client, hub: ScriptedHub
+) -> None:
+    first = shake_hands(client, hub)
+    client.send(request(1), request(2), request(3), request(4))
+    assert [first.read()["id"] for _ in range(4)] == [1, 2, 3, 4]
+    first.answer(2)
+    assert client.receive() == answer(2)
+    first.close()
+
+    second = hub.accept()
+    assert [second.read() for _ in range(5)] == [INITIALIZE, INITIALIZED, request(1), request(3), request(4)]
+    second.answer(0, "the client has had this one")
+    for identity in (1, 3, 4):
+        second.answer(identity)
+    assert [client.receive()["id"] for _ in range(3)] == [1, 3, 4]
+
+
+def test_the_next_hub_gets_no_handshake_where_there_was_none(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1, "server/discover"), request(2))
+    first = hub.accept()
+    first.answer(1)
+    assert client.receive() == answer(1)
+    first.close()
+    second = hub.accept()
+    assert second.read() == request(2)
+    client.send(request(3))
+    assert second.read() == request(3)
+
+
+def test_a_handshake_without_its_answer_is_sent_once(client: Client, hub: ScriptedHub) -> None:
+    client.send(INITIALIZE, INITIALIZED, request(1))
+    first = hub.accept()
+    assert first.read() == INITIALIZE
+    first.close()
+    second = hub.accept()
+    assert ids([second.read() for _ in range(3)]) == [0, "notifications/initialized", 1]
+    second.answer(0)
+    second.answer(1)
+    assert [client.receive()["id"], client.receive()["id"]] == [0, 1]
+
+
+def test_an_idle_session_needs_no_hub(client: Client, hub: ScriptedHub) -> None:
+    shake_hands(client, hub).close()
+    client.send(request(1))
+    second = hub.accept()
+    assert [second.read() for _ in range(3)] == [INITIALIZE, INITIALIZED, request(1)]
+    second.close()
+    client.close_stdin()
+    third = hub.accept()
+    assert [third.read() for _ in range(3)] == [INITIALIZE, INITIALIZED, request(1)]
+    third.answer(1)
+    assert client.receive() == answer(1)
+    client.wait_for_end()
+
+
+def test_half_an_answer_of_a_lost_hub_is_dropped(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1))
+    first = hub.accept()
+    first.read()
+    first.send(b'{"jsonrpc": "2.0", "id": 1, "res')
+    first.close()
+    second = hub.accept()
+    assert second.read() == request(1)
+    second.answer(1)
+    assert client.receive() == answer(1)
+
+
+def test_a_cancelled_request_is_not_sent_again(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1), request(2))
+    first = hub.accept()
+    assert [first.read()["id"], first.read()["id"]] == [1, 2]
+    client.send(notification("cancelled", requestId=1))
+    assert first.read()["method"] == "notifications/cancelled"
+    first.answer(1, "too late")
+    first.close()
+    second = hub.accept()
+    assert second.read() == request(2)
+    second.answer(2)
+    assert client.receive() == answer(2)
+
+
+def test_a_call_that_ends_every_hub_is_given_up(client: Client, hub: ScriptedHub) -> None:
+    first = shake_hands(client, hub)
+    client.send(request(1))
+    assert first.read() == request(1)
+    first.close()
+    for _ in range(3):
+        following = hub.accept()
+        assert [following.read() for _ in range(3)] == [INITIALIZE, INITIALIZED, request(1)]
+        # It is lost by the call, not by the handshake before.
+        following.answer(0)
+        following.close()
+    error = error_of(client.receive())
+    assert error["type"] == "storage_unavailable"
+    assert "hub logs" in error["hint"]
+    client.send(request(2))
+    last = hub.accept()
+    assert [last.read() for _ in range(3)] == [INITIALIZE, INITIALIZED, request(2)]
+
+
+def test_a_subscription_is_sent_again_under_its_id(client: Client, hub: ScriptedHub) -> None:
+    client.send(request("listening", "subscriptions/listen"))
+    first = hub.accept()
+    assert first.read()["id"] == "listening"
+    first.close()
+    assert hub.accept().read() == request("listening", "subscriptions/listen")
+
+
+def test_a_subscription_does_not_keep_the_front_alive(client: Client, hub: ScriptedHub) -> None:
+    client.send(request("listening", "subscriptions/listen"), request(1))
+    connection = hub.accept()
+    assert [connection.read()["id"], connection.read()["id"]] == ["listening", 1]
+    client.close_stdin()
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    client.wait_for_end()
+
+
+def test_a_call_that_speaks_of_subscriptions_is_answered_before_the_end(
+    client: Client, hub: ScriptedHub
+) -> None:
+    client.send(request(1, name="search_experiences", arguments={"query": "subscriptions/listen"}))
+    client.close_stdin()
+    connection = hub.accept()
+    connection.read()
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    client.wait_for_end()
+
+
+def test_a_client_that_leaves_gets_its_answers_first(client: Client, hub: ScriptedHub) -> None:
+    client.send(request(1), request(2))
+    client.close_stdin()
+    first = hub.accept()
+    first.answer(1)
+    assert client.receive() == answer(1)
+    first.close()
+    second = hub.accept()
+    assert second.read() == request(2)
+    second.answer(2)
+    assert client.receive() == answer(2)
+    client.wait_for_end()
+    assert client.receive_line() == b""
+
+
+def test_a_client_that_asked_nothing_starts_no_hub(client: Client) -> None:
+    client.close_stdin()
+    client.wait_for_end()
+    assert client.receive_line() == b""
+
+
+def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(frame_max=100)
+    client.send(request(1, text="x" * 200_000), request(2))
+    error = client.receive()
+    assert (error["id"], error["error"]["code"]) == (None, -32603)
+    assert "longer than 100 bytes" in error["error"]["message"]
+    connection = hub.accept()
+    assert connection.read() == request(2)
+    connection.answer(2, "x" * 1000)
+    assert client.receive() == answer(2, "x" * 1000)
+    client.send(request(3, text="x" * 60))
+    assert client.receive()["id"] is None
+    client.send(request(4))
+    assert connection.read() == request(4)
+
+
+def test_a_hub_that_gives_signs_of_life_may_take_its_time(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.05, hung_after=1.0)
+    client.send(request(1))
+    connection = hub.accept()
+    assert connection.read() == request(1)
+    connection.wait_for_pings(25)
+    connection.answer(1)
+    assert client.receive() == answer(1)
+
+
+def test_a_hub_is_not_asked_for_signs_of_life_without_a_reason(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.02, hung_after=0.1)
+    client.send(request(1))
+    connection = hub.accept()
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    assert client.hears_nothing(0.3)
+    before = connection.pings
+    client.send(request(2))
+    connection.answer(2)
+    assert client.receive() == answer(2)
+    assert connection.pings == before
+
+
+def test_the_calls_of_a_hung_hub_get_the_one_error_each_and_the_session_goes_on(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.05, hung_after=0.4)
+    client.send(request(1), request("two", "tools/list"))
+    connection = hub.accept()
+    error = error_of(client.receive())
+    assert error["type"] == "timeout"
+    assert "sign of life" in error["message"]
+    assert "hub status" in error["hint"]
+    other = client.receive()
+    assert (other["id"], other["error"]["code"]) == ("two", -32603)
+    assert "sign of life" in other["error"]["message"]
+
+    assert [connection.read()["id"], connection.read()["id"]] == [1, "two"]
+    connection.answer(1, "late")
+    connection.answer("two", "late")
+    client.send(request(3))
+    assert connection.read() == request(3)
+    connection.answer(3)
+    assert client.receive() == answer(3)
+
+
+def test_a_message_that_a_hung_hub_got_half_of_is_finished(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.05, hung_after=0.4)
+    long = request(1, text="x" * 3_000_000)
+    client.send(long)
+    connection = hub.accept()
+    assert error_of(client.receive())["type"] == "timeout"
+    client.send(request(2))
+    assert connection.read() == long
+    assert connection.read() == request(2)
+    connection.answer(2)
+    assert client.receive() == answer(2)
+
+
+def test_a_call_after_a_long_silence_is_no_hung_call(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.1, hung_after=0.5)
+    client.send(request("listening", "subscriptions/listen"))
+    connection = hub.accept()
+    assert connection.read()["id"] == "listening"
+    assert client.hears_nothing(0.8)
+    client.send(request(1))
+    assert connection.read() == request(1)
+    connection.answer(1)
+    assert client.receive() == answer(1)
