@@ -31,7 +31,10 @@ def runtime() -> Iterator[Path]:
 
 
 def variables(home: Path, **settings: str) -> dict[str, str]:
-    return {"HOME": str(home), **{f"LEARNING_MEMORY_{name.upper()}": value for name, value in settings.items()}}
+    return {
+        "HOME": str(home),
+        **{f"LEARNING_MEMORY_{name.upper()}": value for name, value in settings.items()},
+    }
 
 
 def test_the_socket_is_in_the_runtime_directory(tmp_path: Path, runtime: Path) -> None:
@@ -57,7 +60,9 @@ def test_the_sockets_path_is_short_however_long_the_datas_is(tmp_path: Path) -> 
 
 def test_the_same_data_has_the_same_socket(tmp_path: Path) -> None:
     one = Place(variables(tmp_path, storage_path=str(tmp_path / "a")))
-    same = Place(variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal")))
+    same = Place(
+        variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal"))
+    )
     assert one.socket == same.socket
     assert one.settings == same.settings
 

@@ -130,7 +130,10 @@ class HubLink:
     def _why(self) -> LearningMemoryError:
         from learning_memory_server.journal.lock import describe_holder  # noqa: PLC0415 - only on failure
 
-        holder = describe_holder(self._place.journal) or describe_holder(self._place.storage)
+        holder = None
+        # A folder that cannot be used has nobody to name.
+        with suppress(OSError):
+            holder = describe_holder(self._place.journal) or describe_holder(self._place.storage)
         if holder:
             return StorageUnavailableError(
                 f"The memory hub could not be started: {holder} holds the data and does not answer.",

@@ -57,6 +57,7 @@ class IndexWriter:
         self._sources = sources
         self._pending: dict[tuple[str, str], Document] = {}
         self._wake = asyncio.Event()
+        self._catching_up = asyncio.Lock()
         self._tried = asyncio.Event()
         self._rebuilt = False
         self._compared = False
@@ -132,13 +133,15 @@ class IndexWriter:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
         written = 0
-        while self._pending:
-            batch = list(self._pending.values())[:_BATCH]
-            await self._index.write(batch)
-            self._settle(batch)
-            written += len(batch)
-            if progress:
-                progress(len(batch))
+        # One at a time: two would embed the same documents twice.
+        async with self._catching_up:
+            while self._pending:
+                batch = list(self._pending.values())[:_BATCH]
+                await self._index.write(batch)
+                self._settle(batch)
+                written += len(batch)
+                if progress:
+                    progress(len(batch))
         self._rebuilt = self._rebuilt or self._compared
         if written:
             log.info("index.caught_up", count=written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ from learning_memory_server.errors import AlreadyRunningError, InvalidSettingsEr
 from learning_memory_server.journal import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 _NAME = ".lock"
+_LOOK_SECONDS = 0.02
+"""Much longer than `holder` takes."""
 
 
 @contextmanager
@@ -55,14 +58,12 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
         files.make_private_directory(directory)
         descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)):
             raise AlreadyRunningError(
                 f"{describe_holder(directory) or 'Another process'} is using {directory}.",
                 hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
                 "work meanwhile.",
-            ) from None
+            )
         # Only for people: the lock itself is what counts, and it cannot go stale.
         os.ftruncate(descriptor, 0)
         about = {"pid": os.getpid(), "purpose": purpose, **({"socket": str(socket)} if socket else {})}
@@ -71,6 +72,20 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _take(lock: Callable[[], None]) -> bool:
+    """Try to lock, for long enough that somebody who only looks at who holds it (`holder`) is gone again."""
+    for last in (False, False, True):
+        try:
+            lock()
+        except BlockingIOError:
+            if last:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        else:
+            break
+    return True
 
 
 def holder(directory: Path) -> dict[str, object] | None:

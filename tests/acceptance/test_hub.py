@@ -262,7 +262,7 @@ def test_a_hub_that_hangs_is_an_error_in_time_and_is_used_again_when_it_goes_on(
     assert memory.hub() == hub
 
 
-def test_a_hub_that_is_asked_to_end_ends_what_it_does_first(memory: Memory) -> None:
+def test_no_call_notices_that_the_hub_was_asked_to_end(memory: Memory) -> None:
     front, other = memory.greeted(), memory.greeted("another", "2025-11-25")
     hub = memory.hub()
     # It opens the index, which takes a while.
@@ -280,7 +280,7 @@ def test_a_hub_that_is_asked_to_end_ends_what_it_does_first(memory: Memory) -> N
 
 def test_an_open_subscription_does_not_hold_up_the_end(memory: Memory) -> None:
     front = memory.greeted()
-    front.send("subscriptions/listen", notifications={"toolsListChanged": True})
+    listening = front.send("subscriptions/listen", notifications={"toolsListChanged": True})
     front.call("list_values")
     hub = memory.hub()
     os.kill(hub, signal.SIGTERM)
@@ -288,6 +288,7 @@ def test_an_open_subscription_does_not_hold_up_the_end(memory: Memory) -> None:
     until(lambda: not is_alive(hub), "the hub did not end")
     assert time.monotonic() - begun < 3.0
     assert front.call("list_values")["count"] == 0
+    assert not front.has_answer(listening)
     assert front.close() == 0
 
 
@@ -308,7 +309,9 @@ def package_of(process: int) -> str:
     return variables[b"PYTHONPATH"].decode().split(os.pathsep)[0]
 
 
-def test_a_newer_version_replaces_an_older_hub_and_never_the_other_way(memory: Memory, tmp_path: Path) -> None:
+def test_a_newer_version_replaces_an_older_hub_and_never_the_other_way(
+    memory: Memory, tmp_path: Path
+) -> None:
     newer_package = copy_of_the_package(tmp_path, "99.0.0")
     older = memory.greeted("older")
     ghap_id = older.call("start_ghap", **ENTRY)["id"]

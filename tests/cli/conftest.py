@@ -16,6 +16,7 @@ import structlog
 from typer.testing import CliRunner, Result
 
 from learning_memory_server.cli.app import app
+from learning_memory_server.journal.lock import holder
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
 
@@ -73,7 +74,6 @@ def run(environment: dict[str, str]) -> Run:
 @pytest.fixture
 def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[], int]]:
     """Start a hub as a session does, and return its process; what runs afterwards is ended."""
-    lock = storage / "journal" / ".lock"
 
     def start() -> int:
         hello = {
@@ -85,13 +85,13 @@ def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[
         front = [sys.executable, "-m", "learning_memory_server"]
         env = {**os.environ, **environment}
         subprocess.run(front, input=f"{line}\n".encode(), env=env, check=True, capture_output=True)
-        pid: int = json.loads(lock.read_bytes())["pid"]
+        pid: int = json.loads((storage / "journal" / ".lock").read_bytes())["pid"]
         return pid
 
     yield start
-    written = lock.read_bytes() if lock.exists() else b""
-    if written:
-        end_hub(json.loads(written)["pid"])
+    # Asked of the lock: what is written there outlives a hub that was killed.
+    if who := holder(storage / "journal"):
+        end_hub(int(str(who["pid"])))
 
 
 def end_hub(pid: int) -> None:

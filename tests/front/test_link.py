@@ -48,7 +48,9 @@ def connect(place: Place, said: list[str]) -> Iterator[Connect]:
             future.result().close()
 
 
-def test_a_hub_that_acknowledges_the_hello_is_trusted(place: Place, hub: ScriptedHub, connect: Connect) -> None:
+def test_a_hub_that_acknowledges_the_hello_is_trusted(
+    place: Place, hub: ScriptedHub, connect: Connect
+) -> None:
     connecting = connect()
     accepted = hub.accept()
     assert hub.hello == hello_of(place)
@@ -81,7 +83,9 @@ def test_a_refusal_is_given_as_its_reason(hub: ScriptedHub, connect: Connect) ->
         connecting.result(SECONDS)
 
 
-def test_other_settings_are_told_once_and_accepted(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
+def test_other_settings_are_told_once_and_accepted(
+    hub: ScriptedHub, connect: Connect, said: list[str]
+) -> None:
     for _ in range(2):
         connecting = connect()
         hub.accept(settings="others")

@@ -129,9 +129,7 @@ def test_a_strange_cancellation_is_passed_on(client: Client, hub: ScriptedHub, p
     assert sorted(map(str, [connection.read(), connection.read()])) == sorted(map(str, [strange, request(1)]))
 
 
-def test_open_requests_are_sent_to_the_next_hub_after_the_handshake(
-    client: Client, hub: ScriptedHub
-) -> None:
+def test_open_requests_are_sent_to_the_next_hub_after_the_handshake(client: Client, hub: ScriptedHub) -> None:
     first = shake_hands(client, hub)
     client.send(request(1), request(2), request(3), request(4))
     assert [first.read()["id"] for _ in range(4)] == [1, 2, 3, 4]

@@ -20,7 +20,7 @@ import structlog
 from learning_memory_server import rendezvous
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.config import load_settings
@@ -173,7 +173,9 @@ class Hub:
         if command == "stop":
             return {"stopping": True, "pid": os.getpid()}
         if refused := self._reason_to_refuse(hello):
-            return control.failure(LearningMemoryError(f"The memory hub refused this command: {refused}."))
+            return control.failure(
+                StorageUnavailableError(f"The memory hub refused this command: {refused}.")
+            )
         self._used.set()
         if command == "add":
             return await control.add_entries(self._services, hello["entries"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.types import CONNECTION_CLOSED, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from learning_memory_server import rendezvous
@@ -57,7 +57,7 @@ class Session:
             self._reading.cancel()
 
     def stop_reading(self) -> None:
-        """Take no more messages. Those that were read are answered; the front asks the next hub the others."""
+        """Take no more messages. What is answered by then is passed on; the front asks the next hub the rest."""
         self._reading.cancel()
 
     async def _read(
@@ -93,6 +93,12 @@ class Session:
         async with outgoing:
             with suppress(ConnectionError):
                 async for item in outgoing:
+                    if (
+                        isinstance(item.message, JSONRPCError)
+                        and item.message.error.code == CONNECTION_CLOSED
+                    ):
+                        # What the library interrupts when the reading ends, the front asks the next hub.
+                        continue
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     self._writer.write(text.encode() + b"\n")
                     await self._writer.drain()

@@ -1,0 +1,140 @@
+"""A write whose hub dies between the disk and the answer is done once, and answered once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.hubs import ENTRY, entries_in, memory_in, until
+from tests.acceptance.wire import environment, payload_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.acceptance.hubs import Memory
+    from tests.acceptance.wire import Era, Wire
+
+pytestmark = pytest.mark.slow
+
+ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
+TOPIC = "the price cache returns stale totals after every deploy"
+
+MORTAL_HUB = """
+import os, signal, sys
+from learning_memory_server.journal import files
+from learning_memory_server.server.hub.main import main
+
+def then_die(write):
+    def wrapper(path, data):
+        write(path, data)
+        if sys.argv[1] in str(path):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return wrapper
+
+files.append, files.replace = then_die(files.append), then_die(files.replace)
+main()
+"""
+"""A hub that is killed when it has written to a file whose path has the argument in it, before it answers."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+class MortalHub:
+    """Starts the hub that dies of its first write to a file, in the place of the one that runs."""
+
+    def __init__(self, memory: Memory, dies_of: str) -> None:
+        self._memory = memory
+        if memory.is_held():
+            memory.end_hub()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", MORTAL_HUB, dies_of],
+            env={**environment(memory.storage, hub_idle_minutes="1"), **memory.variables()},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until(memory.is_held, "the hub did not start")
+
+    def answer(self, front: Wire, tool: str, **arguments: object) -> dict[str, object]:
+        """Call the tool that the hub dies of, and return the one answer."""
+        request = front.send_call(tool, **arguments)
+        assert self._process.wait(30) == -signal.SIGKILL
+        return payload_of(front.answer(request))
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_start_is_done_once(memory: Memory, era: Era) -> None:
+    front = memory.front(era=era)
+    hub = MortalHub(memory, "/open/")
+    front.handshake()
+    started = hub.answer(front, "start_ghap", **ENTRY)
+    active = front.call("get_active_ghap")
+    assert active["id"] == started["id"]
+    assert "orphaned" not in active
+    assert started["created_at"] == active["created_at"]
+    assert len(list((memory.storage / "journal" / "open").iterdir())) == 1
+
+
+def test_an_update_is_done_once(memory: Memory) -> None:
+    front = memory.greeted()
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    hub = MortalHub(memory, "/open/")
+    updated = hub.answer(front, "update_ghap", hypothesis="something else is true here", note="seen once")
+    assert (updated["id"], updated["iteration_count"]) == (ghap_id, 2)
+    active = front.call("get_active_ghap")
+    assert active["notes"] == ["seen once"]
+    assert len(active["history"]) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_resolution_is_done_once(memory: Memory, era: Era) -> None:
+    front = memory.greeted(era=era)
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    hub = MortalHub(memory, "/entries/")
+    resolved = hub.answer(front, "resolve_ghap", status="confirmed", result="totals match")
+    assert (resolved["id"], resolved["status"]) == (ghap_id, "confirmed")
+    (entry,) = entries_in(memory.storage)
+    assert entry["id"] == ghap_id
+    assert front.call("get_active_ghap") == {"has_active": False}
+    assert front.call("list_ghap_entries")["count"] == 1
+
+
+def test_a_value_is_stored_once(memory: Memory) -> None:
+    front = memory.greeted()
+    for number in range(22):
+        apart = " ".join(f"case{number}detail{part}" for part in range(8))
+        topic = TOPIC if number % 2 else "session cookies vanish when users open a second browser window"
+        parts = {"goal": topic, "hypothesis": topic, "action": apart, "prediction": topic}
+        front.call("start_ghap", **{**ENTRY, **parts})
+        front.call("resolve_ghap", status="confirmed", result=topic)
+    cluster = front.call("get_clusters", axis="full")["clusters"][0]["cluster_id"]
+    text = front.call("get_cluster_members", cluster_id=cluster)["members"][0]["hypothesis"]
+    assert front.call("validate_value", text=text, cluster_id=cluster)["valid"] is True
+    hub = MortalHub(memory, "/values")
+    stored = hub.answer(front, "store_value", text=text, cluster_id=cluster, axis="full")
+    assert front.call("list_values") == {"results": [stored], "count": 1}
+    assert len((memory.storage / "journal" / "values.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) -> None:
+    front = memory.greeted()
+    front.call("start_ghap", **ENTRY)
+    hub = MortalHub(memory, "/open/")
+    # The hub dies of the first; the second was read, or was on its way, and has not been written.
+    request = front.send_call("update_ghap", note="the first")
+    following = front.send_call("update_ghap", note="the second")
+    assert hub._process.wait(30) == -signal.SIGKILL
+    payload_of(front.answer(request))
+    payload_of(front.answer(following))
+    assert front.call("get_active_ghap")["notes"] == ["the first", "the second"]
