@@ -23,6 +23,8 @@ CONNECT_SECONDS: Final = 30.0
 """How long a hub may take to start before the front gives an error."""
 _DEATHS_MAX: Final = 5
 """How many hubs in a row may end before their ack: then something is broken, and another one would not help."""
+_STILLBORN_MAX: Final = 6
+"""How many hubs may be started without one that holds the data."""
 _ACK_SECONDS: Final = 20.0
 _DRAIN_SECONDS: Final = 20.0
 _SPAWN_AGAIN: Final = 0.5
@@ -60,7 +62,7 @@ class HubLink:
                 started; the message says why.
         """
         deadline = time.monotonic() + self._connect_seconds
-        spawn_at, pause, deaths = 0.0, 0.005, 0
+        spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
         while time.monotonic() < deadline and deaths < _DEATHS_MAX:
             connection = self._try_connect()
             if connection is not None:
@@ -70,7 +72,10 @@ class HubLink:
                 deaths += ack is None
                 connection.close()
             elif time.monotonic() >= spawn_at:
+                if spawned >= _STILLBORN_MAX and self._holder() is None:
+                    break
                 spawn_hub(self._place)
+                spawned += 1
                 spawn_at = time.monotonic() + _SPAWN_AGAIN
             # Jitter, so that many fronts do not all come back in the same moment.
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -128,21 +133,38 @@ class HubLink:
         return True
 
     def _why(self) -> LearningMemoryError:
-        from learning_memory_server.journal.lock import describe_holder  # noqa: PLC0415 - only on failure
-
-        holder = None
-        # A folder that cannot be used has nobody to name.
-        with suppress(OSError):
-            holder = describe_holder(self._place.journal) or describe_holder(self._place.storage)
+        holder = self._holder()
         if holder:
             return StorageUnavailableError(
                 f"The memory hub could not be started: {holder} holds the data and does not answer.",
                 hint="End that process, or wait for it, and call again.",
             )
+        reason = _last_words(self._place.storage)
         return StorageUnavailableError(
-            "The memory hub could not be started.",
+            f"The memory hub could not be started. {reason}".rstrip(),
             hint="Run `learning-memory-server hub logs` and `learning-memory-server doctor` to see why.",
         )
+
+    def _holder(self) -> str | None:
+        from learning_memory_server.journal.lock import describe_holder  # noqa: PLC0415 - only in trouble
+
+        # A folder that cannot be used has nobody to name.
+        with suppress(OSError):
+            return describe_holder(self._place.journal) or describe_holder(self._place.storage)
+        return None
+
+
+def _last_words(storage: Path) -> str:
+    """Return the sentence that a hub ended with, if its log has one."""
+    try:
+        lines = (storage / "hub.log").read_text("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return "Its storage folder cannot be used."
+    last = lines[-1] if lines else ""
+    prefix = "learning-memory-server hub: "
+    return last.removeprefix(prefix) if last.startswith(prefix) else ""
 
 
 def spawn_hub(place: rendezvous.Place) -> None:

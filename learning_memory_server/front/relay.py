@@ -32,6 +32,7 @@ PING_AFTER: Final = 2.0
 """Seconds of silence from the hub, while an answer is awaited, after which it is asked for a sign of life."""
 HUNG_AFTER: Final = 15.0
 """Seconds without a sign of life after which the open calls are given an error."""
+_DIGITS_MAX: Final = 20
 LOSSES_MAX: Final = 3
 """How often the open calls are asked again when hubs end without any answer: a call may be what ends them."""
 _SUBSCRIBE: Final = "subscriptions/listen"
@@ -278,7 +279,8 @@ class Lines:
 def _parsed(line: bytes) -> dict[str, Any]:
     """Return the message, or an empty one if it is none: the hub's protocol library answers that."""
     try:
-        message = json.loads(line)
+        # A number of thousands of digits would raise; it is no id, and the hub refuses it.
+        message = json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _DIGITS_MAX else 0)
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -94,7 +94,7 @@ def holder(directory: Path) -> dict[str, object] | None:
 
     try:
         descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         # A shared request fails exactly while somebody holds the exclusive lock.

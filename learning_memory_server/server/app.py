@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -93,11 +95,10 @@ def build_server(
     async def call_tool(
         context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
     ) -> CallToolResult:
-        request = f"{front}:{context.request_id}" if front else None
+        arguments = dict(params.arguments or {})
+        request = _request(front, context.request_id, params.name, arguments) if front else None
         with around_call():
-            return await boundary.call(
-                params.name, dict(params.arguments or {}), replace(caller, request=request)
-            )
+            return await boundary.call(params.name, arguments, replace(caller, request=request))
 
     return Server(
         APPLICATION,
@@ -109,6 +110,12 @@ def build_server(
         # Nothing here changes while a client listens, but clients of the 2026 protocol ask.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
+
+
+def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
+    """Return what names this very call. A client that uses an id twice means two calls if they differ."""
+    content = json.dumps([front, identity, tool, arguments], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 @cache

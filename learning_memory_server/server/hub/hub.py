@@ -142,7 +142,7 @@ class Hub:
                 log.info("hub.asked_to_drain", version=hello["build"]["version"])
                 self._ending.set()
 
-        session = Session(server, reader, writer, on_drain)
+        session = Session(server, reader, writer, on_drain, self._no_calls.wait)
         self._sessions.add(session)
         try:
             await session.run()

@@ -15,7 +15,7 @@ from learning_memory_server.server.frames import refusal
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -30,6 +30,7 @@ class Session:
         reader: From the front.
         writer: To the front.
         on_drain: Called when the front asks the hub to make room.
+        calls_ended: Waits until no call runs.
     """
 
     def __init__(
@@ -38,11 +39,14 @@ class Session:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         on_drain: Callable[[], None],
+        calls_ended: Callable[[], Awaitable[object]],
     ) -> None:
         self._server = server
         self._reader = reader
         self._writer = writer
         self._on_drain = on_drain
+        self._calls_ended = calls_ended
+        self._stopping = False
         self._reading = anyio.CancelScope()
 
     async def run(self) -> None:
@@ -57,7 +61,8 @@ class Session:
             self._reading.cancel()
 
     def stop_reading(self) -> None:
-        """Take no more messages. What is answered by then is passed on; the front asks the next hub the rest."""
+        """Take no more messages and end once the running calls are; the front asks the next hub the others."""
+        self._stopping = True
         self._reading.cancel()
 
     async def _read(
@@ -81,6 +86,9 @@ class Session:
                             await incoming.send(error)
                     else:
                         await incoming.send(SessionMessage(message))
+            if self._stopping:
+                # The library interrupts what runs when there is nothing left to read.
+                await self._calls_ended()
 
     async def _private(self, line: bytes) -> None:
         if line == rendezvous.PING:
