@@ -37,6 +37,16 @@ class LearningMemoryError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def sentence(self) -> str:
+        """The message and the hint, for people."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def to_body(self) -> dict[str, str]:
+        """Return what a client gets: the type, the message, and the hint if there is one."""
+        body = {"type": self.wire_type, "message": self.message}
+        return {**body, "hint": self.hint} if self.hint else body
+
 
 class InvalidInputError(LearningMemoryError):
     """An argument is missing, mistyped, out of range or not one of the allowed values."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
 import subprocess
@@ -34,7 +35,8 @@ def caller_of(environment: Mapping[str, str], project: str | None = None) -> Cal
 
 def session_hash(session: str) -> str:
     """Return what stands for an agent session in the journal: the session's own id never does."""
-    return hashlib.sha256(session.encode()).hexdigest()[:16]
+    # Variables and folders may hold bytes that are no UTF-8; Python carries them as surrogates.
+    return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def project_of(directory: Path) -> str:
@@ -46,8 +48,12 @@ def project_of(directory: Path) -> str:
     if common:
         git_directory = Path(common)
         # A bare repository, or a submodule's, has no worktree to be named after.
-        return git_directory.parent.name if git_directory.name == ".git" else git_directory.stem
-    return directory.resolve().name or "default"
+        return _readable(git_directory.parent.name if git_directory.name == ".git" else git_directory.stem)
+    return _readable(directory.resolve().name) or "default"
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def normalised_remote(url: str) -> str | None:
@@ -73,8 +79,11 @@ def _git(directory: Path, *arguments: str) -> str | None:
             ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
             capture_output=True,
             text=True,
+            errors="surrogateescape",
             timeout=_GIT_SECONDS,
             check=False,
+            # GIT_DIR and its like speak of the repository of whoever started this process.
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -30,7 +30,7 @@ def config_file(environment: Mapping[str, str] | None = None) -> Path:
     """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration."""
     named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG")
     if named:
-        return Path(named).expanduser()
+        return _absolute("config", named)
     return _user_directory(environment, "XDG_CONFIG_HOME", Path(".config")) / "config.toml"
 
 
@@ -40,7 +40,8 @@ def settings_from_environment(environment: Mapping[str, str] | None = None) -> d
     return {
         name.removeprefix(PREFIX).lower(): value
         for name, value in values.items()
-        if name.startswith(PREFIX) and name != f"{PREFIX}CONFIG"
+        # An empty variable is an unset one, as a shell's `VARIABLE= command` means it.
+        if value and name.startswith(PREFIX) and name != f"{PREFIX}CONFIG"
     }
 
 

@@ -2,7 +2,8 @@
 
 A connection begins with one line from the front, the hello, and one from the hub, the ack. After that every line is
 a JSON-RPC message, except private lines, which begin with `PRIVATE`: a front asks `ping` while it waits for an
-answer, and the hub answers `pong`, so that a hub that works long is told apart from one that hangs.
+answer, and the hub answers `pong`, so that a hub that works long is told apart from one that hangs; a newer front
+asks an older hub to `drain`; and a front that comes back after a hub was lost says which requests it asks `again`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zlib
 from pathlib import Path
 
 from learning_memory_server import paths
-from learning_memory_server.errors import AlreadyRunningError, JournalUnavailableError
+from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.version import VERSION
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ PROTOCOL: Final = 1
 PRIVATE: Final = b'{"hub":'
 PING: Final = b'{"hub":"ping"}\n'
 PONG: Final = b'{"hub":"pong"}\n'
+DRAIN: Final = b'{"hub":"drain"}\n'
+"""Asks the hub to make room for a newer one."""
 FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 
@@ -116,23 +119,27 @@ def is_newer(this: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return (_version(this), this["newest"]) > (_version(other), other["newest"])
 
 
+def again(identities: list[Any]) -> bytes:
+    """Return the line that announces requests which were sent to another hub before."""
+    return json.dumps({"hub": "again", "ids": identities}, separators=(",", ":")).encode() + b"\n"
+
+
 def prepare_runtime_directory(directory: Path) -> None:
     """Create the socket's folder, or make sure that it is this user's alone.
 
     Raises:
-        JournalUnavailableError: If it cannot be created.
-        AlreadyRunningError: If it belongs to somebody else.
+        InvalidSettingsError: If it cannot be created, or is open to others.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = directory.lstat()
     except OSError as error:
-        raise JournalUnavailableError(
+        raise InvalidSettingsError(
             f"The folder of the hub's socket cannot be created ({error.strerror}).",
             hint="Set XDG_RUNTIME_DIR to a folder that you own, or start with --direct.",
         ) from error
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o077:
-        raise AlreadyRunningError(
+        raise InvalidSettingsError(
             f"{directory} is open to other users, so the hub's socket cannot be in it.",
             hint="Remove it or make it yours alone (chmod 700), or set XDG_RUNTIME_DIR.",
         )

@@ -323,6 +323,9 @@ async def open_memory(
     store = FaultyStore(EdgeStore(path / "index"))
 
     def open_store(_identity: EmbeddingIdentity) -> VectorStore:
+        if store.closed:
+            # It was given up after a failure, and is opened anew over the same files.
+            store.inner, store.closed = EdgeStore(path / "index"), False
         return store
 
     index = VectorIndex(

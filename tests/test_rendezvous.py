@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server import rendezvous
-from learning_memory_server.errors import AlreadyRunningError, JournalUnavailableError
+from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.rendezvous import Place, build, is_newer, prepare_runtime_directory
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_the_sockets_folder_is_made_for_the_user_alone(runtime: Path) -> None:
 @pytest.mark.parametrize("mode", [0o750, 0o707, 0o777, 0o701])
 def test_a_folder_that_is_open_to_others_is_refused(runtime: Path, mode: int) -> None:
     runtime.chmod(mode)
-    with pytest.raises(AlreadyRunningError, match="open to other users"):
+    with pytest.raises(InvalidSettingsError, match="open to other users"):
         prepare_runtime_directory(runtime)
 
 
@@ -160,18 +160,18 @@ def test_a_folder_of_another_user_is_refused(runtime: Path) -> None:
     folder = runtime / "given"
     folder.mkdir(mode=0o700)
     os.chown(folder, 65534, 65534)
-    with pytest.raises(AlreadyRunningError, match="open to other users"):
+    with pytest.raises(InvalidSettingsError, match="open to other users"):
         prepare_runtime_directory(folder)
 
 
 def test_a_link_to_a_folder_is_refused(runtime: Path) -> None:
     (runtime / "real").mkdir(mode=0o700)
     (runtime / "link").symlink_to(runtime / "real")
-    with pytest.raises(AlreadyRunningError):
+    with pytest.raises(InvalidSettingsError):
         prepare_runtime_directory(runtime / "link")
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(runtime: Path) -> None:
     (runtime / "file").touch()
-    with pytest.raises(JournalUnavailableError, match="cannot be created"):
+    with pytest.raises(InvalidSettingsError, match="cannot be created"):
         prepare_runtime_directory(runtime / "file" / "folder")

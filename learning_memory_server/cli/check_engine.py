@@ -36,7 +36,7 @@ async def check_engine(settings: Settings) -> AsyncIterator[Finding]:
         )
         return
     except LearningMemoryError as error:
-        yield red("engine", " ".join(filter(None, (error.message, error.hint))))
+        yield red("engine", error.sentence)
         return
     yield green("engine", f"{describe_engine(settings)}: {counted(points, 'point')}.")
     if pending:

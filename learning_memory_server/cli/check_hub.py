@@ -25,7 +25,7 @@ def check_hub() -> tuple[Finding, dict[str, Any] | None]:
             return green("hub", "None runs; the next session starts one."), None
         status = hub.control("status")
     except LearningMemoryError as error:
-        return red("hub", " ".join(filter(None, (error.message, error.hint)))), None
+        return red("hub", error.sentence), None
     if status["settings"] != hub.place.settings:
         sentence = (
             f"It was started with other settings than these ({describe_hub(status)}); "

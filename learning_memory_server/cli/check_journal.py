@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.cli.finding import green, red, yellow
 from learning_memory_server.cli.status import describe_holder
 from learning_memory_server.cli.terminal import counted
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.journal.codec import ghap_from_data, value_from_data
 from learning_memory_server.journal.journal import Journal
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.config import Settings
 
 _NAMED: Final = 3
-_MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, InvalidInputError)
-"""What the codec raises for data that is not what it has written."""
 
 
 def check_journal(settings: Settings) -> Iterator[Finding]:
@@ -36,10 +33,10 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     try:
         for noun, log, decode in readers:
             yield from _check_log(noun, log, decode)
-        yield from _check_open(journal.path / "open")
+        yield from _check_open(journal)
         yield from _check_set_aside(journal.path)
     except LearningMemoryError as error:
-        yield red("journal", " ".join(filter(None, (error.message, error.hint))))
+        yield red("journal", error.sentence)
     except OSError as error:
         yield red("journal", f"{journal.path} cannot be read ({error.strerror}); check its permissions.")
     yield green("lock", f"The journal and the index are in use by {describe_holder(settings)}.")
@@ -53,8 +50,8 @@ def _check_log(
     for record in content.records:
         try:
             if decode is not None:
-                decode(record.data)
-        except _MALFORMED:
+                record.decoded(decode)
+        except JournalUnavailableError:
             foreign.append(record.id)
     torn = [damage for damage in content.damage if damage.torn]
     lost = [damage for damage in content.damage if not damage.torn]
@@ -81,14 +78,14 @@ def _check_log(
         yield green("journal", f"{counted(len(content.records), noun)}, every checksum right.")
 
 
-def _check_open(folder: Path) -> Iterator[Finding]:
+def _check_open(journal: Journal) -> Iterator[Finding]:
     found = 0
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+    for path in journal.open_files():
         try:
-            ghap_from_data(json.loads(path.read_bytes()))
+            journal.read_open(path)
             found += 1
-        except (*_MALFORMED, RecursionError):
-            yield red("open", f"{path} is no entry; mend it (it is JSON), or move it out of the folder.")
+        except JournalUnavailableError as error:
+            yield red("open", error.sentence)
     yield green("open", f"{counted(found, 'open entry')}.")
 
 

@@ -92,7 +92,7 @@ async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
         try:
             written = await memory.complete_index()
         except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
-            show_notice(" ".join(filter(None, (error.message, error.hint))))
+            show_notice(error.sentence)
             return _Outcome(
                 new,
                 "pending: the entries are safe in the journal, and are indexed when a server or a command "

@@ -55,15 +55,10 @@ def list_entries(
 def list_values(axis: Axis | None) -> None:
     """Print values, those of the largest clusters first, then the newest."""
     settings = open_settings()
-    chosen = [
-        value
-        for value in ValueLog(Journal(settings.journal_directory).values).all()
-        if axis is None or value.cluster_id.axis is axis
-    ]
+    chosen = ValueLog(Journal(settings.journal_directory).values).listed(axis)
     if not chosen:
         output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
         return
-    chosen.sort(key=lambda value: (len(value.evidence.member_ids), value.created_at, value.id), reverse=True)
     show_table(
         ["created", "cluster", "experiences", "similarity", "value"],
         [

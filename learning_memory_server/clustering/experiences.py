@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -93,6 +93,14 @@ class _Lineage:
 
     members: dict[int, set[str]] = field(default_factory=dict)
     next_number: int = 0
+
+    def after(self, change: dict[str, Any]) -> _Lineage:
+        """Return the lineage that a line of the journal leads to."""
+        members: dict[int, set[str]] = {}
+        for member, number in {**self.number_of(), **change["moved"]}.items():
+            if number is not None:
+                members.setdefault(number, set()).add(member)
+        return _Lineage(members, change["next_number"])
 
     def number_of(self) -> dict[str, int]:
         return {member: number for number, members in self.members.items() for member in members}
@@ -255,10 +263,5 @@ class ExperienceClusterer:
             self._lineages = {}
             for record in self._history.read().records:
                 before = self._lineages.get(record.id, _Lineage())
-                number_of = {**before.number_of(), **record.data["moved"]}
-                members: dict[int, set[str]] = {}
-                for member, number in number_of.items():
-                    if number is not None:
-                        members.setdefault(number, set()).add(member)
-                self._lineages[record.id] = _Lineage(members, record.data["next_number"])
+                self._lineages[record.id] = record.decoded(before.after)
         return self._lineages.get(axis, _Lineage())

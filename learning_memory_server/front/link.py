@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final
 
-CONNECT_SECONDS: Final = 30.0
+CONNECT_SECONDS: Final = 25.0
 """How long a hub may take to start before the front gives an error."""
 _DEATHS_MAX: Final = 5
 """How many hubs in a row may end before their ack: then something is broken, and another one would not help."""
@@ -66,7 +66,7 @@ class HubLink:
         while time.monotonic() < deadline and deaths < _DEATHS_MAX:
             connection = self._try_connect()
             if connection is not None:
-                ack = self._greet(connection)
+                ack = self._greet(connection, min(time.monotonic() + _ACK_SECONDS, deadline))
                 if ack is not None and self._accept(connection, ack):
                     return connection
                 deaths += ack is None
@@ -93,12 +93,11 @@ class HubLink:
                 return connection
         return None
 
-    def _greet(self, connection: socket.socket) -> dict[str, Any] | None:
+    def _greet(self, connection: socket.socket, deadline: float) -> dict[str, Any] | None:
         """Send the hello and return the ack. A dying hub's backlog accepts connections that nobody will serve."""
         try:
             connection.sendall(json.dumps(self._hello).encode() + b"\n")
             line = b""
-            deadline = time.monotonic() + _ACK_SECONDS
             while not line.endswith(b"\n"):
                 ready, _, _ = select.select([connection], [], [], max(0.0, deadline - time.monotonic()))
                 received = connection.recv(1) if ready else b""
@@ -120,7 +119,7 @@ class HubLink:
             # another front has asked it before.
             connection.settimeout(_DRAIN_SECONDS)
             with suppress(OSError):
-                connection.sendall(b'{"hub":"drain"}\n')
+                connection.sendall(rendezvous.DRAIN)
                 while connection.recv(4096):
                     pass
             return False

@@ -22,7 +22,7 @@ def main() -> NoReturn:
         place = rendezvous.Place(os.environ)
         Relay(HubLink(place, _hello(place), _say)).run()
     except LearningMemoryError as error:
-        _say(f"{error.message} {error.hint or ''}".rstrip())
+        _say(error.sentence)
         status = 1
     except (BrokenPipeError, KeyboardInterrupt):
         # The client is gone; there is nobody to tell.
@@ -41,7 +41,7 @@ def _hello(place: rendezvous.Place) -> dict[str, object]:
         "storage": str(place.storage),
         "settings": place.settings,
         "project": place.project,
-        "directory": os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory(),
+        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
     }

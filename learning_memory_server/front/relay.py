@@ -75,6 +75,7 @@ class Relay:
         self._heard = time.monotonic()
         self._pinged = 0.0
         self._losses = 0
+        self._sent_before: dict[Any, None] = {}
 
     def run(self) -> None:
         """Relay until the client closes its side and has its answers."""
@@ -180,6 +181,7 @@ class Relay:
         self._hub.close()
         self._hub = None
         self._losses += 1
+        self._sent_before.update(dict.fromkeys(self._open))
         # What was half sent is in `_open` if it matters: requests are sent again, whole.
         self._to_hub.clear()
         self._is_cut = False
@@ -199,6 +201,9 @@ class Relay:
             return
         self._hub.setblocking(False)
         again = bytearray()
+        if self._sent_before:
+            again += rendezvous.again(list(self._sent_before))
+            self._sent_before.clear()
         initialize, initialized = self._handshake[:1], self._handshake[1:]
         lines = [line for _, line in self._open.values()]
         for line in lines if any(line in initialize for line in lines) else [*initialize, *lines]:
@@ -215,7 +220,8 @@ class Relay:
             self._give_up(
                 DeadlineExceededError(
                     f"The memory hub has not given a sign of life for {self._hung_after:.0f} seconds.",
-                    hint="Call again; what was written is kept. If it stays so, run "
+                    hint="See with get_active_ghap or list_ghap_entries whether the call was carried out, before "
+                    "you call again. If it stays so, run "
                     "`learning-memory-server hub status` to find the process, and end it.",
                 )
             )
@@ -236,14 +242,12 @@ class Relay:
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_cut else 0 :]
 
     def _answer(self, identity: Any, method: str, error: LearningMemoryError) -> None:  # noqa: ANN401
-        body = {"type": error.wire_type, "message": error.message, "hint": error.hint}
+        outcome: dict[str, Any]
         if method == "tools/call":
-            text = json.dumps({"error": {k: v for k, v in body.items() if v}}, separators=(",", ":"))
-            outcome: dict[str, Any] = {
-                "result": {"content": [{"type": "text", "text": text}], "isError": True}
-            }
+            text = json.dumps({"error": error.to_body()}, separators=(",", ":"))
+            outcome = {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
         else:
-            outcome = {"error": {"code": -32603, "message": f"{error.message} {error.hint or ''}".strip()}}
+            outcome = {"error": {"code": -32603, "message": error.sentence}}
         message = {"jsonrpc": "2.0", "id": identity, **outcome}
         _write(self._client_out, json.dumps(message).encode() + b"\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import (
@@ -153,6 +154,13 @@ class VectorIndex:
         """Make what was written survive a power loss."""
         if self._store is not None:
             await self._store.flush()
+
+    async def discard(self) -> None:
+        """Give the engine up, so that the next `open` begins anew. What it cannot flush is lost; it is a cache."""
+        if self._store is not None:
+            store, self._store = self._store, None
+            with suppress(StorageUnavailableError):
+                await store.close()
 
     async def close(self) -> None:
         """Flush, and release the engine and the model's thread."""

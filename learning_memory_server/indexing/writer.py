@@ -59,7 +59,7 @@ class IndexWriter:
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._tried = asyncio.Event()
-        self._rebuilt = False
+        self._complete = False
         self._compared = False
         self._unflushed = False
 
@@ -69,9 +69,9 @@ class IndexWriter:
         return len(self._pending)
 
     @property
-    def is_rebuilt(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the index has held all of the journal since it was opened, so that a search can rely on it."""
-        return self._rebuilt
+        return self._complete
 
     async def write(self, documents: Sequence[Document]) -> bool:
         """Index the documents, and tell whether they are now in the index.
@@ -85,10 +85,12 @@ class IndexWriter:
             await self._try_write(documents)
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
             log.warning("documents.postponed", count=len(documents), reason=error.message)
+            if _is_transient(error):
+                await self._start_over()
             return False
         finally:
             self._wake.set()
-        self._settle(documents)
+        self._mark_written(documents)
         return True
 
     async def run(self) -> None:
@@ -138,11 +140,11 @@ class IndexWriter:
             while self._pending:
                 batch = list(self._pending.values())[:_BATCH]
                 await self._index.write(batch)
-                self._settle(batch)
+                self._mark_written(batch)
                 written += len(batch)
                 if progress:
                     progress(len(batch))
-        self._rebuilt = self._rebuilt or self._compared
+        self._complete = self._complete or self._compared
         if written:
             log.info("index.caught_up", count=written)
         return written
@@ -157,7 +159,12 @@ class IndexWriter:
         self._compared = True
         return len(self._pending)
 
-    def _settle(self, documents: Sequence[Document]) -> None:
+    async def _start_over(self) -> None:
+        """Trust nothing of an engine that has failed three times, such as one whose files were deleted under it."""
+        self._compared = self._complete = False
+        await self._index.discard()
+
+    def _mark_written(self, documents: Sequence[Document]) -> None:
         for document in documents:
             # Another version of it may have become pending meanwhile.
             if self._pending.get(_key(document)) is document:

@@ -6,14 +6,18 @@ Absent and empty parts are left out. Times are ISO 8601 with an offset.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.errors import LearningMemoryError
 
 Data = dict[str, Any]
+
+MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError, LearningMemoryError)
+"""What decoding raises for data that describes nothing that this program knows."""
 
 
 def lean(data: Data) -> Data:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal import files
-from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
+from learning_memory_server.journal.codec import MALFORMED, ghap_from_data, ghap_to_data
 from learning_memory_server.journal.log import Log
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Journal:
         for log in self._logs():
             log.refuse_newer_format()
         set_aside = [path for log in self._logs() for path in log.recover(at)]
-        for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self._open_files()]):
+        for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self.open_files()]):
             self.close_entry(ghap_id)
         return set_aside
 
@@ -60,31 +61,40 @@ class Journal:
         files.remove(self._open / f"{ghap_id}.json")
 
     def open_entries(self) -> list[Ghap]:
-        """Return the open entries, oldest first.
+        """Return the open entries that can be read, oldest first. `doctor` names the files that cannot."""
+        entries = []
+        for path in self.open_files():
+            with suppress(JournalUnavailableError):
+                entries.append(self.read_open(path))
+        return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
+
+    def read_open(self, path: Path) -> Ghap:
+        """Return the entry of one open file.
 
         Raises:
-            JournalUnavailableError: If a file cannot be read or is no entry.
+            JournalUnavailableError: If the file cannot be read, or is not the entry that its name says.
         """
-        entries = []
-        for path in self._open_files():
-            with files.journal_errors(path):
-                text = path.read_bytes()
-            try:
-                entries.append(ghap_from_data(json.loads(text)))
-            except (KeyError, ValueError, TypeError) as error:
-                raise JournalUnavailableError(
-                    f"The open entry {path.name} cannot be read.",
-                    hint="Move the file out of the journal's open folder, or mend it; it is JSON.",
-                ) from error
-        return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
+        with files.journal_errors(path):
+            text = path.read_bytes()
+        try:
+            entry = ghap_from_data(json.loads(text))
+            if entry.id != path.stem or entry.created_at.tzinfo is None or entry.resolution:
+                raise ValueError(path.name)
+        except MALFORMED as error:
+            raise JournalUnavailableError(
+                f"The open entry {path.name} cannot be read.",
+                hint="Move the file out of the journal's open folder, or mend it; it is JSON.",
+            ) from error
+        return entry
 
     def size(self) -> int:
         """Return the bytes on disk."""
-        paths = [path for log in self._logs() for path in log.segments()] + self._open_files()
+        paths = [path for log in self._logs() for path in log.segments()] + self.open_files()
         return sum(path.stat().st_size for path in paths)
 
     def _logs(self) -> tuple[Log, ...]:
         return self.entries, self.values, self.clusters
 
-    def _open_files(self) -> list[Path]:
+    def open_files(self) -> list[Path]:
+        """Return the files of the open entries, readable or not."""
         return sorted(self._open.glob("*.json")) if self._open.is_dir() else []

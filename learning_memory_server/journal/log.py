@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -91,13 +92,18 @@ class Log:
                 refuse_newer(int(match[1]))
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that there is a line about, found by the form that every line has."""
-        sought = {record_id: f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids}
+        """Return those of the ids that there is a readable line about, found by the form that every line has."""
+        sought = [f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids]
         found = set()
         for path in self.segments() if sought else ():
             with files.journal_errors(path):
                 content = path.read_bytes()
-            found |= {record_id for record_id, text in sought.items() if text in content}
+            for text in sought:
+                for match in re.finditer(re.escape(text), content):
+                    start = content.rfind(b"\n", 0, match.start()) + 1
+                    end = content.find(b"\n", match.end()) + 1
+                    with suppress(DamagedLineError):
+                        found.add(JournalRecord.from_line(content[start:end]).id)
         return found
 
     def recover(self, at: datetime) -> list[Path]:
@@ -112,7 +118,10 @@ class Log:
         set_aside = []
         for path in self.segments():
             torn = _torn_tail(path)
-            if torn:
+            if torn and _is_whole(torn + b"\n"):
+                # Only the line feed is missing: an editor took it, or the crash fell just before it.
+                files.append(path, b"\n")
+            elif torn:
                 aside = path.with_name(f"{path.name}.corrupt-{at:%Y%m%dT%H%M%S%fZ}")
                 files.replace(aside, torn)
                 with files.journal_errors(path), path.open("r+b") as file:
@@ -142,12 +151,17 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
         yield number, line, number == len(lines)
 
 
+def _is_whole(line: bytes) -> bool:
+    try:
+        JournalRecord.from_line(line)
+    except DamagedLineError:
+        return False
+    return True
+
+
 def _torn_tail(path: Path) -> bytes:
     """Return the last line if it is unfinished or unreadable, else nothing."""
     for _, line, last in _lines(path):
-        if last:
-            try:
-                JournalRecord.from_line(line)
-            except DamagedLineError:
-                return line
+        if last and not _is_whole(line):
+            return line
     return b""

@@ -90,7 +90,14 @@ class JournalRecord:
         """
         try:
             return decode(self.data)
-        except (KeyError, TypeError, ValueError, AttributeError, LearningMemoryError) as error:
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+            LearningMemoryError,
+        ) as error:
             raise JournalUnavailableError(
                 f"The journal's line about {self.id} is undamaged, but means nothing to this program ({type(error).__name__}).",
                 hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",

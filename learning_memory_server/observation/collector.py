@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
@@ -13,7 +13,7 @@ from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.record import JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from learning_memory_server.domain.caller import Caller
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.journal.journal import Journal
+
+
+_NAMED: Final = 5
+"""How many open entries a message names, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +214,6 @@ class ObservationCollector:
         wanted = query or EntryQuery()
         return [entry for entry in reversed(self._by_time) if wanted.matches(entry)]
 
-    def get_resolved(self, ids: Iterable[str]) -> list[Ghap]:
-        """Return the resolved entries among `ids`, in that order."""
-        self.load()
-        return [self._resolved[ghap_id] for ghap_id in ids if ghap_id in self._resolved]
-
     def load(self) -> None:
         """Read the journal, once."""
         if self._loaded:
@@ -251,7 +250,7 @@ class ObservationCollector:
         if ghap_id is None:
             entry = self._current(caller)
             if entry is None:
-                others = ", ".join(e.id for e in self._open.values() if e.project == caller.project)
+                others = ", ".join(entry.id for entry in self.list_orphans(caller)[:_NAMED])
                 raise NoActiveGhapError(
                     "You have no open GHAP entry.",
                     hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
@@ -273,7 +272,7 @@ class ObservationCollector:
 
     def _done(self, caller: Caller) -> Ghap | None:
         """Return the entry that this very call has changed before, if its answer was lost and it is sent again."""
-        ghap_id = self._by_request.get(caller.request) if caller.request else None
+        ghap_id = self._by_request.get(caller.request) if caller.request and caller.again else None
         return (self._open.get(ghap_id) or self._resolved.get(ghap_id)) if ghap_id else None
 
     def _save_open(self, entry: Ghap) -> None:

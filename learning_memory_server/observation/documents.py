@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.ghap import Ghap
 
-KEYWORD_FIELDS: Final = ("project", "domain", "strategy", "outcome_status", "confidence_tier")
-DATETIME_FIELDS: Final = ("created_at", "resolved_at")
+KEYWORD_FIELDS: Final = ("project", "domain", "strategy", "outcome_status")
+DATETIME_FIELDS: Final = ("resolved_at",)
+"""What searches filter on; each index costs memory in every collection."""
 
 
 def documents_of(entry: Ghap) -> list[Document]:

@@ -111,6 +111,8 @@ def _own(
     if end is None:
         raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
     session = part.text("agent_session", limits.ID_MAX)
+    # They name calls of fronts that are gone, and are of no use elsewhere.
+    part.texts("requests", limits.ID_MAX)
     entry = _entry(
         part,
         project=part.text("project", limits.PROJECT_MAX),

@@ -73,7 +73,7 @@ class Searcher:
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
         """Return the entries that match best. Filters apply before the best are taken."""
-        if self._writer.is_rebuilt:
+        if self._writer.is_complete:
             try:
                 return await self._semantic(query)
             except (StorageUnavailableError, EmbeddingUnavailableError) as error:

@@ -32,7 +32,7 @@ from learning_memory_server.server.services import open_services
 from learning_memory_server.server.tools import ghap, learning, search
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterable, Callable, Container, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from anyio.abc import ObjectSendStream
@@ -72,6 +72,7 @@ def build_server(
     *,
     around_call: Callable[[], AbstractContextManager[None]] = nullcontext,
     front: str | None = None,
+    asked_again: Container[object] = (),
 ) -> Server[dict[str, Any]]:
     """Return a server for one connection.
 
@@ -83,6 +84,7 @@ def build_server(
         caller: Who is at the other end.
         around_call: Entered while a client lists or calls tools.
         front: What names the connection's front, if it sends calls again that were not answered.
+        asked_again: The ids of the requests that it has said to send again.
     """
     boundary = Boundary(TOOLS, services)
 
@@ -98,7 +100,11 @@ def build_server(
         arguments = dict(params.arguments or {})
         request = _request(front, context.request_id, params.name, arguments) if front else None
         with around_call():
-            return await boundary.call(params.name, arguments, replace(caller, request=request))
+            return await boundary.call(
+                params.name,
+                arguments,
+                replace(caller, request=request, again=context.request_id in asked_again),
+            )
 
     return Server(
         APPLICATION,
@@ -110,6 +116,15 @@ def build_server(
         # Nothing here changes while a client listens, but clients of the 2026 protocol ask.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
+
+
+def _unread(error: ValidationError) -> str:
+    """Return the line that the transport could not read: it is what the error was about, whole or parsed."""
+    given = error.errors(include_url=False)[0]["input"]
+    try:
+        return given if isinstance(given, str) else json.dumps(given, default=str)
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
@@ -182,8 +197,7 @@ async def _refuse_unreadable(
     """Pass on what the transport could read, and answer what it could not."""
     async with readable:
         async for item in read:
-            unread = item.errors()[0]["input"] if isinstance(item, ValidationError) else None
-            answer = refusal(unread) if isinstance(unread, str) else None
+            answer = refusal(_unread(item)) if isinstance(item, ValidationError) else None
             if answer is None:
                 await readable.send(item)
             else:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.server.schema import did_you_mean, explain
+from learning_memory_server.server.schema import did_you_mean, explain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ class Boundary:
     async def _call(self, name: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         if name not in self._tools:
             raise InvalidInputError(
-                f"There is no tool {name!r}; the tools are {', '.join(self._tools)}."
+                f"There is no tool {shorten(name)}; the tools are {', '.join(self._tools)}."
                 f"{did_you_mean(name, self._tools)}"
             )
         tool, services = self._tools[name]
@@ -105,8 +105,5 @@ def compact(payload: Mapping[str, Any]) -> str:
 
 def failure(error: LearningMemoryError) -> CallToolResult:
     """Return the one form that a failed call has: one block of text, and no structured content."""
-    body = {"type": error.wire_type, "message": error.message}
-    if error.hint:
-        body["hint"] = error.hint
-    text = compact({"error": body})
+    text = compact({"error": error.to_body()})
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -23,7 +23,8 @@ _KINDS: Final = {
     type(None): "null",
 }
 _SHOWN: Final = 60
-"""Characters of a wrong value that a message repeats."""
+"""Characters of a wrong value or name that a message repeats."""
+_PROBLEMS_SHOWN: Final = 10
 
 
 def lean_schema(schema: Schema) -> Schema:
@@ -58,7 +59,11 @@ def lean_schema(schema: Schema) -> Schema:
 
 def explain(error: ValidationError, schema: Schema) -> str:
     """Return what is wrong with the arguments and what is allowed, one sentence for each problem."""
-    return " ".join(_sentence(problem, schema) for problem in error.errors(include_url=False))
+    problems = error.errors(include_url=False)
+    sentences = [_sentence(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
+    if len(problems) > _PROBLEMS_SHOWN:
+        sentences.append(f"And {len(problems) - _PROBLEMS_SHOWN} more problems.")
+    return " ".join(sentences)
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
@@ -74,7 +79,7 @@ def _sentence(problem: ErrorDetails, schema: Schema) -> str:
     if problem["type"] == "extra_forbidden":
         known = _at(schema, location[:-1]).get("properties", {})
         allowed = f"; allowed are {', '.join(known)}" if known else "; none are taken"
-        return f"{name}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
+        return f"{_clipped(name)}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
     node = _at(schema, location)
     if problem["type"] == "missing":
         return f"{name}: required; expected {_expectation(node)}."
@@ -88,8 +93,8 @@ def _fault(problem: ErrorDetails, given: object) -> str:
     if problem["type"] in ("too_long", "string_too_long"):
         return f"has {len(str(given).strip())} characters"
     if problem["type"] == "enum" or problem["type"].startswith(("less_than", "greater_than")):
-        return f"{_shorten(given)} is not allowed"
-    return f"is {_KINDS.get(type(given), 'of another kind')} ({_shorten(given)})"
+        return f"{shorten(given)} is not allowed"
+    return f"is {_KINDS.get(type(given), 'of another kind')} ({shorten(given)})"
 
 
 def _expectation(node: Schema) -> str:
@@ -117,8 +122,12 @@ def _at(schema: Schema, location: Sequence[str]) -> Schema:
     return node
 
 
-def _shorten(value: object) -> str:
-    text = repr(value)
+def shorten(value: object) -> str:
+    """Return a value as a message shows it."""
+    return _clipped(repr(value))
+
+
+def _clipped(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

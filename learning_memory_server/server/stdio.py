@@ -17,7 +17,7 @@ def main() -> NoReturn:
     try:
         asyncio.run(serve_stdio())
     except LearningMemoryError as error:
-        print(f"learning-memory-server: {error.message} {error.hint or ''}".rstrip(), file=sys.stderr)  # noqa: T201
+        print(f"learning-memory-server: {error.sentence}", file=sys.stderr)  # noqa: T201
         status = 1
     except KeyboardInterrupt:
         status = 130

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 VECTOR: Final = "dense"
 _TENANT: Final = "project"
-_PRINCIPAL: Final = "created_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,12 @@ def payload_indexes(
 ) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
     """Return an index for each field of `spec`.
 
-    `project` is the tenant; `created_at`, or else the first datetime field, is the principal one.
+    `project` is the tenant; the first datetime field is the principal one.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     times = spec.datetime_fields
-    principal = _PRINCIPAL if _PRINCIPAL in times else next(iter(times), None)
+    principal = next(iter(times), None)
     indexes: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
         name: models.KeywordIndexParams(
             type=models.KeywordIndexType.KEYWORD, is_tenant=name == _TENANT or None

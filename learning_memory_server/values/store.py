@@ -41,6 +41,20 @@ class ValueLog:
         self._log.append([JournalRecord("value", value.id, value.created_at, value_to_data(value))])
         loaded[value.id] = value
 
+    def listed(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
+        """Return the values, those of the largest clusters first, then the newest."""
+        chosen = [
+            value
+            for value in self.all()
+            if (axis is None or value.cluster_id.axis is axis)
+            and (project is None or value.project == project)
+        ]
+        return sorted(
+            chosen,
+            key=lambda value: (len(value.evidence.member_ids), value.created_at, value.id),
+            reverse=True,
+        )
+
     def find_by_request(self, request: str) -> Value | None:
         """Return the value that this very call has stored before, if its answer was lost and it is sent again."""
         return next((value for value in reversed(self.all()) if value.request == request), None)
@@ -98,7 +112,7 @@ class ValueStore:
             NotFoundError: If there is no such cluster.
             InsufficientDataError: If there are too few experiences for clusters.
         """
-        if caller.request and (done := self._log.find_by_request(caller.request)):
+        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
             return done
         if cluster_id.axis is not axis:
             raise InvalidInputError(
@@ -135,17 +149,7 @@ class ValueStore:
 
     def list_values(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
         """Return the values, those of the largest clusters first, then the newest."""
-        chosen = [
-            value
-            for value in self._log.all()
-            if (axis is None or value.cluster_id.axis is axis)
-            and (project is None or value.project == project)
-        ]
-        return sorted(
-            chosen,
-            key=lambda value: (len(value.evidence.member_ids), value.created_at, value.id),
-            reverse=True,
-        )
+        return self._log.listed(axis, project)
 
     async def _judge(self, text: str, cluster_id: ClusterId) -> tuple[ExperienceCluster, Judgement]:
         from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy

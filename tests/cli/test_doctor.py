@@ -64,7 +64,7 @@ def test_a_broken_open_entry_is_named(content: str, run: Any, storage: Path) -> 
     (folder / "ghap_1.json").write_text(content, "utf-8")
     result = run("doctor", "--quick")
     assert result.exit_code == 1
-    assert "ghap_1.json is no entry" in result.stdout
+    assert "The open entry ghap_1.json cannot be read" in result.stdout
 
 
 def test_a_folder_in_the_place_of_a_log_is_red(run: Any, storage: Path) -> None:

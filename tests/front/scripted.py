@@ -104,11 +104,15 @@ class Connection:
         self._asked: list[str | int] = []
         self.is_closed = False
         self.pings = 0
+        self.said_again: list[str | int] = []
 
     def read_line(self) -> bytes:
-        """Return the next line that is no ping, and answer the pings."""
-        while (line := self._lines.readline()) == rendezvous.PING:
-            self.answer_ping()
+        """Return the next line but for pings, which are answered, and for what is said to be asked again."""
+        while (line := self._lines.readline()) == rendezvous.PING or line.startswith(b'{"hub":"again"'):
+            if line == rendezvous.PING:
+                self.answer_ping()
+            else:
+                self.said_again += json.loads(line)["ids"]
         try:
             self._asked.append(json.loads(line)["id"])
         except (ValueError, KeyError, TypeError, RecursionError):

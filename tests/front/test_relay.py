@@ -139,6 +139,7 @@ def test_open_requests_are_sent_to_the_next_hub_after_the_handshake(client: Clie
 
     second = hub.accept()
     assert [second.read() for _ in range(5)] == [INITIALIZE, INITIALIZED, request(1), request(3), request(4)]
+    assert (first.said_again, second.said_again) == ([], [1, 3, 4])
     second.answer(0, "the client has had this one")
     for identity in (1, 3, 4):
         second.answer(identity)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import stat
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -77,15 +78,53 @@ def test_a_half_written_open_file_is_not_an_entry(journal: Journal) -> None:
     assert journal.open_entries() == [ghap()]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"id": "x"}', '"text"', "\x00\x00"])
-def test_an_open_file_that_is_no_entry_is_named(journal: Journal, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"id": "x"}',
+        '"text"',
+        "\x00\x00",
+        "[" * 100_000,
+        json.dumps(ghap_to_data(ghap())),
+    ],
+)
+def test_an_open_file_that_is_no_entry_is_named_and_costs_the_others_nothing(
+    journal: Journal, content: str
+) -> None:
     journal.save_open(ghap())
-    (journal.path / "open" / "ghap_bad.json").write_text(content)
+    bad = journal.path / "open" / "ghap_bad.json"
+    bad.write_text(content)
 
     with pytest.raises(JournalUnavailableError, match=r"ghap_bad\.json") as caught:
-        journal.open_entries()
+        journal.read_open(bad)
 
     assert str(journal.path) not in caught.value.message
+    assert journal.open_entries() == [ghap()]
+
+
+@pytest.mark.parametrize("changed", [{"resolution": None}, {"created_at": "2026-01-01T00:00:00"}])
+def test_an_open_file_with_an_odd_part_is_passed_over(journal: Journal, changed: dict[str, object]) -> None:
+    journal.save_open(ghap())
+    path = journal.path / "open" / f"{ghap().id}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+
+    assert journal.open_entries() == []
+
+
+def test_a_damaged_line_does_not_cost_an_open_entry_its_file(journal: Journal) -> None:
+    entry = ghap()
+    journal.save_open(entry)
+    journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
+    (segment,) = journal.entries.segments()
+    segment.write_bytes(segment.read_bytes().replace(entry.goal.encode(), entry.goal.upper().encode()))
+
+    journal.recover(NOON)
+
+    assert journal.open_entries() == [entry]
 
 
 def test_damage_in_every_log_is_reported(journal: Journal) -> None:

@@ -64,7 +64,7 @@ def test_a_write_cut_off_at_any_byte_costs_only_what_was_not_acknowledged(log: L
     log.append([record(3)])
     whole = segment.read_bytes()
 
-    for cut in range(len(acknowledged) + 1, len(whole)):
+    for cut in range(len(acknowledged) + 1, len(whole) - 1):
         segment.write_bytes(whole[:cut])
         seen = log.read()
         assert seen.records == [record(1), record(2)]
@@ -81,9 +81,18 @@ def test_a_write_cut_off_at_any_byte_costs_only_what_was_not_acknowledged(log: L
     assert log.read().records == [record(1), record(2), record(4)]
 
 
+def test_a_last_line_that_lacks_only_its_line_feed_is_kept(log: Log, segment: Path) -> None:
+    log.append([record(1), record(2)])
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1])
+
+    assert log.recover(NOON) == []
+    assert segment.read_bytes() == whole
+
+
 def test_a_first_line_cut_off_leaves_an_empty_log(log: Log, segment: Path) -> None:
     log.append([record(1)])
-    segment.write_bytes(segment.read_bytes()[:-1])
+    segment.write_bytes(segment.read_bytes()[:-2])
 
     assert len(log.recover(NOON)) == 1
     assert log.read().records == []

@@ -494,12 +494,6 @@ def test_an_open_entry_is_not_replaced_by_an_imported_one(collector: Observation
     assert collector.find_current(ALICE) == entry
 
 
-def test_resolved_entries_are_given_by_id_in_the_order_asked_for(collector: ObservationCollector) -> None:
-    collector.add_resolved([numbered(1), numbered(2)])
-
-    assert collector.get_resolved([numbered(2).id, "ghap_x", numbered(1).id]) == [numbered(2), numbered(1)]
-
-
 def test_starts_within_one_second_have_ids_of_their_own(journal: Journal) -> None:
     collector = ObservationCollector(journal, TickingClock(step=timedelta(0)))
 

@@ -124,8 +124,6 @@ def test_the_fields_that_filters_use_are_flat_in_the_payload() -> None:
         "domain": "debugging",
         "strategy": "read-the-error",
         "outcome_status": "falsified",
-        "confidence_tier": "gold",
-        "created_at": "2026-03-01T12:00:00+00:00",
         "resolved_at": "2026-03-01T13:00:00+00:00",
     }
     assert payload["ghap_id"] == FULL.id

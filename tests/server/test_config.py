@@ -87,7 +87,6 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
         ("embedding_backend", "openai", "'sentence-transformers' or 'hashing'"),
         ("qdrant_url", "localhost:6333", "must begin with http:// or https://"),
-        ("project", "", "at least 1 character"),
         ("project", "x" * 201, "at most 200 characters"),
     ],
 )

@@ -282,11 +282,11 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
             "/collections/notes-m1/index",
             {"field_name": "project", "field_schema": {"type": "keyword", "is_tenant": True}},
         ),
-        ("/collections/notes-m1/index", {"field_name": "seen_at", "field_schema": {"type": "datetime"}}),
         (
             "/collections/notes-m1/index",
-            {"field_name": "created_at", "field_schema": {"type": "datetime", "is_principal": True}},
+            {"field_name": "seen_at", "field_schema": {"type": "datetime", "is_principal": True}},
         ),
+        ("/collections/notes-m1/index", {"field_name": "created_at", "field_schema": {"type": "datetime"}}),
     ]
 
 

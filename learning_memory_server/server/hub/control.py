@@ -90,7 +90,7 @@ async def describe(services: Services) -> dict[str, Any]:
         "model": services.embeddings.state.value,
         "runtime": services.embeddings.runtime,
         "pending": services.writer.pending,
-        "complete": services.writer.is_rebuilt,
+        "complete": services.writer.is_complete,
         "points": await services.index.counts() if services.index.is_open else None,
         "journal_bytes": services.journal.size(),
     }
@@ -98,7 +98,7 @@ async def describe(services: Services) -> dict[str, Any]:
 
 def failure(error: LearningMemoryError) -> dict[str, Any]:
     """Return the reply to a command that failed."""
-    return {"error": {"type": error.wire_type, "message": error.message, "hint": error.hint}}
+    return {"error": error.to_body()}
 
 
 def _entry(number: int, data: object) -> Ghap:

@@ -11,7 +11,6 @@ import struct
 import sys
 import time
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.server.app import build_server
-from learning_memory_server.server.config import load_settings
+from learning_memory_server.server.config import load_settings, unknown_variables
 from learning_memory_server.server.hub import control
 from learning_memory_server.server.hub.session import Session
 from learning_memory_server.server.logging import configure_file_logging
@@ -49,6 +48,9 @@ def run(place: rendezvous.Place, listener: socket.socket) -> None:
     """Serve on the listening socket until nobody needs the hub any more."""
     settings = load_settings()
     configure_file_logging(settings.log_level, settings.storage_path / "hub.log")
+
+    for sentence in unknown_variables(os.environ):
+        log.warning("setting.unknown", message=sentence)
 
     async def serve() -> None:
         async with services_over(settings, utc_now) as services:
@@ -133,8 +135,13 @@ class Hub:
             return
         project = hello["project"] or await asyncio.to_thread(_project_of, hello["directory"])
         caller = Caller(project, session_hash(hello["session"]))
+        asked_again: set[object] = set()
         server = build_server(
-            self._services.injectable(), caller, around_call=self._counted, front=hello["front"]
+            self._services.injectable(),
+            caller,
+            around_call=self._counted,
+            front=hello["front"],
+            asked_again=asked_again,
         )
 
         def on_drain() -> None:
@@ -142,7 +149,7 @@ class Hub:
                 log.info("hub.asked_to_drain", version=hello["build"]["version"])
                 self._ending.set()
 
-        session = Session(server, reader, writer, on_drain, self._no_calls.wait)
+        session = Session(server, reader, writer, on_drain, self._no_calls.wait, asked_again)
         self._sessions.add(session)
         try:
             await session.run()
@@ -251,7 +258,6 @@ async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     await writer.drain()
 
 
-@lru_cache(maxsize=64)
 def _project_of(directory: str) -> str:
     return project_of(Path(directory))
 

@@ -46,7 +46,7 @@ def main() -> NoReturn:
         # Everybody may start a hub, and this one came second.
         print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201
     except LearningMemoryError as error:
-        print(f"learning-memory-server hub: {error.message} {error.hint or ''}".rstrip(), file=sys.stderr)  # noqa: T201
+        print(f"learning-memory-server hub: {error.sentence}", file=sys.stderr)  # noqa: T201
         status = 1
     sys.stderr.flush()
     # Everything is closed. A plain exit would wait for a model that is still being imported.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -31,21 +32,24 @@ class Session:
         writer: To the front.
         on_drain: Called when the front asks the hub to make room.
         calls_ended: Waits until no call runs.
+        asked_again: Takes the ids of requests that the front says to have sent before.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a connection needs of the hub
         self,
         server: Server[dict[str, Any]],
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         on_drain: Callable[[], None],
         calls_ended: Callable[[], Awaitable[object]],
+        asked_again: set[object],
     ) -> None:
         self._server = server
         self._reader = reader
         self._writer = writer
         self._on_drain = on_drain
         self._calls_ended = calls_ended
+        self._asked_again = asked_again
         self._stopping = False
         self._reading = anyio.CancelScope()
 
@@ -94,8 +98,11 @@ class Session:
         if line == rendezvous.PING:
             self._writer.write(rendezvous.PONG)
             await self._writer.drain()
-        else:
+        elif line == rendezvous.DRAIN:
             self._on_drain()
+        else:
+            with suppress(ValueError, KeyError, TypeError):
+                self._asked_again.update(json.loads(line)["ids"])
 
     async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with outgoing:

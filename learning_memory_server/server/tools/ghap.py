@@ -174,6 +174,11 @@ async def update_ghap(
         strategy=strategy,
         note=note,
     )
+    if not any((hypothesis, action, prediction, strategy, note)) and entry.agent_session != caller.session:
+        raise InvalidInputError(
+            f"{entry.id} was not adopted: you have an entry of your own, or it belongs to another project.",
+            hint="Resolve your own entry first, or give what is to be changed along with ghap_id.",
+        )
     return {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     F = TypeVar("F", bound=Callable[..., Awaitable[Mapping[str, Any]]])
-
-DESCRIPTION_MAX: Final = 2048
-"""Bytes; Claude Code cuts a longer description."""
 
 
 class Arguments(BaseModel):
