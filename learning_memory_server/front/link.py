@@ -63,24 +63,26 @@ class HubLink:
         """
         deadline = time.monotonic() + self._connect_seconds
         spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
-        while time.monotonic() < deadline and deaths < _DEATHS_MAX:
+        in_vain = False
+        while time.monotonic() < deadline and not in_vain:
             connection = self._try_connect()
             if connection is not None:
                 ack = self._greet(connection, min(time.monotonic() + _ACK_SECONDS, deadline))
                 if ack is not None and self._accept(connection, ack):
                     return connection
-                deaths += ack is None
+                # One that is silent until the deadline hangs; one that closes the connection has ended.
+                deaths += ack is None and time.monotonic() < deadline
+                in_vain = deaths >= _DEATHS_MAX
                 connection.close()
             elif time.monotonic() >= spawn_at:
-                if spawned >= _STILLBORN_MAX and self._holder() is None:
-                    break
+                in_vain = spawned >= _STILLBORN_MAX and self._holder() is None
                 spawn_hub(self._place)
                 spawned += 1
                 spawn_at = time.monotonic() + _SPAWN_AGAIN
             # Jitter, so that many fronts do not all come back in the same moment.
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
             pause = min(pause * 1.3, 0.2)
-        raise self._why()
+        raise self._why(in_vain=in_vain or deaths > 0)
 
     def _try_connect(self) -> socket.socket | None:
         for path in self._place.sockets():
@@ -131,8 +133,9 @@ class HubLink:
             )
         return True
 
-    def _why(self) -> LearningMemoryError:
-        holder = self._holder()
+    def _why(self, *, in_vain: bool) -> LearningMemoryError:
+        # Hubs that end at once hold the data for a moment, too; the last of them is not what is in the way.
+        holder = None if in_vain else self._holder()
         if holder:
             return StorageUnavailableError(
                 f"The memory hub could not be started: {holder} holds the data and does not answer.",

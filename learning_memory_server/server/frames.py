@@ -28,7 +28,8 @@ def refusal(line: str | bytes) -> SessionMessage | None:
         return _error(None, INVALID_REQUEST, "The message is no JSON object; batches are not supported.")
     if "id" not in message or ("method" not in message and ("result" in message or "error" in message)):
         return None
-    identity = message["id"] if isinstance(message["id"], int | str) else None
+    raw = message["id"]
+    identity = raw if isinstance(raw, int | str) and not isinstance(raw, bool) else None
     error = InvalidInputError(
         "The message is no JSON-RPC request, or holds half of a surrogate pair (such as an emoji that was cut) or "
         f"a number of more than {_DIGITS_MAX} digits.",

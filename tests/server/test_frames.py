@@ -10,7 +10,16 @@ from learning_memory_server.server.frames import refusal
 
 @pytest.mark.parametrize(
     "line",
-    ["not json", "[" * 100_000, "[]", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', "5", "\ud83d"],
+    [
+        '{"id": true}',
+        '{"id": 1.5, "method": 5}',
+        "not json",
+        "[" * 100_000,
+        "[]",
+        '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+        "5",
+        "\ud83d",
+    ],
 )
 def test_what_is_no_request_is_answered_under_no_id(line: str) -> None:
     answer = refusal(line)
