@@ -37,6 +37,8 @@ def environment(storage: Path, **settings: str) -> dict[str, str]:
     """Return the variables of a server with the hashing backend, unless the settings say otherwise."""
     return {
         "PATH": os.environ["PATH"],
+        # How coverage follows into other processes, where it runs.
+        **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
         "HOME": str(storage),
         "LEARNING_MEMORY_STORAGE_PATH": str(storage),
         "LEARNING_MEMORY_PROJECT": "acceptance",
