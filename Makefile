@@ -9,8 +9,6 @@ READY := .venv/.ready
 demo: $(READY)
 	$(BIN)/learning-memory-server demo
 
-# The embedded engine sets aside much space for each new index, which costs less in memory than on a disk.
-test: export TMPDIR := $(firstword $(wildcard /dev/shm) /tmp)
 test: $(READY)
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q
