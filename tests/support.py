@@ -382,3 +382,13 @@ def fast_forward(scenario: Coroutine[Any, Any, None]) -> None:
     """Run a scenario on a `FastForwardLoop`: minutes of waiting take milliseconds."""
     with asyncio.Runner(loop_factory=FastForwardLoop) as runner:
         runner.run(scenario)
+
+
+def reloaded(journal: Journal) -> ObservationCollector:
+    """What a new process makes of the journal."""
+    journal.recover(NOON)
+    return ObservationCollector(Journal(journal.path), TickingClock())
+
+
+def ids(entries: list[Ghap]) -> list[str]:
+    return [entry.id for entry in entries]
