@@ -21,13 +21,12 @@ from learning_memory_server.domain.vocabulary import (
     RootCauseCategory,
     Strategy,
 )
-from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.document import Collection, FilterFields
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.documents import (
-    DATETIME_FIELDS,
-    KEYWORD_FIELDS,
+    FILTER_FIELDS,
     axis_texts,
     documents_of,
 )
@@ -107,7 +106,8 @@ async def populate(storage: Path, count: int, embedder: Embedder) -> None:
     store = EdgeStore(storage / "index" / embedder.identity.digest)
     try:
         for collection in Collection:
-            spec = CollectionSpec(collection, embedder.identity.dimension, KEYWORD_FIELDS, DATETIME_FIELDS)
+            fields = FILTER_FIELDS.get(collection, FilterFields())
+            spec = CollectionSpec(collection, embedder.identity.dimension, fields.keywords, fields.datetimes)
             await store.ensure(spec)
         for axis in Axis:
             centres: dict[int, NDArray[np.float32]] = {}

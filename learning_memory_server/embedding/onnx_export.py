@@ -175,6 +175,7 @@ def _write_tokenizer(model: SentenceTransformer, path: Path) -> None:
 
 
 def _write_graph(model: SentenceTransformer, path: Path) -> None:
+    import onnx  # noqa: PLC0415 - only here
     import torch  # noqa: PLC0415 - seconds
 
     class Graph(torch.nn.Module):
@@ -208,6 +209,7 @@ def _write_graph(model: SentenceTransformer, path: Path) -> None:
             opset_version=_OPSET,
             dynamo=False,
         )
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location=onnx_runtime.WEIGHTS)
 
 
 def _prompt(model: SentenceTransformer, *names: str) -> str:

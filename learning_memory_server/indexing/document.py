@@ -32,6 +32,19 @@ class Collection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FilterFields:
+    """The payload fields of a collection that searches filter on. Each costs memory.
+
+    Args:
+        keywords: Fields that are matched exactly.
+        datetimes: Fields that are ranged over.
+    """
+
+    keywords: tuple[str, ...] = ()
+    datetimes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A point to be: everything but its vector, which is made from `text`."""
 

@@ -12,11 +12,11 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.document import Collection, FilterFields
 from learning_memory_server.storage.base import CollectionSpec, Point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,22 +33,18 @@ class VectorIndex:
     Args:
         embeddings: The model.
         open_store: Makes the engine for vectors of one identity; it may be slow.
-        keyword_fields: Payload fields that filters match.
-        datetime_fields: Payload fields that filters range over.
+        fields: What searches filter on, where they do.
     """
 
     def __init__(
         self,
         embeddings: EmbeddingService,
         open_store: Callable[[EmbeddingIdentity], VectorStore],
-        *,
-        keyword_fields: tuple[str, ...],
-        datetime_fields: tuple[str, ...],
+        fields: Mapping[Collection, FilterFields],
     ) -> None:
         self._embeddings = embeddings
         self._open_store = open_store
-        self._keyword_fields = keyword_fields
-        self._datetime_fields = datetime_fields
+        self._fields = fields
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
@@ -71,14 +67,7 @@ class VectorIndex:
                 store = self._open_store(identity)
                 try:
                     for collection in Collection:
-                        await store.ensure(
-                            CollectionSpec(
-                                collection,
-                                identity.dimension,
-                                self._keyword_fields,
-                                self._datetime_fields,
-                            )
-                        )
+                        await store.ensure(self._spec(collection, identity))
                         # Creating one takes the embedded engine a while; calls get their turn in between.
                         await asyncio.sleep(0)
                 except LearningMemoryError:
@@ -168,6 +157,10 @@ class VectorIndex:
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()
+
+    def _spec(self, collection: Collection, identity: EmbeddingIdentity) -> CollectionSpec:
+        fields = self._fields.get(collection, FilterFields())
+        return CollectionSpec(collection, identity.dimension, fields.keywords, fields.datetimes)
 
     def _opened(self) -> VectorStore:
         if self._store is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.indexing.document import Collection, Document, point_id
+from learning_memory_server.indexing.document import Collection, Document, FilterFields, point_id
 from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 
 if TYPE_CHECKING:
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.ghap import Ghap
 
-KEYWORD_FIELDS: Final = ("project", "domain", "strategy", "outcome_status")
-DATETIME_FIELDS: Final = ("resolved_at",)
-"""What searches filter on; each index costs memory in every collection."""
+FILTER_FIELDS: Final = dict.fromkeys(
+    map(Collection.of, Axis),
+    FilterFields(("project", "domain", "strategy", "outcome_status"), ("resolved_at",)),
+)
+"""What searches for experiences filter on."""
 
 
 def documents_of(entry: Ghap) -> list[Document]:

@@ -18,7 +18,7 @@ from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import hold
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.documents import DATETIME_FIELDS, KEYWORD_FIELDS
+from learning_memory_server.observation.documents import FILTER_FIELDS
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.values.store import ValueLog, ValueStore
@@ -100,8 +100,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, exporter: ModelEx
     index = VectorIndex(
         embeddings,
         lambda identity: _open_store(settings, identity),
-        keyword_fields=KEYWORD_FIELDS,
-        datetime_fields=DATETIME_FIELDS,
+        FILTER_FIELDS,
     )
     writer = IndexWriter(index, [ExperienceSource(collector), value_log])
     clusterer = ExperienceClusterer(

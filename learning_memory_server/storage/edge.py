@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.storage.base import Hit, Record
+from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
 from learning_memory_server.storage.edge_shards import (
     REBUILD,
     VECTOR,
@@ -74,10 +75,16 @@ class EdgeStore:
         shard = self._shard(spec.name)
         if shard.dimension != spec.dimension:
             raise wrong_dimension(spec.name, shard.dimension, spec.dimension)
-        kinds = dict.fromkeys(spec.keyword_fields, PayloadSchemaType.Keyword)
-        kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
         with engine_errors(spec.name):
-            for name in kinds.keys() - shard.engine.info().payload_schema.keys():
+            schema = shard.engine.info().payload_schema.keys()
+            if not schema and spec.keyword_fields:
+                shard.shared = spec.keyword_fields
+            kinds = {keys_field(shard.shared): PayloadSchemaType.Keyword} if shard.shared else {}
+            # A field that was added later has points without its key, so it gets an index of its own.
+            later = set(spec.keyword_fields) - set(shard.shared)
+            kinds |= dict.fromkeys(later, PayloadSchemaType.Keyword)
+            kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
+            for name in kinds.keys() - schema:
                 self._require_space()
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
@@ -98,7 +105,10 @@ class EdgeStore:
             self._require_space()
             with engine_errors(collection):
                 rows = zip(points[batch], matrix[batch].tolist(), strict=True)
-                stored = [EdgePoint(point.id, {VECTOR: row}, dict(point.payload)) for point, row in rows]
+                stored = [
+                    EdgePoint(point.id, {VECTOR: row}, with_keys(point.payload, shard.shared))
+                    for point, row in rows
+                ]
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.upsert_points(stored))
             await asyncio.sleep(0)
@@ -113,7 +123,7 @@ class EdgeStore:
             with engine_errors(collection):
                 wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
                 read = shard.engine.retrieve(list(wanted), with_payload=True, with_vector=with_vectors)
-                found = {record.id: record for record in map(_record, read)}
+                found = {record.id: record for record in (_record(item, shard) for item in read)}
             records += [found[point_id] for point_id in wanted if point_id in found]
             await asyncio.sleep(0)
         return records
@@ -137,12 +147,12 @@ class EdgeStore:
                 request = ScrollRequest(
                     offset=offset,
                     limit=_READ_BATCH,
-                    filter=_filter(where),
+                    filter=edge_filter(where, shard.shared),
                     with_payload=with_payload,
                     with_vector=with_vectors,
                 )
                 read, offset = shard.engine.scroll(request)
-                records += map(_record, read)
+                records += [_record(item, shard) for item in read]
             if offset is None:
                 return records
             await asyncio.sleep(0)
@@ -153,7 +163,7 @@ class EdgeStore:
 
         shard = self._shard(collection)
         with engine_errors(collection):
-            return shard.engine.count(CountRequest(exact=True, filter=_filter(where)))
+            return shard.engine.count(CountRequest(exact=True, filter=edge_filter(where, shard.shared)))
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points; see the port.
@@ -185,12 +195,15 @@ class EdgeStore:
                 request = QueryRequest(
                     limit=asked,
                     query=Query.Nearest(query, using=VECTOR),
-                    filter=_filter(where),
+                    filter=edge_filter(where, shard.shared),
                     with_payload=True,
                     params=SearchParams(exact=True),
                 )
                 found = shard.engine.query(request)
-                return [Hit(str(hit.id), as_cosine(hit.score), hit.payload or {}) for hit in found]
+                return [
+                    Hit(str(hit.id), as_cosine(hit.score), without_keys(hit.payload, shard.shared))
+                    for hit in found
+                ]
 
         return await best_hits(fetch, limit)
 
@@ -241,21 +254,6 @@ class EdgeStore:
         require_space(self._path, self._min_free_bytes)
 
 
-def _filter(where: Filter | None) -> qdrant_edge.Filter | None:
-    from qdrant_edge import FieldCondition, MatchValue, RangeDateTime  # noqa: PLC0415 - loaded on first use
-    from qdrant_edge import Filter as EdgeFilter  # noqa: PLC0415
-
-    if not where:
-        return None
-    conditions = [FieldCondition(name, match=MatchValue(value)) for name, value in where.matches]
-    for times in where.times:
-        start = times.start.isoformat() if times.start else None
-        end = times.end.isoformat() if times.end else None
-        if start or end:
-            conditions.append(FieldCondition(times.field, range=RangeDateTime(gte=start, lte=end)))
-    return EdgeFilter(must=list(conditions))
-
-
-def _record(read: qdrant_edge.Record) -> Record:
+def _record(read: qdrant_edge.Record, shard: Shard) -> Record:
     # Each access to `vector` converts it anew.
-    return Record(str(read.id), read.payload or {}, read_vector(read.vector, VECTOR))
+    return Record(str(read.id), without_keys(read.payload, shard.shared), read_vector(read.vector, VECTOR))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import DiskFullError, LearningMemoryError, StorageUnavailableError
+from learning_memory_server.storage.edge_filters import shared_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +27,18 @@ _NEVER_KB: Final = 100_000_000
 
 @dataclass(slots=True)
 class Shard:
-    """An open shard, the length of its vectors, and whether it was written to since its last flush."""
+    """An open shard.
+
+    Args:
+        engine: The engine's own.
+        dimension: The length of its vectors.
+        shared: The keyword fields that share an index.
+        dirty: Whether it was written to since its last flush.
+    """
 
     engine: EdgeShard
     dimension: int
+    shared: tuple[str, ...] = ()
     dirty: bool = False
 
 
@@ -92,8 +101,9 @@ def load_shard(directory: Path) -> Shard:
             # The engine opens a shard whose vectors are cut off or gone, and the next write makes zeros of
             # them. To read one point finds out.
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
+            shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-        return Shard(engine, dimension)
+        return Shard(engine, dimension, shared)
 
 
 def require_space(path: Path, needed: int) -> None:

@@ -130,6 +130,7 @@ def test_the_files_are_for_their_owner_alone(models: Path) -> None:
         "meta.json": 0o600,
         "model.onnx": 0o600,
         "tokenizer.json": 0o600,
+        "weights.bin": 0o600,
     }
 
 

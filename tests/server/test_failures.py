@@ -90,9 +90,7 @@ async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
     services: Services, tmp_path: Path, failure: Exception
 ) -> None:
     embeddings = EmbeddingService(raising(failure))
-    index = VectorIndex(
-        embeddings, lambda _identity: EdgeStore(tmp_path / "never"), keyword_fields=(), datetime_fields=()
-    )
+    index = VectorIndex(embeddings, lambda _identity: EdgeStore(tmp_path / "never"), {})
     clusterer = ExperienceClusterer(
         index,
         IndexWriter(index, []),

@@ -1,0 +1,75 @@
+"""Filters of the embedded engine, and the one index that they use for all of a collection's keyword fields.
+
+Each payload index of the engine costs 9 MB of memory in every collection, however few points there are. So the
+keyword fields that a collection is created with share one: every point has a list of `field=value` texts, under a
+name that tells which fields are in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import qdrant_edge
+
+    from learning_memory_server.storage.base import Filter
+
+_PREFIX: Final = "keys"
+_BETWEEN: Final = "__"
+
+
+def keys_field(fields: Iterable[str]) -> str:
+    """Return the name of the payload field that holds the keys of `fields`."""
+    return _BETWEEN.join((_PREFIX, *fields))
+
+
+def shared_fields(schema: Iterable[str]) -> tuple[str, ...]:
+    """Return the fields that share an index, given the names of all indexes of a collection."""
+    for name in schema:
+        prefix, *fields = name.split(_BETWEEN)
+        if prefix == _PREFIX and fields:
+            return tuple(fields)
+    return ()
+
+
+def with_keys(payload: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return the payload as it is stored."""
+    if not fields:
+        return dict(payload)
+    keys = []
+    for field in fields:
+        value = payload.get(field)
+        values = value if isinstance(value, list) else [value]
+        keys += [f"{field}={item}" for item in values if isinstance(item, str)]
+    return {**payload, keys_field(fields): keys}
+
+
+def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return the payload as it was given."""
+    payload = payload or {}
+    if fields:
+        payload.pop(keys_field(fields), None)
+    return payload
+
+
+def edge_filter(where: Filter | None, fields: tuple[str, ...]) -> qdrant_edge.Filter | None:
+    """Return the engine's form of `where`, in a collection whose `fields` share an index."""
+    from qdrant_edge import FieldCondition, MatchValue, RangeDateTime  # noqa: PLC0415 - loaded on first use
+    from qdrant_edge import Filter as EdgeFilter  # noqa: PLC0415
+
+    if not where:
+        return None
+    conditions = [
+        FieldCondition(keys_field(fields), match=MatchValue(f"{name}={value}"))
+        if name in fields
+        else FieldCondition(name, match=MatchValue(value))
+        for name, value in where.matches
+    ]
+    for times in where.times:
+        start = times.start.isoformat() if times.start else None
+        end = times.end.isoformat() if times.end else None
+        if start or end:
+            conditions.append(FieldCondition(times.field, range=RangeDateTime(gte=start, lte=end)))
+    return EdgeFilter(must=list(conditions))
