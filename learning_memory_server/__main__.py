@@ -16,7 +16,7 @@ def main() -> None:
 
         front()
     elif arguments == ["--direct"]:
-        from learning_memory_server.server.stdio import main as serve  # noqa: PLC0415
+        from learning_memory_server.server.main import main as serve  # noqa: PLC0415
 
         serve()
     elif arguments == ["hub", "run"]:

@@ -10,20 +10,20 @@ import structlog
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.errors import InsufficientDataError, NotFoundError
+from learning_memory_server.heap import give_back
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.documents import axis_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.clusterer import Clusterer
     from learning_memory_server.clustering.evidence import ClusterEvidence
+    from learning_memory_server.clustering.fitting import Fit, FitRequest, Fitting
     from learning_memory_server.clustering.matching import Matching
-    from learning_memory_server.clustering.partition import Partition
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _EXEMPLARS: Final = 3
-_NAMED_BY: Final = 50
-"""How many texts of a cluster, the most central ones, its label is made from: reading all of them took twice as
-long as the clustering itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +110,7 @@ class ExperienceClusterer:
         index: Where the vectors are.
         writer: Brings the index up to date with the journal.
         collector: Where the entries are.
-        make_clusterer: Makes the numerical part; called at the first use, because it imports much.
+        fitting: Where the numbers are computed.
         history: The log that keeps cluster numbers over restarts.
         clock: Tells the time.
         min_experiences: The fewest experiences that are clustered.
@@ -124,7 +121,7 @@ class ExperienceClusterer:
         index: VectorIndex,
         writer: IndexWriter,
         collector: ObservationCollector,
-        make_clusterer: Callable[[], Clusterer],
+        fitting: Fitting,
         history: Log,
         clock: Clock,
         min_experiences: int,
@@ -132,7 +129,7 @@ class ExperienceClusterer:
         self._index = index
         self._writer = writer
         self._collector = collector
-        self._make_clusterer = make_clusterer
+        self._fitting = fitting
         self._history = history
         self._clock = clock
         self._min_experiences = min_experiences
@@ -160,10 +157,11 @@ class ExperienceClusterer:
                     f"Axis {axis} has {len(entries)} of the {self._min_experiences} experiences that clusters need.",
                     hint="Resolve more GHAP entries, or look at single ones with search_experiences.",
                 )
-            # numpy and scipy release the interpreter for most of it, so other calls go on meanwhile.
-            partition, labels, evidence = await asyncio.to_thread(self._compute, axis, entries, vectors)
-            result = self._named(axis, entries, partition, labels, evidence)
+            result = self._named(
+                axis, entries, await self._fitting.fit(self._request(axis, entries, vectors))
+            )
             self._cache[axis] = (generation, result)
+            give_back()
             return result
 
     async def _experiences(self, collection: Collection) -> tuple[list[Ghap], NDArray[np.float32]]:
@@ -175,41 +173,34 @@ class ExperienceClusterer:
         )
         return [entries[ids[row]] for row in rows], vectors[rows]
 
-    def _compute(
-        self, axis: Axis, entries: Sequence[Ghap], vectors: NDArray[np.float32]
-    ) -> tuple[Partition, list[str], list[ClusterEvidence]]:
+    def _request(self, axis: Axis, entries: Sequence[Ghap], vectors: NDArray[np.float32]) -> FitRequest:
         import numpy as np  # noqa: PLC0415 - not before a cluster is wanted
 
-        from learning_memory_server.clustering.evidence import ClusterEvidence  # noqa: PLC0415
-        from learning_memory_server.clustering.labels import label_clusters  # noqa: PLC0415
+        from learning_memory_server.clustering.fitting import FitRequest  # noqa: PLC0415
 
-        weights = np.array([entry.weight for entry in entries])
-        partition = self._make_clusterer().fit(vectors, weights)
-        texts = [axis_texts(entry)[axis] for entry in entries]
-        labels = label_clusters(
-            [[texts[row] for row in cluster.members[:_NAMED_BY]] for cluster in partition.clusters],
-            background=[texts[row] for row in partition.noise[:_NAMED_BY]],
+        lineage = self._lineage(axis)
+        return FitRequest(
+            vectors,
+            weights=np.array([entry.weight for entry in entries]),
+            texts=[axis_texts(entry)[axis] for entry in entries],
+            ids=[entry.id for entry in entries],
+            before={number: frozenset(members) for number, members in lineage.members.items()},
+            next_number=lineage.next_number,
         )
-        evidence = [
-            ClusterEvidence.of("", vectors[cluster.members], cluster.weights)
-            for cluster in partition.clusters
-        ]
-        return partition, labels, evidence
 
     def _named(
         self,
         axis: Axis,
         entries: Sequence[Ghap],
-        partition: Partition,
-        labels: Sequence[str],
-        evidence: Sequence[ClusterEvidence],
+        fit: Fit,
     ) -> AxisClusters:
         from learning_memory_server.clustering.partition import explain  # noqa: PLC0415
 
-        members = [[entries[row].id for row in cluster.members] for cluster in partition.clusters]
-        numbers = self._numbers(axis, members)
+        partition = fit.partition
         clusters = []
-        for cluster, number, label, proof in zip(partition.clusters, numbers, labels, evidence, strict=True):
+        for cluster, number, label, proof in zip(
+            partition.clusters, fit.matching.numbers, fit.labels, fit.evidence, strict=True
+        ):
             cluster_id = ClusterId(axis, number)
             clusters.append(
                 ExperienceCluster(
@@ -221,24 +212,17 @@ class ExperienceClusterer:
                     evidence=replace(proof, name=str(cluster_id)),
                 )
             )
+        self._remember(axis, clusters, fit.matching)
         log.info("axis.clustered", axis=axis.value, count=len(clusters), total=partition.count)
         return AxisClusters(axis, tuple(clusters), len(partition.noise), partition.count, explain(partition))
 
-    def _numbers(self, axis: Axis, clusters: Sequence[Sequence[str]]) -> tuple[int, ...]:
-        """Number the clusters as their predecessors were, and write down what changed."""
-        from learning_memory_server.clustering.matching import inherit  # noqa: PLC0415
-
+    def _remember(self, axis: Axis, clusters: Sequence[ExperienceCluster], matching: Matching) -> None:
+        """Write down what changed since the run before."""
         lineage = self._lineage(axis)
-        matching = inherit(
-            {number: frozenset(members) for number, members in lineage.members.items()},
-            [frozenset(members) for members in clusters],
-            lineage.next_number,
-        )
-        now = dict(zip(matching.numbers, map(set, clusters), strict=True))
+        now = {cluster.id.number: {entry.id for entry in cluster.members} for cluster in clusters}
         if now != lineage.members:
             self._history.append([self._change(axis, lineage, now, matching)])
             self._lineages = {**(self._lineages or {}), axis: _Lineage(now, matching.next_number)}
-        return matching.numbers
 
     def _change(
         self, axis: Axis, before: _Lineage, now: dict[int, set[str]], matching: Matching

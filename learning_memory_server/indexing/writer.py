@@ -15,6 +15,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
+from learning_memory_server.heap import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
 
+_HEAD_START: Final = 0.1
+"""Seconds between the first use and the loading of the model."""
 _ATTEMPTS: Final = 3
 _FIRST_WAIT: Final = 1.0
 """Seconds; the next wait is twice as long."""
@@ -93,6 +96,15 @@ class IndexWriter:
         self._mark_written(documents)
         return True
 
+    async def run_after(self, used: asyncio.Event) -> None:
+        """Begin once somebody uses the memory; see `run`.
+
+        Importing the model holds the interpreter for seconds; the first client's first answers go first.
+        """
+        await used.wait()
+        await asyncio.sleep(_HEAD_START)
+        await self.run()
+
     async def run(self) -> None:
         """Open the index and keep it complete and flushed, until cancelled. Failures are tried again."""
         quiet = False
@@ -108,6 +120,7 @@ class IndexWriter:
                     # burst. Until then the engine's log survives a crash, and the journal a power loss.
                     await self._index.flush()
                     self._unflushed = False
+                    give_back()
             except LearningMemoryError as error:
                 log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
             self._tried.set()

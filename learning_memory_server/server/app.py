@@ -1,48 +1,32 @@
-"""The MCP server over the services, and its life on stdio."""
+"""The MCP server over the services."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import os
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-import structlog
 from mcp.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.message import SessionMessage
 from mcp.types import ListToolsResult
 from mcp.types import Tool as AdvertisedTool
-from pydantic import ValidationError
 
-from learning_memory_server.identity import caller_of
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.config import load_settings, unknown_variables
-from learning_memory_server.server.frames import refusal
-from learning_memory_server.server.logging import configure_logging
-from learning_memory_server.server.services import open_services
 from learning_memory_server.server.tools import ghap, learning, search
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Mapping
     from contextlib import AbstractContextManager
 
-    from anyio.abc import ObjectSendStream
     from mcp.server import ServerRequestContext
-    from mcp.shared._stream_protocols import WriteStream
     from mcp.types import CallToolRequestParams, CallToolResult, PaginatedRequestParams
 
     from learning_memory_server.domain.caller import Caller
-
-log = structlog.get_logger()
 
 TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
 
@@ -118,15 +102,6 @@ def build_server(
     )
 
 
-def _unread(error: ValidationError) -> str:
-    """Return the line that the transport could not read: it is what the error was about, whole or parsed."""
-    given = error.errors(include_url=False)[0]["input"]
-    try:
-        return given if isinstance(given, str) else json.dumps(given, default=str)
-    except (ValueError, RecursionError):
-        return ""
-
-
 def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
     """Return what names this very call. A client that uses an id twice means two calls if they differ."""
     content = json.dumps([front, identity, tool, arguments], sort_keys=True)
@@ -149,60 +124,3 @@ def _advertised() -> ListToolsResult:
             for tool in TOOLS
         ]
     )
-
-
-async def serve_stdio() -> None:
-    """Serve one client on stdin and stdout until it leaves.
-
-    Raises:
-        LearningMemoryError: If the settings are wrong, or another process holds the journal.
-    """
-    settings = load_settings()
-    configure_logging(settings.log_level)
-    for sentence in unknown_variables(os.environ):
-        log.warning("setting.unknown", message=sentence)
-    caller = caller_of(os.environ, settings.project)
-    used = asyncio.Event()
-    async with open_services(settings, purpose="learning-memory-server on stdio") as services:
-
-        @contextmanager
-        def noticed() -> Iterator[None]:
-            used.set()
-            yield
-
-        server = build_server(services.injectable(), caller, around_call=noticed)
-
-        async def warm_up() -> None:
-            # Importing the model holds the interpreter for seconds; the client's first answers go first.
-            await used.wait()
-            await asyncio.sleep(_HEAD_START)
-            await services.writer.run()
-
-        async with stdio_server() as (read, write):
-            tasks = [asyncio.create_task(warm_up())]
-            readable, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            tasks.append(asyncio.create_task(_refuse_unreadable(read, readable, write)))
-            try:
-                await server.run(messages, write, server.create_initialization_options())
-            finally:
-                for task in tasks:
-                    task.cancel()
-
-
-async def _refuse_unreadable(
-    read: AsyncIterable[SessionMessage | Exception],
-    readable: ObjectSendStream[SessionMessage | Exception],
-    write: WriteStream[SessionMessage],
-) -> None:
-    """Pass on what the transport could read, and answer what it could not."""
-    async with readable:
-        async for item in read:
-            answer = refusal(_unread(item)) if isinstance(item, ValidationError) else None
-            if answer is None:
-                await readable.send(item)
-            else:
-                await write.send(answer)
-
-
-_HEAD_START: Final = 0.1
-"""Seconds between the first tool request and the loading of the model."""

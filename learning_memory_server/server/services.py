@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter, load_embedder
@@ -24,9 +25,8 @@ from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.values.store import ValueLog, ValueStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
-    from learning_memory_server.clustering.clusterer import Clusterer
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.server.config import Settings
@@ -58,7 +58,11 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, purpose: str, clock: Clock = utc_now
+    settings: Settings,
+    *,
+    purpose: str,
+    clock: Clock = utc_now,
+    load: Callable[[], Embedder] | None = None,
 ) -> AsyncIterator[Services]:
     """Hold the journal and the store, and build the services over them.
 
@@ -68,24 +72,27 @@ async def open_services(
         settings: What to build.
         purpose: Shown to others who find the journal held.
         clock: Tells the time.
+        load: Makes the model, in place of what the settings say; for one that is loaded already.
 
     Raises:
         AlreadyRunningError: If another process holds the journal or the store.
         JournalUnavailableError: If the journal cannot be used.
     """
     with hold((settings.journal_directory, settings.storage_path), purpose):
-        async with services_over(settings, clock) as services:
+        async with services_over(settings, clock, load) as services:
             yield services
 
 
 @asynccontextmanager
-async def services_over(settings: Settings, clock: Clock) -> AsyncIterator[Services]:
+async def services_over(
+    settings: Settings, clock: Clock, load: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Services]:
     """Build the services over a journal and a storage that this process holds already."""
     journal = Journal(settings.journal_directory)
     for path in journal.recover(clock()):
         log.warning("journal.recovered", set_aside=path.name)
     exporter = ModelExporter()
-    services = _build(settings, journal, clock, exporter)
+    services = _build(settings, journal, clock, load or (lambda: load_model(settings, exporter)))
     try:
         yield services
     finally:
@@ -93,10 +100,10 @@ async def services_over(settings: Settings, clock: Clock) -> AsyncIterator[Servi
         await services.index.close()
 
 
-def _build(settings: Settings, journal: Journal, clock: Clock, exporter: ModelExporter) -> Services:
+def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]) -> Services:
     collector = ObservationCollector(journal, clock)
     value_log = ValueLog(journal.values)
-    embeddings = EmbeddingService(lambda: _load_embedder(settings, exporter))
+    embeddings = EmbeddingService(load)
     index = VectorIndex(
         embeddings,
         lambda identity: _open_store(settings, identity),
@@ -107,7 +114,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, exporter: ModelEx
         index,
         writer,
         collector,
-        lambda: _make_clusterer(settings),
+        ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples),
         journal.clusters,
         clock,
         settings.min_experiences,
@@ -129,11 +136,24 @@ def _build(settings: Settings, journal: Journal, clock: Clock, exporter: ModelEx
 # The adapters are imported where they are made: each costs between a tenth of a second and several.
 
 
-def _load_embedder(settings: Settings, exporter: ModelExporter) -> Embedder:
+def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Embedder:
+    """Load the model that the settings name; this takes up to seconds.
+
+    Args:
+        settings: Which model, and what runs it.
+        exporter: Makes an export that is missing, for the next time.
+
+    Raises:
+        EmbeddingUnavailableError: If it cannot be loaded, or makes vectors of another length.
+    """
     if settings.embedding_backend == "hashing":
         from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
 
         return HashingEmbedder(settings.embedding_dimension or 384)
+    if settings.embedding_backend == "ollama":
+        from learning_memory_server.embedding.ollama import OllamaEmbedder  # noqa: PLC0415
+
+        return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
     return load_embedder(
         settings.embedding_model, settings.embedding_dimension, settings.models_directory, exporter
     )
@@ -152,9 +172,3 @@ def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     return QdrantStore(
         settings.qdrant_url, api_key=key.get_secret_value() if key else None, suffix=identity.digest
     )
-
-
-def _make_clusterer(settings: Settings) -> Clusterer:
-    from learning_memory_server.clustering.clusterer import Clusterer  # noqa: PLC0415
-
-    return Clusterer(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)

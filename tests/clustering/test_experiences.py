@@ -7,6 +7,7 @@ import pytest
 
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.clustering.fitting import fit
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InsufficientDataError, NotFoundError, StorageUnavailableError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.clustering.experiences import AxisClusters
+    from learning_memory_server.clustering.fitting import Fit, FitRequest
     from learning_memory_server.domain.ghap import Ghap
     from tests.support import Memory
 
@@ -34,7 +36,7 @@ class Learning:
             memory.index,
             memory.writer,
             memory.collector,
-            self._make,
+            self,
             memory.journal.clusters,
             memory.clock,
             MINIMUM,
@@ -43,9 +45,9 @@ class Learning:
     async def clusters(self, axis: Axis = Axis.FULL) -> AxisClusters:
         return await self.clusterer.cluster_axis(axis)
 
-    def _make(self) -> Clusterer:
+    async def fit(self, request: FitRequest) -> Fit:
         self.runs += 1
-        return Clusterer(self._size)
+        return fit(request, Clusterer(self._size))
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import stamina
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
+from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.service import EmbeddingService
@@ -95,7 +96,7 @@ async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
         index,
         IndexWriter(index, []),
         services.collector,
-        lambda: pytest.fail("nothing is clustered without vectors"),
+        ChildFitting(None, 3),
         services.journal.clusters,
         utc_now,
         20,

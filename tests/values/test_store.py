@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
@@ -47,7 +47,7 @@ async def open_values(path: Path, *, learn: bool = True) -> AsyncIterator[tuple[
             memory.index,
             memory.writer,
             memory.collector,
-            Clusterer,
+            ChildFitting(None, 3),
             memory.journal.clusters,
             memory.clock,
             12,
@@ -202,6 +202,24 @@ async def test_values_are_listed_by_axis_and_project(tmp_path: Path) -> None:
         assert [each.id for each in store.list_values(project=CAROL.project)] == ["c"]
         assert [each.id for each in store.list_values(Axis.FULL, ALICE.project)] == ["a"]
         assert store.list_values(Axis.SURPRISE) == []
+
+
+async def test_values_are_forgotten_by_id_and_by_project(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        a, b = value("a", size=5, project=ALICE.project), value("b", size=4, project=ALICE.project)
+        c = value("c", size=3, project=CAROL.project)
+        for each in (a, b, c):
+            memory.values.add(each)
+
+        assert store.look_up(["a"]).found == (a,)
+        assert store.look_up_project(ALICE.project).found == (a, b)
+        assert store.list_values() == [a, b, c]
+        assert store.forget(["a"]).found == (a,)
+        assert store.forget_project(ALICE.project).found == (b,)
+
+        assert store.list_values() == [c]
+        assert store.citing(["2"]) == [c]
+        assert ValueLog(memory.journal.values).look_up(["a", "b"]).before == ("a", "b")
 
 
 def test_a_log_is_read_from_the_disk_oldest_first(journal: Journal) -> None:

@@ -40,8 +40,6 @@ _CALLS_END_SECONDS: Final = 10.0
 """How long a draining hub waits for calls that run."""
 _LOOK_SECONDS: Final = 1.0
 """Between two looks at whether the hub is still needed."""
-_HEAD_START: Final = 0.1
-"""Seconds between the first tool request and the loading of the model."""
 
 
 def run(place: rendezvous.Place, listener: socket.socket) -> None:
@@ -89,7 +87,10 @@ class Hub:
         server = await asyncio.start_unix_server(
             self._connected, sock=listener, limit=rendezvous.FRAME_MAX + 1
         )
-        background = [asyncio.create_task(self._warm_up()), asyncio.create_task(self._watch())]
+        background = [
+            asyncio.create_task(self._services.writer.run_after(self._used)),
+            asyncio.create_task(self._watch()),
+        ]
         log.info("hub.started", pid=os.getpid(), version=self._build["version"])
         await self._ending.wait()
         server.close()
@@ -215,12 +216,6 @@ class Hub:
             self._calls -= 1
             if not self._calls:
                 self._no_calls.set()
-
-    async def _warm_up(self) -> None:
-        # Importing the model holds the interpreter for seconds; the first client's first answers go first.
-        await self._used.wait()
-        await asyncio.sleep(_HEAD_START)
-        await self._services.writer.run()
 
     async def _watch(self) -> None:
         """End the hub when nobody has needed it for long, or when its data is gone."""

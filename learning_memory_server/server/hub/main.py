@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from learning_memory_server import rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.journal.lock import hold
+from learning_memory_server.server.imports import hurried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +33,9 @@ def main() -> NoReturn:
             _listening(place.socket) as listener,
         ):
             place.record_program()
-            # Fronts can connect from now on; they wait for the ack while this is imported. Imports make many objects
-            # and no garbage: looking for it takes a tenth of the time, now and at every later look.
-            gc.disable()
-            from learning_memory_server.server.hub.hub import run  # noqa: PLC0415
-
-            gc.freeze()
-            gc.enable()
+            # Fronts can connect from now on; they wait for the ack while this is imported.
+            with hurried():
+                from learning_memory_server.server.hub.hub import run  # noqa: PLC0415
 
             run(place, listener)
     except AlreadyRunningError as error:

@@ -1,0 +1,87 @@
+"""Fitting in a process of its own: `python -m learning_memory_server.clustering.child MIN_SIZE MIN_SAMPLES`.
+
+hdbscan holds the interpreter for long moments, and it and scipy keep 130 MB once they are loaded. In a process that
+ends when it is done, neither other sessions' calls nor the hub's memory notice. A request comes pickled on stdin, the
+fit goes pickled to stdout; both ends are this program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import sys
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.children import detached, module_command
+from learning_memory_server.errors import LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from learning_memory_server.clustering.fitting import Fit, FitRequest
+
+log = structlog.get_logger()
+
+_POLITE: Final = 5
+"""The child's niceness: somebody may wait for the clusters, but others wait for their searches."""
+
+
+class ChildFitting:
+    """Fits in a child process, one for each request.
+
+    Args:
+        min_cluster_size: As for `Clusterer`.
+        min_samples: As for `Clusterer`.
+    """
+
+    def __init__(self, min_cluster_size: int | None, min_samples: int) -> None:
+        self._arguments = (str(min_cluster_size or ""), str(min_samples))
+
+    async def fit(self, request: FitRequest) -> Fit:
+        """See `Fitting`. Where no process can be started, the work is done here."""
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *module_command("learning_memory_server.clustering.child", *self._arguments),
+                **detached(),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            log.warning("clustering.without_child", reason=str(error))
+            return await asyncio.to_thread(_fit, request, self._arguments)
+        try:
+            answer, errors = await child.communicate(pickle.dumps(request))
+        finally:
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+        if child.returncode:
+            log.error("clustering.failed", code=child.returncode, output=errors.decode(errors="replace"))
+            raise LearningMemoryError(
+                "The clustering failed.", hint="The log says why; `learning-memory-server hub logs` shows it."
+            )
+        result: Fit = pickle.loads(answer)  # noqa: S301 - from our own child
+        return result
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Answer one request."""
+    os.nice(_POLITE)
+    request: FitRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    pickle.dump(_fit(request, arguments), sys.stdout.buffer)
+
+
+def _fit(request: FitRequest, arguments: Sequence[str]) -> Fit:
+    from learning_memory_server.clustering.clusterer import Clusterer  # noqa: PLC0415 - scipy
+    from learning_memory_server.clustering.fitting import fit  # noqa: PLC0415
+
+    min_cluster_size, min_samples = arguments
+    return fit(request, Clusterer(int(min_cluster_size) if min_cluster_size else None, int(min_samples)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

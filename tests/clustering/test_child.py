@@ -1,0 +1,114 @@
+"""The child process makes the same fit as its parent would, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from learning_memory_server.children import detached, module_command
+from learning_memory_server.clustering.child import ChildFitting
+from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.fitting import FitRequest, fit
+from learning_memory_server.errors import LearningMemoryError
+
+
+def request_of(count: int = 60) -> FitRequest:
+    """Three directions, with a little noise around each."""
+    random = np.random.default_rng(5)
+    centres = np.eye(3, 16, dtype=np.float32)[np.arange(count) % 3]
+    vectors = centres + 0.1 * random.normal(size=(count, 16)).astype(np.float32)
+    names = [f"e{row:03}" for row in range(count)]
+    return FitRequest(
+        vectors,
+        np.ones(count),
+        [("pool", "cache", "queue")[row % 3] + f" number {row}" for row in range(count)],
+        names,
+        before={4: frozenset(names[::3])},
+        next_number=7,
+    )
+
+
+async def test_the_fit_is_the_same_as_without_a_process_of_its_own() -> None:
+    here = fit(request_of(), Clusterer(5, 2))
+    there = await ChildFitting(5, 2).fit(request_of())
+
+    assert len(there.partition.clusters) == 3
+    for ours, theirs in zip(here.partition.clusters, there.partition.clusters, strict=True):
+        np.testing.assert_array_equal(ours.members, theirs.members)
+        np.testing.assert_array_equal(ours.centroid, theirs.centroid)
+    assert there.labels == here.labels
+    assert there.matching == here.matching
+    assert sorted(there.matching.numbers) == [4, 7, 8]
+
+
+async def test_a_child_that_fails_is_an_error_and_its_output_stays_in_the_log() -> None:
+    request = request_of()
+    broken = FitRequest(request.vectors[:, :0], request.weights, ["secret"], request.ids, {}, 0)
+
+    with capture_logs() as logs, pytest.raises(LearningMemoryError, match="clustering failed") as caught:
+        await ChildFitting(None, 3).fit(broken)
+
+    assert "Traceback" not in str(caught.value)
+    assert "Traceback" in logs[0]["output"]
+
+
+async def test_a_caller_who_leaves_takes_the_child_along() -> None:
+    task = asyncio.create_task(ChildFitting(None, 3).fit(request_of(2000)))
+    while not (children := _children()):  # noqa: ASYNC110 - the kernel has no event for it
+        await asyncio.sleep(0.01)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert children.isdisjoint(_children())
+
+
+async def test_where_no_process_can_be_started_the_work_is_done_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    there = await ChildFitting(5, 2).fit(request_of())
+
+    assert len(there.partition.clusters) == 3
+
+
+def test_the_parent_needs_neither_scipy_nor_hdbscan() -> None:
+    program = """
+import asyncio, sys
+from tests.clustering.test_child import request_of
+from learning_memory_server.clustering.child import ChildFitting
+asyncio.run(ChildFitting(5, 2).fit(request_of()))
+print(sorted({"scipy", "hdbscan", "sklearn"} & set(sys.modules)))
+"""
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_a_module_is_found_whatever_the_working_directory_holds(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise SystemExit('shadowed')")
+
+    done = subprocess.run(
+        module_command("learning_memory_server", "--version"),
+        **{**detached(), "cwd": tmp_path},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def _children() -> set[str]:
+    tasks = Path("/proc/self/task").iterdir()
+    return {child for task in tasks for child in (task / "children").read_text().split()}
