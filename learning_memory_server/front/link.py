@@ -131,6 +131,10 @@ class HubLink:
                 "The running hub was started with other settings than this session's, and keeps them. "
                 "Run `learning-memory-server hub stop` to start it anew."
             )
+        for sentence in ack.get("notices", ()):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                self._say(sentence)
         return True
 
     def _why(self, *, in_vain: bool) -> LearningMemoryError:

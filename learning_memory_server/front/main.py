@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from learning_memory_server import rendezvous
+from learning_memory_server import paths, rendezvous
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.front.relay import Relay
@@ -44,6 +44,7 @@ def _hello(place: rendezvous.Place) -> dict[str, object]:
         "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
+        "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
     }
 
 

@@ -95,6 +95,16 @@ def test_other_settings_are_told_once_and_accepted(
     assert "hub stop" in sentence
 
 
+def test_what_the_hub_notices_about_this_session_is_told_once(
+    hub: ScriptedHub, connect: Connect, said: list[str]
+) -> None:
+    for _ in range(2):
+        connecting = connect()
+        hub.accept(notices=["LEARNING_MEMORY_PROJEKT is not a setting."])
+        connecting.result(SECONDS)
+    assert said == ["LEARNING_MEMORY_PROJEKT is not a setting."]
+
+
 def test_an_older_hub_is_asked_to_make_room(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     connecting = connect()
     older = hub.accept(build=OLDER)

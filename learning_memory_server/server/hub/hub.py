@@ -130,6 +130,8 @@ class Hub:
             "build": self._build,
             "settings": self._place.settings,
             "refused": refused,
+            # The front cannot know: the settings are described in a module that takes long to import.
+            "notices": unknown_variables(hello.get("variables", ())),
         }
         await _send(writer, ack)
         if refused:
