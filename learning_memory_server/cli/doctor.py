@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
 
 _OLDEST_PYTHON: Final = (3, 11)
@@ -82,6 +84,13 @@ async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
 
 
 async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Finding]:
+    @cache
+    def load() -> Embedder:
+        from learning_memory_server.server.services import load_model  # noqa: PLC0415 - half a second
+
+        # As the server does, but without making an export.
+        return load_model(settings)
+
     sound = True
     for finding in (*check_folders(settings), *check_journal(settings)):
         sound = sound and finding.level is not Level.RED
@@ -89,7 +98,7 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     finding, hub = check_hub()
     yield finding
     of_hub = check_model_of_hub(hub) if hub else None
-    async for finding in check_model(settings, quick=quick, of_hub=of_hub):
+    async for finding in check_model(settings, load, quick=quick, of_hub=of_hub):
         sound = sound and finding.level is not Level.RED
         yield finding
     if hub:
@@ -100,7 +109,7 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     elif not sound:
         yield yellow("engine", "Not opened: it needs what is red above, so correct that first.")
     else:
-        async for finding in check_engine(settings):
+        async for finding in check_engine(settings, load):
             yield finding
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
 
-Runtime = Literal["onnxruntime", "sentence-transformers", "hashing"]
+Runtime = Literal["onnxruntime", "sentence-transformers", "ollama", "hashing"]
 """What computes the vectors; two runtimes of one model make the same ones."""
 
 TEXT_TEMPLATE_VERSION: Final = 1
@@ -34,6 +34,7 @@ class EmbeddingIdentity:
         dimension: The length of a vector.
         max_tokens: Where the model cuts its input; 0 if it does not.
         template: The version of the texts that are embedded.
+        definition: What else decides, such as prompts and pooling; nothing where the name and the weights say it all.
     """
 
     provider: str
@@ -42,11 +43,16 @@ class EmbeddingIdentity:
     dimension: int
     max_tokens: int
     template: int = TEXT_TEMPLATE_VERSION
+    definition: str = ""
 
     @property
     def digest(self) -> str:
         """Twelve hexadecimal digits that differ whenever any part differs."""
-        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        parts = asdict(self)
+        if not self.definition:
+            # Collections bear the digests of a time when there was no such part.
+            del parts["definition"]
+        canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 

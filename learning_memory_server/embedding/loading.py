@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 import learning_memory_server
+from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.source import check_dimension, find_source
 from learning_memory_server.journal.files import make_private_directory
 
@@ -35,10 +36,11 @@ def load_embedder(
     """Load a model the fast way if it was exported, else as it is.
 
     Args:
-        model: The default model's name, the path of a folder, or a name in the library's local cache.
+        model: The default model's name, the absolute path of a folder, or a name in the library's local cache.
         dimension: The length that a vector must have; None accepts the model's.
         models: Where exports are kept.
-        exporter: Makes the export that was missing, for the next time.
+        exporter: Makes the export that was missing, for the next time. With it comes the right to remove exports that
+            nothing needs any more.
 
     Raises:
         EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or makes vectors
@@ -48,13 +50,18 @@ def load_embedder(
     exported = _open_export(source, models / source.digest)
     if exported is not None:
         check_dimension(model, dimension, exported.identity.dimension)
+        if exporter is not None:
+            exports.remove_unused(models, source)
         return exported
     from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415 - leads to torch
 
     original = SentenceEmbedder(model, dimension)
     if exporter is not None and original.is_exportable:
-        # The exporter works in another folder; a name stays a name.
-        exporter.start(model if source.name == model else str(source.folder), models)
+        reason = exports.failure_of(models, source)
+        if reason is None:
+            exporter.start(model, models)
+        else:
+            log.info("model.export_skipped", reason=reason)
     return original
 
 
@@ -62,14 +69,14 @@ def has_export(model: str, models: Path) -> bool:
     """Tell whether there is an export of the model, without looking into it.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not what it should be.
+        EmbeddingUnavailableError: If the model is not here, or not what it should be.
     """
     return (models / find_source(model).digest).is_dir()
 
 
 def _open_export(source: ModelSource, folder: Path) -> OnnxEmbedder | None:
     """Return the model's export if there is one and it is sound."""
-    if not source.weights or not folder.is_dir():
+    if not folder.is_dir():
         return None
     try:
         from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
@@ -138,6 +145,8 @@ class ModelExporter:
         elif not self._stopping.is_set():
             last = errors.strip().splitlines()[-1:] or [f"It ended with {process.returncode}."]
             log.warning("model.export_failed", reason=last[0])
+            if process.returncode == 1 and exports.is_lasting(last[0]):
+                exports.remember_failure(models, model, last[0])
 
     def _spawn(self, model: str, models: Path) -> subprocess.Popen[str]:
         make_private_directory(models)

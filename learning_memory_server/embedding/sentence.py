@@ -24,8 +24,8 @@ class SentenceEmbedder:
     """A sentence-transformers model on the CPU. Nothing is ever fetched.
 
     Args:
-        model: `all-MiniLM-L6-v2`, which comes with this package, or the path of a model folder, or the
-            name of a model that the library finds in its local cache.
+        model: `all-MiniLM-L6-v2`, which comes with this package, or the absolute path of a model folder, or the
+            name of a model in the library's local cache.
         dimension: The length that a vector must have; None accepts the model's.
 
     Raises:
@@ -49,13 +49,12 @@ class SentenceEmbedder:
         # A second thread made a query 14 times slower on a busy two-core machine.
         torch.set_num_threads(1)
         try:
-            self.model = SentenceTransformer(str(source.folder or model), device="cpu", local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            raise EmbeddingUnavailableError(
-                f"The embedding model {model!r} is not on this machine.",
-                hint=f"Set embedding_model to a model folder, or leave it out for {DEFAULT_MODEL}.",
-            ) from error
-        actual = self.model.get_embedding_dimension() or 0
+            self.model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
+        except (
+            Exception
+        ) as error:  # a file may be damaged in as many ways as there are libraries that read it
+            raise _unusable(model, error) from error
+        actual = self.model.get_embedding_dimension() or len(self.embed_query("x"))
         check_dimension(model, dimension, actual)
         self.identity = EmbeddingIdentity(
             provider="sentence-transformers",
@@ -63,6 +62,7 @@ class SentenceEmbedder:
             weights=source.weights,
             dimension=actual,
             max_tokens=self.model.max_seq_length or 0,
+            definition=source.definition,
         )
 
     @property
@@ -103,3 +103,14 @@ class SentenceEmbedder:
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,)."""
         return self.model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
+
+
+def _unusable(model: str, error: Exception) -> EmbeddingUnavailableError:
+    """Say what to do about a model that is on this machine and cannot be loaded."""
+    if "trust_remote_code" in str(error):
+        hint = "It brings code of its own, which this server never runs: choose another model."
+    else:
+        hint = "Run `learning-memory-server doctor`. If its files are damaged, remove them and get them anew."
+    return EmbeddingUnavailableError(
+        f"The embedding model {model!r} could not be loaded ({type(error).__name__}).", hint=hint
+    )

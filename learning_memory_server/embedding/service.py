@@ -7,6 +7,7 @@ import queue
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 _BATCH: Final = 8
 """Documents: what a query may have to wait for. More at a time is no faster on one thread."""
+_RETRY_SECONDS: Final = 30.0
+_WAIT_PER_SECOND: Final = 100
+"""So that at most a hundredth of the time goes into loading what cannot be loaded."""
 
 
 class ModelState(StrEnum):
@@ -37,12 +41,18 @@ class ModelState(StrEnum):
 class EmbeddingService:
     """Loads a model in a thread of its own, and runs it there: queries first, documents in small batches.
 
+    A model that could not be loaded is tried again when it is asked for later: it may have been downloaded since, or its
+    server started.
+
     Args:
-        load: Makes the model; slow, so it is called in the thread, once, after `start`.
+        load: Makes the model; slow, so it is called in the thread, after `start`, until it succeeds once.
+        retry_seconds: The least time between a failure and the next try.
     """
 
-    def __init__(self, load: Callable[[], Embedder]) -> None:
+    def __init__(self, load: Callable[[], Embedder], retry_seconds: float = _RETRY_SECONDS) -> None:
         self._load = load
+        self._retry_seconds = retry_seconds
+        self._retry_at = 0.0
         # One thread: a model that runs twice at a time is slower than twice in turn.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedding")
         # In the order in which the thread looks: a query is served before documents that wait.
@@ -65,9 +75,9 @@ class EmbeddingService:
         return self.start().result().runtime if self.state is ModelState.READY else None
 
     def start(self) -> Future[Embedder]:
-        """Begin to load, unless that was begun before, and return at once."""
-        if self._model is None:
-            self._model = self._thread.submit(self._load)
+        """Begin to load, unless that was begun before and may yet succeed, and return at once."""
+        if self._model is None or (self.state is ModelState.FAILED and monotonic() >= self._retry_at):
+            self._model = self._thread.submit(self._try_to_load)
         return self._model
 
     async def identity(self) -> EmbeddingIdentity:
@@ -105,6 +115,15 @@ class EmbeddingService:
         self._thread.shutdown(wait=False, cancel_futures=True)
         while (job := self._take()) is not None:
             job.result.cancel()
+
+    def _try_to_load(self) -> Embedder:
+        began = monotonic()
+        try:
+            return self._load()
+        except BaseException:
+            now = monotonic()
+            self._retry_at = now + max(self._retry_seconds, _WAIT_PER_SECOND * (now - began))
+            raise
 
     async def _run(self, waiting: queue.SimpleQueue[_Job[Any]], work: Callable[[Embedder], T]) -> T:
         await self.identity()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +15,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -23,7 +25,7 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 def _user_path(path: Path) -> Path:
@@ -62,13 +64,18 @@ class Settings(BaseModel):
         default=None, description="A Qdrant server or cluster; by default the embedded engine is used."
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="The key for qdrant_url.")
-    embedding_backend: Literal["sentence-transformers", "hashing"] = Field(
+    embedding_backend: Literal["sentence-transformers", "ollama", "hashing"] = Field(
         default="sentence-transformers",
-        description="`hashing` needs no model and finds shared words only; it is meant for tests.",
+        description="What runs the model. `hashing` needs no model and finds shared words only; it is meant for tests.",
     )
     embedding_model: str = Field(
         default=DEFAULT_MODEL,
-        description="A sentence-transformers model: the packaged one, a folder, or one in the local cache.",
+        validate_default=True,
+        description="A sentence-transformers model: the packaged one, a folder's absolute path, or one that "
+        "`download-model` has fetched; nothing is fetched by itself. With `ollama`: the name of a model that it has.",
+    )
+    ollama_url: str = Field(
+        default="http://127.0.0.1:11434", description="The Ollama server of the backend `ollama`."
     )
     embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="If set, the model's vectors must have this length."
@@ -89,12 +96,31 @@ class Settings(BaseModel):
         default="info", description="What is logged, to the hub's log file or to stderr."
     )
 
-    @field_validator("qdrant_url")
+    @field_validator("qdrant_url", "ollama_url")
     @classmethod
     def _is_http(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(("http://", "https://")):
             raise ValueError("must begin with http:// or https://")
         return url
+
+    @field_validator("ollama_url")
+    @classmethod
+    def _names_a_host(cls, url: str) -> str:
+        # A port that is no number is noticed when it is asked for.
+        parts = urlsplit(url)
+        if not parts.hostname or parts.port == 0:
+            raise ValueError("must name a host, as in http://127.0.0.1:11434")
+        return url
+
+    @field_validator("embedding_model")
+    @classmethod
+    def _is_named(cls, model: str, info: ValidationInfo) -> str:
+        if info.data.get("embedding_backend") == "ollama" and model == DEFAULT_MODEL:
+            raise ValueError("must name a model of Ollama, such as nomic-embed-text")
+        if model.startswith("."):
+            # The hub works in another folder than its sessions.
+            raise ValueError("must be an absolute path, or a name")
+        return str(_user_path(Path(model))) if model.startswith("~") else model
 
     @property
     def journal_directory(self) -> Path:
@@ -138,14 +164,14 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         name = str(problem["loc"][0])
         place = (
             f"{paths.PREFIX}{name.upper()}"
-            if name in known
+            if name in known or name not in from_file
             else f"{name} in {paths.config_file(environment)}"
         )
         raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
 
 
-def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each `LEARNING_MEMORY_*` variable that means nothing."""
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Return a sentence for each `LEARNING_MEMORY_*` variable, of the names given, that means nothing."""
     known = {*Settings.model_fields, "config"}
     # The prefix is left out of the comparison: sharing it makes any two variables look alike.
     unknown = {

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.onnx_export import export
+from learning_memory_server.embedding.source import find_source
+from tests.embedding.ollama_stub import OllamaStub
 
 
 def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
@@ -128,6 +131,58 @@ def test_the_doctor_names_the_runtime_and_the_export(run: Any, storage: Path) ->
     damaged = run("doctor", **real)
     assert damaged.exit_code == 0
     assert "The export does not work" in " ".join(damaged.stdout.split())
+
+
+def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path) -> None:
+    (storage / "models").mkdir(mode=0o700)
+    exports.remember_failure(storage / "models", DEFAULT_MODEL, "RuntimeError: no such operator")
+
+    result = run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers")
+
+    assert result.exit_code == 0
+    assert "It could not be exported" in result.stdout
+    assert "RuntimeError: no such operator" in result.stdout
+    path = exports.failure_path(storage / "models", find_source(DEFAULT_MODEL))
+    assert f"rm '{path}'" in result.stdout
+
+
+def ollama(url: str, model: str = "nomic-embed-text") -> dict[str, str]:
+    return {
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
+        "LEARNING_MEMORY_EMBEDDING_MODEL": model,
+        "LEARNING_MEMORY_OLLAMA_URL": url,
+    }
+
+
+def test_with_ollama_everything_works_and_the_model_is_loaded_once(
+    run: Any, old_entry: Any, write_lines: Any
+) -> None:
+    with OllamaStub(dimension=384) as stub:
+        filled = run(
+            "import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url)
+        )
+        assert filled.exit_code == 0
+        assert any(text.startswith("search_document: ") for text in stub.embedded)
+        stub.requests.clear()
+
+        result = run("doctor", **ollama(stub.url))
+
+    assert result.exit_code == 0
+    assert f"Ollama 0.12.6 answers at {stub.url}." in result.stdout
+    assert "It has nomic-embed-text (digest 0a109f422b47)." in result.stdout
+    assert "Loaded by ollama, and made a vector of length 384" in result.stdout
+    assert "6 points." in result.stdout
+    assert len([path for path, _ in stub.requests if path == "/api/show"]) == 1
+
+
+def test_what_is_wrong_with_ollama_is_red_with_the_next_step(run: Any) -> None:
+    with OllamaStub() as stub:
+        missing = run("doctor", "--quick", **ollama(stub.url, "all-minilm"))
+    stopped = run("doctor", **ollama(stub.url))
+
+    assert (missing.exit_code, stopped.exit_code) == (1, 1)
+    assert "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm" in missing.stdout
+    assert f"No Ollama answers at {stub.url}. Start it with `ollama serve`" in stopped.stdout
 
 
 def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:

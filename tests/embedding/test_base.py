@@ -19,6 +19,7 @@ IDENTITY = EmbeddingIdentity("provider", "model", "weights", 384, 256, template=
         {"dimension": 385},
         {"max_tokens": 128},
         {"template": 2},
+        {"definition": "x"},
     ],
 )
 def test_whatever_decides_about_vectors_changes_the_digest(change: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def test_an_export_that_fails_is_logged_once_and_leaves_no_process(tmp_path: Pat
         exporter.wait()
 
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("model.export_failed", "warning")]
-    assert "are not known" in logs[0]["reason"]
+    assert "is not on this machine" in logs[0]["reason"]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

@@ -315,10 +315,17 @@ def test_an_export_of_another_model_is_refused(tmp_path: Path, models: Path) -> 
 
 
 CACHED = """
+import sys
 from learning_memory_server.embedding.source import find_source
-for name in ("acme/small", "absent/model", "/no/such/folder", "not a name"):
-    source = find_source(name)
-    print(source.name, source.weights[:12])
+from learning_memory_server.errors import EmbeddingUnavailableError
+source = find_source("acme/small")
+print(source.name, source.weights[:12])
+for name in ("acme/halved", "absent/model", "/no/such/folder", "./relative", "not a name"):
+    try:
+        find_source(name)
+    except EmbeddingUnavailableError as error:
+        print(error.message)
+print("torch" in sys.modules)
 """
 
 
@@ -327,6 +334,8 @@ def test_a_model_in_the_local_cache_is_known_by_its_weights(tmp_path: Path) -> N
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text("0123abcd", "utf-8")
     variant(repository / "snapshots" / "0123abcd")
+    halved = Path(shutil.copytree(repository, tmp_path / "hub" / "models--acme--halved"))
+    (halved / "snapshots" / "0123abcd" / "model.safetensors").unlink()
 
     done = subprocess.run(
         [sys.executable, "-c", CACHED],
@@ -338,7 +347,10 @@ def test_a_model_in_the_local_cache_is_known_by_its_weights(tmp_path: Path) -> N
 
     assert done.stdout.splitlines() == [
         "acme/small 53aa51172d14",
-        "absent/model ",
-        "/no/such/folder ",
-        "not a name ",
+        "The embedding model 'acme/halved' is incomplete: it has no weights.",
+        "The embedding model 'absent/model' is not on this machine.",
+        "The embedding model '/no/such/folder' is not on this machine.",
+        "The embedding model './relative' is not on this machine.",
+        "The embedding model 'not a name' is not on this machine.",
+        "False",
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,6 @@ import pytest
 from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.errors import EmbeddingUnavailableError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +66,8 @@ def test_the_identity_names_the_weights_and_not_the_place(embedder: SentenceEmbe
     assert identity.weights.startswith("53aa51172d14")
     assert "/" not in f"{identity}"
     assert identity.digest == SentenceEmbedder(dimension=384).identity.digest
+    # Collections on users' machines bear it.
+    assert identity.digest == "61447e46f66c"
 
 
 def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
@@ -79,6 +80,29 @@ def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match="not on this machine"):
         SentenceEmbedder(str(tmp_path))
+
+
+def test_a_model_that_is_damaged_is_told_without_the_library_s_text(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(packaged_model(), tmp_path / "damaged"))
+    (folder / "model.safetensors").write_bytes(b"half a model")
+
+    with pytest.raises(EmbeddingUnavailableError, match="could not be loaded") as caught:
+        SentenceEmbedder(str(folder))
+    assert "doctor" in str(caught.value.hint)
+
+
+def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(packaged_model(), tmp_path / "own"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    own = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
+    (folder / "config.json").write_text(json.dumps({**config, **own}), "utf-8")
+    (folder / "own.py").write_text("raise SystemExit('it was run')", "utf-8")
+
+    with pytest.raises(EmbeddingUnavailableError) as caught:
+        SentenceEmbedder(str(folder))
+    assert (
+        caught.value.hint == "It brings code of its own, which this server never runs: choose another model."
+    )
 
 
 MISSING = """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,6 +101,29 @@ async def test_a_loader_s_own_explanation_is_passed_on() -> None:
     with pytest.raises(EmbeddingUnavailableError, match="not the known ones") as caught:
         await service.identity()
     assert caught.value.hint == "Reinstall."
+    service.close()
+
+
+async def test_a_model_that_could_not_be_loaded_is_tried_again_when_it_is_asked_for_later() -> None:
+    loader = SlowLoad(EmbeddingUnavailableError("No Ollama answers."))
+    loader.release.set()
+    service = EmbeddingService(loader, retry_seconds=0)
+    with pytest.raises(EmbeddingUnavailableError):
+        await service.identity()
+    assert str(service.state) == "failed"
+
+    loader.failure = None
+    # A hundred times as long as the first try took.
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(EmbeddingUnavailableError):
+                assert (await service.identity()).dimension == 16
+                break
+            await asyncio.sleep(0)
+
+    assert str(service.state) == "ready"
+    assert len(loader.threads) == 2
+    assert (await service.embed_query("x")).shape == (16,)
     service.close()
 
 

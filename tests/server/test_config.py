@@ -58,6 +58,7 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         "qdrant_api_key": "k",
         "embedding_backend": "hashing",
         "embedding_model": "m",
+        "ollama_url": "http://gpu.example.org:11434",
         "embedding_dimension": "16",
         "hdbscan_min_cluster_size": "4",
         "hdbscan_min_samples": "2",
@@ -85,7 +86,11 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         ("hdbscan_min_samples", "0", "greater than or equal to 1"),
         ("embedding_dimension", "0", "greater than or equal to 1"),
         ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
-        ("embedding_backend", "openai", "'sentence-transformers' or 'hashing'"),
+        ("embedding_backend", "openai", "'sentence-transformers', 'ollama' or 'hashing'"),
+        ("embedding_model", "./models/small", "must be an absolute path, or a name"),
+        ("ollama_url", "localhost:11434", "must begin with http:// or https://"),
+        ("ollama_url", "http://", "must name a host"),
+        ("ollama_url", "http://localhost:many", "Port could not be cast"),
         ("qdrant_url", "localhost:6333", "must begin with http:// or https://"),
         ("project", "x" * 201, "at most 200 characters"),
     ],
@@ -109,6 +114,23 @@ def test_a_good_variable_hides_a_wrong_value_in_the_file(file: Path) -> None:
     file.write_text("min_experiences = 0")
 
     assert load(file, min_experiences="5").min_experiences == 5
+
+
+def test_ollama_needs_the_name_of_a_model(file: Path) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        load(file, embedding_backend="ollama")
+    assert caught.value.message.startswith("LEARNING_MEMORY_EMBEDDING_MODEL: ")
+    assert "such as nomic-embed-text" in caught.value.message
+
+    settings = load(file, embedding_backend="ollama", embedding_model="nomic-embed-text")
+    assert settings.ollama_url == "http://127.0.0.1:11434"
+
+
+def test_a_model_may_lie_in_the_home_folder(file: Path) -> None:
+    assert load(file, embedding_model="~/models/small").embedding_model == str(
+        Path.home() / "models" / "small"
+    )
+    assert load(file, embedding_model="owner/name").embedding_model == "owner/name"
 
 
 def test_a_truth_value_is_no_number(file: Path) -> None:

@@ -1,0 +1,92 @@
+"""Getting a model from the hub: the only place that uses a network for it, and only on command."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.source import cache_directory, hub_name, packaged_model
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+_LOOK_SECONDS: Final = 10.0
+_PARTS: Final = {"modules.json", "config.json"}
+_NOT_NEEDED: Final = ("onnx/*", "openvino/*", "coreml/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf")
+"""The same weights for other libraries: often ten times the size of what is used."""
+
+
+def download_model(model: str, *, show_progress: bool) -> Path:
+    """Bring a model into the library's local cache, and return its folder there.
+
+    The hub is asked first whether it has the model, so that without a network this ends within seconds. What was
+    fetched before an interruption is not fetched again.
+
+    Args:
+        model: A name on the hub, with or without the owner `sentence-transformers`.
+        show_progress: Draw bars on stderr.
+
+    Raises:
+        EmbeddingUnavailableError: If there is no such model, or no way to it; the message says which.
+    """
+    if model == DEFAULT_MODEL:
+        return packaged_model()
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
+    from huggingface_hub.errors import (  # noqa: PLC0415
+        GatedRepoError,
+        HFValidationError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
+
+    if not show_progress:
+        disable_progress_bars()
+    try:
+        ignored = _not_needed(model)
+        return Path(snapshot_download(hub_name(model), cache_dir=cache_directory(), ignore_patterns=ignored))
+    except HFValidationError as error:
+        raise EmbeddingUnavailableError(
+            f"{model!r} is not a name of a model.", hint="A name is OWNER/MODEL, as on huggingface.co."
+        ) from error
+    except GatedRepoError as error:
+        raise EmbeddingUnavailableError(
+            f"The publisher of {model} asks for an agreement first.",
+            hint="Give it on the model's page on huggingface.co, set HF_TOKEN, and try again.",
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise EmbeddingUnavailableError(
+            f"The hub has no model {hub_name(model)}, or it is private.",
+            hint="Check its name on huggingface.co; for a private model, set HF_TOKEN.",
+        ) from error
+    except OfflineModeIsEnabled as error:
+        raise EmbeddingUnavailableError(
+            "HF_HUB_OFFLINE forbids the use of a network.", hint="Unset it for this command."
+        ) from error
+    except EmbeddingUnavailableError:
+        raise
+    except (
+        Exception
+    ) as error:  # the client's errors, and those of the HTTP library below, change with releases
+        reason = " ".join(str(error).split("\n", 1)[0].split())
+        raise EmbeddingUnavailableError(
+            f"{model} could not be downloaded ({type(error).__name__}: {reason}).",
+            hint="Check the network (and HTTPS_PROXY, HF_ENDPOINT) and the space on the disk, and try again: it goes on "
+            "where it stopped. Or copy a model's folder from elsewhere and set embedding_model to its path.",
+        ) from error
+
+
+def _not_needed(model: str) -> list[str]:
+    """Ask the hub for the model's files, and return patterns of those that are not needed."""
+    from huggingface_hub import HfApi  # noqa: PLC0415
+
+    found = HfApi().model_info(hub_name(model), timeout=_LOOK_SECONDS)
+    names = {sibling.rfilename for sibling in found.siblings or ()}
+    if not names & _PARTS:
+        raise EmbeddingUnavailableError(
+            f"{model} is not a sentence-transformers model.",
+            hint="Choose one with the tag sentence-transformers.",
+        )
+    has_safetensors = any(name.endswith(".safetensors") for name in names)
+    return [*_NOT_NEEDED, *(["*.bin"] if has_safetensors else [])]

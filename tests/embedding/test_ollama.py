@@ -1,0 +1,241 @@
+"""Ollama over HTTP: its vectors, and a plain sentence for whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.ollama import OllamaEmbedder
+from learning_memory_server.embedding.ollama_server import OllamaServer, full_name
+from learning_memory_server.embedding.prompts import prompts_of
+from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.embedding.ollama_stub import CONTEXT, OllamaStub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODEL = "nomic-embed-text"
+
+
+@pytest.fixture
+def stub() -> Iterator[OllamaStub]:
+    with OllamaStub() as running:
+        yield running
+
+
+def refusal_of(stub: OllamaStub, model: str = MODEL, timeout: float = 5) -> str:
+    with pytest.raises(EmbeddingUnavailableError) as caught:
+        OllamaEmbedder(model, None, stub.url, timeout)
+    assert caught.value.hint
+    return caught.value.sentence
+
+
+def test_documents_are_unit_rows_in_the_order_of_their_texts(stub: OllamaStub) -> None:
+    texts = [f"text number {number}" for number in range(70)]
+
+    vectors = OllamaEmbedder(MODEL, 8, stub.url).embed_documents(texts)
+
+    expected = HashingEmbedder(8).embed_documents([f"search_document: {text}" for text in texts])
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_no_document_is_an_empty_array(stub: OllamaStub) -> None:
+    assert OllamaEmbedder(MODEL, None, stub.url).embed_documents([]).shape == (0, 8)
+
+
+def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.requests.clear()
+
+    vector = embedder.embed_query("a b")
+    embedder.embed_documents(["a b"])
+
+    assert stub.embedded == ["search_query: a b", "search_document: a b"]
+    np.testing.assert_allclose(vector, HashingEmbedder(8).embed_query("search_query: a b"), atol=1e-6)
+    assert stub.requests[0] == (
+        "/api/embed",
+        {"model": MODEL, "input": ["search_query: a b"], "truncate": True},
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        ("nomic-embed-text:v1.5", "search_query: "),
+        ("someone/Nomic-Embed-Text", "search_query: "),
+        ("embeddinggemma", "task: search result | query: "),
+        ("all-minilm", ""),
+        ("nomic-embed-text-like", ""),
+    ],
+)
+def test_prompts_go_by_the_name_without_owner_and_tag(model: str, query: str) -> None:
+    assert prompts_of(model).query == query
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("nomic-embed-text", "nomic-embed-text:latest"),
+        ("registry.ollama.ai/library/All-Minilm:22m", "all-minilm:22m"),
+        ("hf.co/owner/model-GGUF:Q4_K_M", "hf.co/owner/model-gguf:q4_k_m"),
+        ("localhost:5000/owner/model", "localhost:5000/owner/model:latest"),
+    ],
+)
+def test_a_name_is_completed_as_ollama_completes_it(name: str, full: str) -> None:
+    assert full_name(name) == full
+
+
+def test_the_identity_is_the_digest_of_what_the_name_means(stub: OllamaStub) -> None:
+    identity = OllamaEmbedder(MODEL, None, stub.url).identity
+    again = OllamaEmbedder(f"{MODEL}:latest", None, stub.url).identity
+    stub.digest = "f" * 64
+    moved = OllamaEmbedder(MODEL, None, stub.url).identity
+
+    assert (identity.provider, identity.model) == ("ollama", "nomic-embed-text:latest")
+    assert (identity.weights, identity.dimension, identity.max_tokens) == (OllamaStub.digest, 8, CONTEXT)
+    assert "search_document" in identity.definition
+    assert again.digest == identity.digest
+    assert moved.digest != identity.digest
+
+
+def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.digest = "f" * 64
+
+    with pytest.raises(EmbeddingUnavailableError, match="another model than when") as caught:
+        embedder.embed_query("x")
+    assert "hub stop" in str(caught.value.hint)
+
+
+def test_a_dimension_that_changes_between_answers_is_noticed(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.dimension = 16
+
+    with pytest.raises(EmbeddingUnavailableError, match="another model than when"):
+        embedder.embed_documents(["x"])
+
+
+def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(stub: OllamaStub) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* length 8"):
+        OllamaEmbedder(MODEL, 768, stub.url)
+
+
+def test_a_model_that_is_not_there_is_to_be_pulled(stub: OllamaStub) -> None:
+    assert refusal_of(stub, "all-minilm") == "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm"
+
+
+def test_a_model_that_was_removed_meanwhile_is_to_be_pulled(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.name = "other:latest"
+
+    with pytest.raises(EmbeddingUnavailableError, match="has no model 'nomic-embed-text'"):
+        embedder.embed_query("x")
+
+
+def test_a_server_that_does_not_run_is_told_at_once() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://name:secret@127.0.0.1:{unused.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(EmbeddingUnavailableError, match="No Ollama answers at http://127") as caught:
+            OllamaEmbedder(MODEL, None, url)
+
+    assert time.monotonic() - began < 3
+    assert "ollama serve" in str(caught.value.hint)
+    assert "secret" not in caught.value.sentence
+
+
+def test_a_server_that_says_nothing_is_given_up(stub: OllamaStub) -> None:
+    stub.hangs = True
+
+    assert "said nothing for 0.2 seconds" in refusal_of(stub, timeout=0.2)
+    assert len(stub.requests) == 1
+
+
+def test_a_lost_connection_is_tried_again(stub: OllamaStub) -> None:
+    stub.drops = 2
+
+    assert OllamaEmbedder(MODEL, None, stub.url).embed_query("x").shape == (8,)
+
+
+def test_a_connection_that_is_lost_again_and_again_is_an_error(stub: OllamaStub) -> None:
+    stub.drops = 100
+
+    assert "was lost" in refusal_of(stub)
+    assert len(stub.requests) == 3
+
+
+@pytest.mark.parametrize("path", ["/api/tags", "/api/show", "/api/embed"])
+def test_an_error_of_the_server_is_told_in_its_own_words_and_not_tried_again(
+    path: str, stub: OllamaStub
+) -> None:
+    stub.answers[path] = 500, json.dumps({"error": f"llama runner process has terminated:\n{'x' * 900}"})
+
+    said = refusal_of(stub)
+
+    assert said.startswith("Ollama answered with HTTP status 500: llama runner process has terminated: xxx")
+    assert len(said) < 300
+    assert [asked for asked, _ in stub.requests].count(path) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body"),
+    [
+        ("/api/tags", 200, "<html>It works!</html>"),
+        ("/api/tags", 404, "404 page not found"),
+        ("/api/tags", 200, "[]"),
+        ("/api/show", 502, "<html>Bad gateway</html>"),
+        ("/api/embed", 200, "{}"),
+        ("/api/embed", 200, '{"embeddings": null}'),
+        ("/api/embed", 200, '{"embeddings": []}'),
+        ("/api/embed", 200, '{"embeddings": [0.1, 0.2]}'),
+        ("/api/embed", 200, '{"embeddings": [[0.1, 0.2], [0.1]]}'),
+        ("/api/embed", 200, '{"embeddings": [["a", "b"]]}'),
+        ("/api/embed", 200, '{"embeddings": [[0.1, 0.2]'),
+        ("/api/embed", 200, '{"embedding": [0.1, 0.2]}'),
+    ],
+)
+def test_an_answer_that_is_not_ollama_s_is_a_clear_error(
+    path: str, status: int, body: str, stub: OllamaStub
+) -> None:
+    stub.answers[path] = status, body
+
+    assert "not as Ollama does" in refusal_of(stub)
+
+
+@pytest.mark.parametrize("vector", ["[0.0, 0.0]", "[NaN, 1.0]", "[null, 1.0]", "[1e300, 1.0]"])
+def test_a_vector_without_a_direction_is_refused(vector: str, stub: OllamaStub) -> None:
+    stub.answers["/api/embed"] = 200, f'{{"embeddings": [{vector}]}}'
+
+    assert "without a direction" in refusal_of(stub)
+
+
+def test_too_few_vectors_are_refused(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.answers["/api/embed"] = 200, json.dumps({"embeddings": [[1.0] * 8]})
+
+    with pytest.raises(EmbeddingUnavailableError, match="not as Ollama does"):
+        embedder.embed_documents(["a", "b"])
+
+
+def test_a_text_that_the_server_refuses_as_too_long_is_cut(stub: OllamaStub) -> None:
+    stub.refuses_long = True
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    long = "word " * 1500
+
+    vectors = embedder.embed_documents(["short", long])
+
+    expected = HashingEmbedder(8).embed_documents(["search_document: short"])
+    np.testing.assert_allclose(vectors[:1], expected, atol=1e-6)
+    np.testing.assert_array_equal(vectors[1], embedder.embed_documents([long])[0])
+
+
+def test_the_server_tells_its_version(stub: OllamaStub) -> None:
+    assert OllamaServer(stub.url).version() == "0.12.6"

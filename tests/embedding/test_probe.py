@@ -1,0 +1,42 @@
+"""The probe: the same model agrees with itself, and no other vector does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.probe import PROBE, agrees, probe_of
+
+
+def test_the_probe_is_the_vector_of_a_document() -> None:
+    embedder = HashingEmbedder(32)
+
+    np.testing.assert_array_equal(probe_of(embedder), embedder.embed_documents([PROBE])[0])
+
+
+def test_a_model_agrees_with_what_was_kept_of_it() -> None:
+    probe = probe_of(HashingEmbedder(384))
+    kept = json.loads(json.dumps(probe.tolist()))
+
+    assert agrees(kept, probe)
+    assert agrees(probe * 2, probe + np.float32(1e-4))
+
+
+def test_another_model_disagrees() -> None:
+    probe = probe_of(HashingEmbedder(384))
+
+    assert not agrees(np.roll(probe, 1), probe)
+    assert not agrees(-probe, probe)
+    assert not agrees(probe + np.random.default_rng(1).normal(0, 0.003, 384), probe)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [[], [1.0], [[1.0, 0.0]], [0.0, 0.0], [float("nan"), 1.0], ["x", "y"], None, {}, "text", [1.0, [2.0]]],
+)
+def test_what_is_no_vector_agrees_with_nothing(kept: Any) -> None:
+    assert not agrees(kept, np.array([1.0, 0.0]))
