@@ -30,6 +30,7 @@ PING: Final = b'{"hub":"ping"}\n'
 PONG: Final = b'{"hub":"pong"}\n'
 DRAIN: Final = b'{"hub":"drain"}\n'
 """Asks the hub to make room for a newer one."""
+_PROGRESS: Final = b'{"hub":"progress"'
 FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 
@@ -86,6 +87,17 @@ class Place:
     def record_program(self) -> None:
         """Remember that this program is the hub; see `newest_program`."""
         (self.storage / _RECORD).write_text(json.dumps(program()), "utf-8")
+
+
+def progress(doing: str, done: int, total: int) -> bytes:
+    """Return the private line that tells a command how far the hub is with it."""
+    content = json.dumps({"doing": doing, "done": done, "total": total})
+    return _PROGRESS + b"," + content.encode()[1:] + b"\n"
+
+
+def read_progress(line: bytes) -> dict[str, Any] | None:
+    """Return what such a line says, or None if it is another private line."""
+    return json.loads(line) if line.startswith(_PROGRESS) else None
 
 
 def program() -> dict[str, Any]:

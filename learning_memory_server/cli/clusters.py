@@ -9,12 +9,11 @@ from rich.text import Text
 
 from learning_memory_server.cli.access import open_settings
 from learning_memory_server.cli.memory import open_memory
-from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table, working
+from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.memory import Memory
     from learning_memory_server.domain.vocabulary import Axis
 
 _PAGE: Final = 100
@@ -36,36 +35,17 @@ async def show_clusters(axis: Axis, members_of: str | None) -> None:
         raise InvalidInputError(f"--members: {wanted} is not a cluster of axis {axis}.")
     settings = open_settings()
     async with open_memory(settings, "clusters") as memory:
-        await memory.complete_index()
-        with working("Clustering"):
-            members = await _members(memory, wanted) if wanted else []
-            found = await _clusters(memory, axis)
-    if wanted is None:
-        _show_all(found)
-    else:
-        # Others may write between the two calls.
-        label = next((c["label"] for c in found["clusters"] if c["cluster_id"] == str(wanted)), "")
-        _show_members(wanted, label, members)
-
-
-async def _clusters(memory: Memory, axis: Axis) -> dict[str, Any]:
-    """Return the tool's reply, with the clusters of all its pages."""
-    reply = page = await memory.call("get_clusters", axis=axis)
-    while "offset" in page:
-        page = await memory.call("get_clusters", axis=axis, offset=page["offset"])
-        reply["clusters"] += page["clusters"]
-    return reply
-
-
-async def _members(memory: Memory, wanted: ClusterId) -> list[dict[str, Any]]:
-    page = await memory.call("get_cluster_members", cluster_id=str(wanted), limit=_PAGE)
-    members: list[dict[str, Any]] = page["members"]
-    while "offset" in page:
-        page = await memory.call(
-            "get_cluster_members", cluster_id=str(wanted), limit=_PAGE, offset=page["offset"]
+        await memory.run("complete")
+        found = await memory.call_for_all("get_clusters", "clusters", axis=axis)
+        if wanted is None:
+            _show_all(found)
+            return
+        reply = await memory.call_for_all(
+            "get_cluster_members", "members", cluster_id=str(wanted), limit=_PAGE
         )
-        members += page["members"]
-    return members
+    # Others may write between the two calls.
+    label = next((c["label"] for c in found["clusters"] if c["cluster_id"] == str(wanted)), "")
+    _show_members(wanted, label, reply["members"])
 
 
 def _show_all(found: dict[str, Any]) -> None:

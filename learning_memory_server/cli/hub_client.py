@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import rendezvous
-from learning_memory_server.cli.conversation import Conversation
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
@@ -25,11 +22,12 @@ from learning_memory_server.journal.lock import holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from learning_memory_server.server.operations import Report
 
 HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""
-_VERSION: Final = "2025-11-25"
-"""The protocol that `call_tool` speaks."""
 _ERRORS: Final = {
     kind.wire_type: kind
     for kind in (
@@ -56,7 +54,7 @@ def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubC
         DeadlineExceededError: If it has not accepted connections for long.
     """
     for path in place.sockets():
-        connection = _connected(path, place, hung_after)
+        connection = _connect(path, place, hung_after)
         if connection is not None:
             return HubClient(place, path, connection, hung_after)
     return None
@@ -82,77 +80,60 @@ class HubClient:
         self._path = path
         self._first: socket.socket | None = connection
         self._hung_after = hung_after
-        self._front = os.urandom(12).hex()
         self._build = rendezvous.build()
 
-    def control(self, command: str, **fields: object) -> dict[str, Any]:
-        """Give the hub a command and return its reply.
+    def control(self, command: str, report: Report | None = None, **fields: object) -> dict[str, Any]:
+        """Give the hub a command and return its reply. It may take its time.
+
+        Args:
+            command: `status`, `stop`, or an operation.
+            report: Is told how far the hub is.
+            fields: What the operation takes.
 
         Raises:
             DeadlineExceededError: If the hub gives no sign of life for long.
             StorageUnavailableError: If it ends meanwhile.
             LearningMemoryError: If it refuses; the error is the hub's own.
         """
-        with self._conversation() as hub:
-            hub.send({**self._hello("control"), "command": command, **fields})
-            reply = hub.receive()
+        with self._connected() as connection:
+            connection.settimeout(self._hung_after)
+            hello = {**self._hello(), "command": command, "fields": fields}
+            connection.sendall(json.dumps(hello).encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                # Each sign of life is a line, so a wait for one is never longer than a hub may be silent.
+                while (line := lines.readline()).startswith(rendezvous.PRIVATE):
+                    progress = rendezvous.read_progress(line)
+                    if progress and report:
+                        report(progress["doing"], progress["done"], progress["total"])
+            if not line:
+                raise EOFError
+            reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             raise _error(reply["error"])
         return reply
 
-    def call_tool(self, name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Call a tool as an agent would and return its structured reply. It may take its time.
+    async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Have the hub run an operation; see `control`."""
+        return self.control(name, report, **fields)
 
-        Raises:
-            DeadlineExceededError: If the hub gives no sign of life for long.
-            StorageUnavailableError: If it ends meanwhile, or refuses this session.
-            LearningMemoryError: If the tool refuses; the error is the tool's own.
-        """
-        with self._conversation() as hub:
-            hub.send(
-                {
-                    **self._hello("session"),
-                    "settings": self.place.settings,
-                    "project": self.place.project,
-                    "directory": os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd()),
-                    "session": self._front,
-                    "front": self._front,
-                }
-            )
-            if refused := hub.receive().get("refused"):
-                raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
-            hub.ask(
-                1,
-                "initialize",
-                protocolVersion=_VERSION,
-                capabilities={},
-                clientInfo={"name": "learning-memory-server", "version": self._build["version"]},
-            )
-            hub.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            result = hub.ask(2, "tools/call", name=name, arguments=dict(arguments))
-        if result.get("isError"):
-            raise _error(json.loads(result["content"][0]["text"])["error"])
-        payload: dict[str, Any] = result["structuredContent"]
-        return payload
-
-    def _hello(self, role: str) -> dict[str, Any]:
+    def _hello(self) -> dict[str, Any]:
         return {
             "hello": rendezvous.PROTOCOL,
-            "role": role,
+            "role": "control",
             "build": self._build,
             "journal": str(self.place.journal),
             "storage": str(self.place.storage),
         }
 
     @contextmanager
-    def _conversation(self) -> Iterator[Conversation]:
+    def _connected(self) -> Iterator[socket.socket]:
         connection, self._first = self._first, None
-        connection = connection or _connected(self._path, self.place, self._hung_after)
+        connection = connection or _connect(self._path, self.place, self._hung_after)
         if connection is None:
             raise _ended()
         try:
             with connection:
-                yield Conversation(connection, self._hung_after)
+                yield connection
         except TimeoutError:
             raise _hangs(self.place, self._hung_after) from None
         except (OSError, EOFError):
@@ -165,7 +146,7 @@ class HubClient:
             ) from error
 
 
-def _connected(path: Path, place: rendezvous.Place, hung_after: float) -> socket.socket | None:
+def _connect(path: Path, place: rendezvous.Place, hung_after: float) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(hung_after)
     try:

@@ -90,7 +90,7 @@ async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
     async with open_memory(settings, "import") as memory:
         new = await memory.add(list(parsed.entries.values()))
         try:
-            written = await memory.complete_index()
+            points = (await memory.run("complete"))["points"]
         except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
             show_notice(error.sentence)
             return _Outcome(
@@ -98,7 +98,7 @@ async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
                 "pending: the entries are safe in the journal, and are indexed when a server or a command "
                 "next finds the model and the engine working",
             )
-    return _Outcome(new, f"{counted(written, 'vector')} added" if written else "complete already")
+    return _Outcome(new, f"complete: {counted(points, 'vector')}")
 
 
 def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:

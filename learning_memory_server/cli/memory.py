@@ -1,64 +1,111 @@
 """The memory as commands use it: through the hub that runs, or held by the command itself.
 
-Both ways run the same tools, so that a command has one way to show what it got.
+Both ways run the same operations, so that a command has one way to show what it got.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.access import services_of
 from learning_memory_server.cli.hub_client import find_hub
-from learning_memory_server.cli.terminal import progress_bar, show_notice, working
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.cli.terminal import show_notice, working
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.lock import holder
 from learning_memory_server.rendezvous import Place
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from learning_memory_server.cli.hub_client import HubClient
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.server.config import Settings
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.server.operations import Report
+
+    Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _BATCH: Final = 50
-"""Entries that are sent to the hub at a time: small enough that its sessions get their turn in between."""
-_LOADING: Final = "Loading the embedding model"
+"""Entries that are sent at a time: small enough that a hub's sessions get their turn in between."""
+_HUB_ENDS_WITHIN: Final = 15.0
+"""Seconds; a hub that is asked to end finishes its calls first."""
+_LOOK_SECONDS: Final = 0.1
 
 
-class Memory(Protocol):
-    """What a command can do with the memory."""
+class Memory:
+    """What a command can do with the memory. Progress is shown meanwhile.
 
-    async def complete_index(self) -> int:
-        """Wait for the model and until everything is in the index, and return how many points were added.
+    Args:
+        operate: Runs an operation; see `server.operations`.
+        project: Whose calls these are.
+    """
+
+    def __init__(self, operate: Operate, project: str) -> None:
+        self._operate = operate
+        self._project = project
+        # The calls of a command have no session that could have an entry open.
+        self._session = os.urandom(8).hex()
+
+    async def run(self, operation: str, **fields: object) -> dict[str, Any]:
+        """Run an operation and return its result.
 
         Raises:
-            EmbeddingUnavailableError: If there is no model.
-            StorageUnavailableError: If the engine does not work.
+            DeadlineExceededError: If the hub gives no sign of life for long.
+            StorageUnavailableError: If the hub ends meanwhile.
+            LearningMemoryError: What the operation raises.
         """
-        ...
+        with working("Working") as report:
+            return await self._operate(report, operation, fields)
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its reply; absent (None) arguments are left out.
 
         Raises:
-            LearningMemoryError: What the tool raises.
+            LearningMemoryError: See `run`.
         """
-        ...
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return await self.run(
+            "call", tool=tool, arguments=given, project=self._project, session=self._session
+        )
+
+    async def call_for_all(
+        self, tool: str, items: str, *, most: int | None = None, **arguments: object
+    ) -> dict[str, Any]:
+        """Call a tool that lists, and return its first reply with the items of all pages.
+
+        Args:
+            tool: The tool.
+            items: What a reply calls its items.
+            most: How many of them are wanted.
+            arguments: The tool's.
+
+        Raises:
+            LearningMemoryError: See `run`.
+        """
+        reply = page = await self.call(tool, **arguments)
+        while "offset" in page and (most is None or len(reply[items]) < most):
+            page = await self.call(tool, **arguments, offset=page["offset"])
+            reply[items] += page[items]
+        return {**reply, items: reply[items][:most]}
 
     async def add(self, entries: Sequence[Ghap]) -> int:
         """Take resolved entries into the journal and return how many were new.
 
         Raises:
             JournalUnavailableError: If they cannot be written.
+            LearningMemoryError: See `run`.
         """
-        ...
+        new = 0
+        with working("Importing") as report:
+            for start in range(0, len(entries), _BATCH):
+                batch = [ghap_to_data(entry) for entry in entries[start : start + _BATCH]]
+                new += len((await self._operate(report, "add", {"entries": batch}))["added"])
+                report("Importing", start + len(batch), len(entries))
+        return new
 
 
 def running_hub() -> HubClient | None:
@@ -75,109 +122,31 @@ async def open_memory(settings: Settings, command: str) -> AsyncIterator[Memory]
         AlreadyRunningError: If another process than a hub holds it.
         DeadlineExceededError: If the hub hangs.
     """
-    hub = running_hub()
+    project = caller_of(os.environ, settings.project).project
+    hub = _hub_or_none(settings)
     if hub is not None:
-        yield HubMemory(hub)
-        return
-    async with services_of(settings, command) as services:
-        memory = OwnMemory(services, caller_of(os.environ, settings.project))
-        try:
-            yield memory
-        finally:
-            await memory.close()
-
-
-class HubMemory:
-    """The memory that a hub holds.
-
-    Args:
-        hub: The hub.
-    """
-
-    def __init__(self, hub: HubClient) -> None:
-        self._hub = hub
-        self._missing = 0
-        status = hub.control("status")
-        if status["settings"] != hub.place.settings:
+        if hub.control("status")["settings"] != hub.place.settings:
             show_notice(
                 "The memory hub that runs was started with other settings than these, and keeps them."
             )
-        self._pending: int = status["pending"]
+        yield Memory(hub.operate, project)
+        return
+    from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
 
-    async def complete_index(self) -> int:
-        """See `Memory`. What others write meanwhile may be counted, too."""
-        with working(_LOADING if not self._missing else "Indexing"):
-            left: int = self._hub.control("complete")["pending"]
-        return max(0, self._pending + self._missing - left)
+    async with services_of(settings, command) as services:
 
-    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """See `Memory`."""
-        return self._hub.call_tool(tool, _given(arguments))
+        async def run(report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+            return await operate(services, report, name, fields)
 
-    async def add(self, entries: Sequence[Ghap]) -> int:
-        """See `Memory`."""
-        new = 0
-        with progress_bar("Importing", len(entries)) as advance:
-            for start in range(0, len(entries), _BATCH):
-                batch = entries[start : start + _BATCH]
-                reply = self._hub.control("add", entries=[ghap_to_data(entry) for entry in batch])
-                new += len(reply["added"])
-                self._missing += reply["points"]
-                advance(len(batch))
-        return new
+        yield Memory(run, project)
 
 
-class OwnMemory:
-    """The memory, held by this process.
-
-    Args:
-        services: The services over it.
-        caller: Who calls the tools.
-    """
-
-    def __init__(self, services: Services, caller: Caller) -> None:
-        self._services = services
-        self._caller = caller
-        self._indexing: asyncio.Task[None] | None = None
-
-    async def complete_index(self) -> int:
-        """See `Memory`."""
-        written = await self._catch_up()
-        # Clustering waits until this has seen that nothing is missing.
-        self._indexing = self._indexing or asyncio.create_task(self._services.writer.run())
-        return written
-
-    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """See `Memory`."""
-        from learning_memory_server.server.tools import learning, search  # noqa: PLC0415 - mcp's types
-
-        found = next(t for t in (*search.toolset.tools, *learning.toolset.tools) if t.name == tool)
-        offered = {**self._services.injectable(), Caller: self._caller}
-        return dict(await found.function(*(offered[kind] for kind in found.services), **_given(arguments)))
-
-    async def add(self, entries: Sequence[Ghap]) -> int:
-        """See `Memory`."""
-        with working("Writing the journal"):
-            return len(self._services.collector.add_resolved(entries))
-
-    async def close(self) -> None:
-        """End what runs in the background."""
-        if self._indexing is not None:
-            self._indexing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._indexing
-
-    async def _catch_up(self) -> int:
-        writer = self._services.writer
-        with working(_LOADING):
-            await self._services.index.open()
-            pending = await writer.find_pending()
-        if not pending:
-            # Searches rely on the index only once it was found complete this way.
-            return await writer.catch_up()
-        with progress_bar("Indexing", pending) as advance:
-            return await writer.catch_up(advance)
-
-
-def _given(arguments: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in arguments.items() if value is not None}
+def _hub_or_none(settings: Settings) -> HubClient | None:
+    """Return the hub, if one runs. One that is starting or ending is waited for."""
+    until = time.monotonic() + _HUB_ENDS_WITHIN
+    while (hub := running_hub()) is None:
+        who = holder(settings.journal_directory) or holder(settings.storage_path)
+        if who is None or "socket" not in who or time.monotonic() > until:
+            return None
+        time.sleep(_LOOK_SECONDS)
+    return hub

@@ -78,27 +78,22 @@ async def search_entries(  # noqa: PLR0913 - one for each option
 
 
 async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
-    found: list[dict[str, Any]] = []
     async with open_memory(settings, "search") as memory:
-        await memory.complete_index()
-        offset: int | None = 0
-        while offset is not None:
-            reply = await memory.call(
-                "search_experiences",
-                query=query.text,
-                axis=query.axis,
-                domain=query.domain,
-                outcome=query.outcome,
-                strategy=query.strategy,
-                since=query.since.isoformat() if query.since else None,
-                project=query.project,
-                limit=query.limit - offset,
-                offset=offset,
-            )
-            found += reply["results"]
-            # A reply holds so many characters; the rest is asked for.
-            offset = reply.get("offset")
-    return found, reply["mode"]
+        await memory.run("complete")
+        reply = await memory.call_for_all(
+            "search_experiences",
+            "results",
+            query=query.text,
+            axis=query.axis,
+            domain=query.domain,
+            outcome=query.outcome,
+            strategy=query.strategy,
+            since=query.since.isoformat() if query.since else None,
+            project=query.project,
+            most=query.limit,
+            limit=query.limit,
+        )
+    return reply["results"], reply["mode"]
 
 
 def _by_words(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from learning_memory_server.errors import LearningMemoryError
+    from learning_memory_server.server.operations import Report
 
     Cell = str | Text | int
 
@@ -114,28 +122,23 @@ def show_hanging(console: Console, lead: Text, content: Text) -> None:
 
 
 @contextmanager
-def working(sentence: str) -> Iterator[None]:
-    """Show a spinner while the block runs, in a terminal."""
+def working(sentence: str) -> Iterator[Report]:
+    """Show what is done while the block runs, in a terminal, and give a function that tells how far it is."""
     console = errors()
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(Text(sentence)):
-        yield
-
-
-@contextmanager
-def progress_bar(sentence: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar while the block runs, in a terminal, and give a function that moves it on by a number."""
-    console = errors()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(sentence, total=total)
+        task = progress.add_task(sentence, total=None)
 
-        def advance(count: int) -> None:
-            progress.advance(task, count)
+        def report(doing: str, done: int = 0, total: int = 0) -> None:
+            progress.update(task, description=doing, completed=done, total=total or None)
 
-        yield advance
+        yield report
 
 
 def coloured(name: str) -> Text:

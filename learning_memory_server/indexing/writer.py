@@ -18,7 +18,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.heap import give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
@@ -96,6 +96,22 @@ class IndexWriter:
         self._mark_written(documents)
         return True
 
+    def postpone(self, documents: Iterable[Document]) -> None:
+        """Take documents that are in the journal, to be indexed in the background."""
+        self._pending.update({_key(document): document for document in documents})
+        self._wake.set()
+
+    async def complete(self) -> None:
+        """Find what is missing and write it, whatever the background does.
+
+        Raises:
+            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+        """
+        await self._index.open()
+        if not self._compared:
+            await self.find_pending()
+        await self.catch_up()
+
     async def run_after(self, used: asyncio.Event) -> None:
         """Begin once somebody uses the memory; see `run`.
 
@@ -111,10 +127,7 @@ class IndexWriter:
         while True:
             self._wake.clear()
             try:
-                await self._index.open()
-                if not self._compared:
-                    await self.find_pending()
-                await self.catch_up()
+                await self.complete()
                 if quiet and self._unflushed:
                     # A flush stops everything for up to half a second, so it never comes between two calls of a
                     # burst. Until then the engine's log survives a crash, and the journal a power loss.
@@ -138,11 +151,8 @@ class IndexWriter:
             async with asyncio.timeout(_SETTLE_WITHIN):
                 await self._tried.wait()
 
-    async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
+    async def catch_up(self) -> int:
         """Write what is pending and return how many points that were.
-
-        Args:
-            progress: Called with the number of points written, after each batch.
 
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
@@ -155,9 +165,8 @@ class IndexWriter:
                 await self._index.write(batch)
                 self._mark_written(batch)
                 written += len(batch)
-                if progress:
-                    progress(len(batch))
         self._complete = self._complete or self._compared
+        self._tried.set()
         if written:
             log.info("index.caught_up", count=written)
         return written

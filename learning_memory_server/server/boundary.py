@@ -46,25 +46,26 @@ class Boundary:
         started = time.perf_counter()
         with structlog.contextvars.bound_contextvars(tool=name, request=request):
             try:
-                payload = await self._call(name, arguments, caller)
+                payload = await self.run(name, arguments, caller)
             except LearningMemoryError as error:
                 log.info("tool.refused", type=error.wire_type, message=error.message)
                 return failure(error)
             except Exception:
                 # Nothing of an unforeseen failure reaches the client but the number to look it up by.
                 log.exception("tool.crashed")
-                return failure(
-                    LearningMemoryError(
-                        f"The server failed in an unforeseen way (request {request}).",
-                        hint="The server's log has the details under that number.",
-                    )
-                )
+                return failure(unforeseen(request))
             log.info("tool.called", milliseconds=round(1000 * (time.perf_counter() - started), 1))
             return CallToolResult(
                 content=[TextContent(type="text", text=compact(payload))], structured_content=payload
             )
 
-    async def _call(self, name: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    async def run(self, name: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Validate the arguments, call the tool and return its reply.
+
+        Raises:
+            InvalidInputError: If there is no such tool, or it takes other arguments.
+            LearningMemoryError: What the tool raises.
+        """
         if name not in self._tools:
             raise InvalidInputError(
                 f"There is no tool {shorten(name)}; the tools are {', '.join(self._tools)}."
@@ -96,6 +97,14 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
                 f"{name}: holds half of a surrogate pair, such as an emoji that was cut; it is no Unicode text."
             ) from None
     return b"{" + b",".join(parts) + b"}"
+
+
+def unforeseen(request: str | None = None) -> LearningMemoryError:
+    """Return what is said of a failure that only the log knows, under the request's number if it has one."""
+    return LearningMemoryError(
+        "The server failed in an unforeseen way" + (f" (request {request})." if request else "."),
+        hint="The server's log has the details" + (" under that number." if request else "."),
+    )
 
 
 def compact(payload: Mapping[str, Any]) -> str:

@@ -25,13 +25,15 @@ from learning_memory_server.errors import (
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.lock import exclusive
 from learning_memory_server.observation.importing import parse_entries
-from learning_memory_server.server.hub.control import with_signs_of_life
+from learning_memory_server.server.hub.control import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
+
+    from learning_memory_server.server.operations import Report
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +60,10 @@ def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
     hub = find_hub(rendezvous.Place(environment), hung_after=hung_after)
     assert hub is not None
     return hub
+
+
+def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    return hub.control("call", tool=tool, arguments=arguments, project="garden", session="a session")
 
 
 def entry_data(old: dict[str, Any]) -> dict[str, Any]:
@@ -101,8 +107,8 @@ def test_import_through_a_hub_is_complete_and_idempotent(
     first, second = run("import", path), run("import", path)
     assert without_time(first) == without_time(alone)
     assert "60 entries" in first.stdout
-    assert "120 vectors added" in first.stdout
-    assert "complete already" in second.stdout
+    assert "complete: 120 vectors" in first.stdout
+    assert "0 entries" in second.stdout
     assert "24 in none" not in run("clusters", "full").stdout
 
 
@@ -143,10 +149,10 @@ def test_an_entry_that_is_none_is_refused_and_nothing_is_taken(
             hub.control("add", entries=[good, data])
     with pytest.raises(InvalidInputError, match="must be a list"):
         hub.control("add", entries="all")
-    with pytest.raises(InvalidInputError, match="no command 'dance'"):
+    with pytest.raises(InvalidInputError, match="no operation 'dance'"):
         hub.control("dance")
     assert run("list").stdout == "No resolved entries yet.\n"
-    assert hub.control("add", entries=[good, good]) == {"added": [good["id"]], "points": 2}
+    assert hub.control("add", entries=[good, good]) == {"added": [good["id"]]}
     assert hub.control("add", entries=[good])["added"] == []
 
 
@@ -156,11 +162,11 @@ def test_a_tools_refusal_is_the_tools_own_error(
     start_hub()
     hub = hub_of(environment)
     with pytest.raises(InvalidInputError, match="no tool 'dance'"):
-        hub.call_tool("dance", {})
+        call_tool(hub, "dance")
     with pytest.raises(NotFoundError) as refused:
-        hub.call_tool("update_ghap", {"ghap_id": "ghap_0", "note": "n"})
+        call_tool(hub, "update_ghap", ghap_id="ghap_0", note="n")
     assert refused.value.hint
-    assert hub.call_tool("list_ghap_entries", {})["count"] == 0
+    assert call_tool(hub, "list_ghap_entries")["count"] == 0
 
 
 def test_a_hub_with_other_data_serves_status_and_stop_only(
@@ -175,7 +181,7 @@ def test_a_hub_with_other_data_serves_status_and_stop_only(
     hub = hub_of(other)
     assert hub.control("status")["pid"] == pid
     with pytest.raises(StorageUnavailableError, match="other data"):
-        hub.call_tool("list_values", {})
+        call_tool(hub, "list_values")
     with pytest.raises(StorageUnavailableError, match="other data"):
         hub.control("complete")
 
@@ -189,7 +195,7 @@ def test_a_hub_that_hangs_is_a_sentence_that_names_it(
     with pytest.raises(DeadlineExceededError, match=f"process {pid}.* sign of life for 0.3 seconds"):
         hub.control("status")
     with pytest.raises(DeadlineExceededError) as refused:
-        hub.call_tool("list_values", {})
+        call_tool(hub, "list_values")
     assert f"kill -KILL {pid}" in str(refused.value.hint)
 
 
@@ -203,7 +209,7 @@ def test_a_hub_that_ends_before_it_answers_is_a_sentence(
     with pytest.raises(StorageUnavailableError, match="ended before it answered"):
         hub.control("status")
     with pytest.raises(StorageUnavailableError, match="ended before it answered"):
-        hub.call_tool("list_values", {})
+        call_tool(hub, "list_values")
 
 
 def test_status_and_doctor_say_what_the_hub_says(
@@ -306,14 +312,21 @@ async def test_a_long_command_gives_signs_of_life() -> None:
     _, writer = await asyncio.open_connection(sock=theirs)
     seen = asyncio.Event()
 
-    async def work() -> dict[str, Any]:
+    async def work(report: Report) -> dict[str, Any]:
+        report("Digging", 3, 7)
         await seen.wait()
         return {"done": True}
 
-    answer = asyncio.create_task(with_signs_of_life(work(), writer))
+    reply = asyncio.create_task(answer(work, writer))
+    assert rendezvous.read_progress(await reader.readline()) == {
+        "hub": "progress",
+        "doing": "Digging",
+        "done": 3,
+        "total": 7,
+    }
     assert await reader.readline() == rendezvous.PONG
     seen.set()
-    assert await answer == {"done": True}
+    assert await reply == {"done": True}
     for stream in (own, writer):
         stream.close()
         await stream.wait_closed()

@@ -24,13 +24,13 @@ def facts(result: Result) -> dict[str, str]:
 def test_import_is_idempotent(run: Any, filled: Result, storage: Path, tmp_path: Path) -> None:
     assert filled.exit_code == 0
     assert facts(filled)["imported"] == "24 entries"
-    assert facts(filled)["index"] == "48 vectors added"
+    assert facts(filled)["index"] == "complete: 48 vectors"
     before = entries_in(storage)
     again = run("import", str(tmp_path / "entries.jsonl"))
     assert again.exit_code == 0
     assert facts(again)["imported"] == "0 entries"
     assert facts(again)["already there"] == "24 entries"
-    assert facts(again)["index"] == "complete already"
+    assert facts(again)["index"] == "complete: 48 vectors"
     assert entries_in(storage) == before
 
 
@@ -84,7 +84,7 @@ def test_without_an_engine_the_entries_are_safe_and_pending(
     assert result.exit_code == 0
     assert facts(result)["index"].startswith("pending")
     assert len(entries_in(storage)) == 1
-    assert facts(run("import", path))["index"] == "2 vectors added"
+    assert facts(run("import", path))["index"] == "complete: 2 vectors"
 
 
 def test_entries_go_to_the_project_that_is_named_and_keep_no_raw_session(

@@ -217,12 +217,9 @@ async def test_many_pending_documents_are_all_written_and_counted(tmp_path: Path
     async with open_memory(tmp_path) as memory:
         assert not await memory.writer.write([document(n) for n in range(150)])
         await memory.index.open()
-        progress: list[int] = []
 
-        assert await memory.writer.catch_up(progress.append) == 150
+        assert await memory.writer.catch_up() == 150
 
-        assert sum(progress) == 150
-        assert len(progress) > 1
         assert memory.writer.pending == 0
         assert (await memory.index.counts())["values"] == 150
         assert await memory.writer.catch_up() == 0

@@ -19,18 +19,20 @@ import structlog
 from learning_memory_server import rendezvous
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
+from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.config import load_settings, unknown_variables
 from learning_memory_server.server.hub import control
 from learning_memory_server.server.hub.session import Session
 from learning_memory_server.server.logging import configure_file_logging
+from learning_memory_server.server.operations import operate
 from learning_memory_server.server.services import services_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from learning_memory_server.server.operations import Report
     from learning_memory_server.server.services import Services
 
 log = structlog.get_logger()
@@ -133,7 +135,7 @@ class Hub:
             # The front cannot know: the settings are described in a module that takes long to import.
             "notices": unknown_variables(hello.get("variables", ())),
         }
-        await _send(writer, ack)
+        await control.send(writer, ack)
         if refused:
             return
         project = hello["project"] or await asyncio.to_thread(_project_of, hello["directory"])
@@ -167,15 +169,12 @@ class Hub:
         return None
 
     async def _control(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-        try:
-            reply = await control.with_signs_of_life(self._obey(hello), writer)
-        except LearningMemoryError as error:
-            reply = control.failure(error)
-        await _send(writer, reply)
+        reply = await control.answer(lambda report: self._obey(hello, report), writer)
+        await control.send(writer, reply)
         if "stopping" in reply:
             self._ending.set()
 
-    async def _obey(self, hello: dict[str, Any]) -> dict[str, Any]:
+    async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
         command = hello["command"]
         # Whoever holds other data may ask who is in its way, and end it.
         if command == "status":
@@ -183,15 +182,9 @@ class Hub:
         if command == "stop":
             return {"stopping": True, "pid": os.getpid()}
         if refused := self._reason_to_refuse(hello):
-            return control.failure(
-                StorageUnavailableError(f"The memory hub refused this command: {refused}.")
-            )
-        self._used.set()
-        if command == "add":
-            return await control.add_entries(self._services, hello["entries"])
-        if command == "complete":
-            return await control.complete_index(self._services)
-        return control.failure(InvalidInputError(f"The memory hub knows no command {command!r}."))
+            raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
+        with self._counted():
+            return await operate(self._services, report, command, hello["fields"])
 
     async def _status(self) -> dict[str, Any]:
         return {
@@ -248,11 +241,6 @@ class Hub:
                     await asyncio.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
-
-
-async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
-    writer.write(json.dumps(message).encode() + b"\n")
-    await writer.drain()
 
 
 def _project_of(directory: str) -> str:
