@@ -82,6 +82,10 @@ class MissingCollectionError(StorageUnavailableError):
     """A collection was used before it was ensured."""
 
 
+class DamagedCollectionError(StorageUnavailableError):
+    """A collection cannot be opened. What was in it can be made anew from the journal."""
+
+
 class WrongDimensionError(StorageUnavailableError):
     """A vector's length is not its collection's."""
 

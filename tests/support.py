@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         CollectionSpec,
         Filter,
         Hit,
+        Payload,
         Point,
         Record,
         Vector,
@@ -209,9 +210,17 @@ class FaultyStore:
         self.flushes = 0
         self.closed = False
 
-    async def ensure(self, spec: CollectionSpec) -> None:
+    async def ensure(self, spec: CollectionSpec) -> Payload:
         self._check()
-        await self.inner.ensure(spec)
+        return await self.inner.ensure(spec)
+
+    async def drop(self, collection: str) -> None:
+        self._check()
+        await self.inner.drop(collection)
+
+    async def promote(self, source: str, target: str) -> None:
+        self._check()
+        await self.inner.promote(source, target)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         self.attempts.append(asyncio.get_running_loop().time())

@@ -78,12 +78,14 @@ class CollectionSpec:
         dimension: The length of its vectors. Distance is always cosine.
         keyword_fields: Payload fields that filters match exactly.
         datetime_fields: Payload fields that filters range over.
+        about: JSON data that is kept with the collection from its creation on.
     """
 
     name: str
     dimension: int
     keyword_fields: tuple[str, ...] = field(default=())
     datetime_fields: tuple[str, ...] = field(default=())
+    about: Payload = field(default_factory=dict)
 
 
 class VectorStore(Protocol):
@@ -94,11 +96,26 @@ class VectorStore(Protocol):
     vector does not fit.
     """
 
-    async def ensure(self, spec: CollectionSpec) -> None:
-        """Create the collection and its payload indexes unless they exist. Idempotent.
+    async def ensure(self, spec: CollectionSpec) -> Payload:
+        """Create the collection and its payload indexes unless they exist, and return what it is `about`. Idempotent.
 
         Raises:
             WrongDimensionError: If it exists with another dimension.
+            DamagedCollectionError: If it exists and cannot be opened.
+        """
+        ...
+
+    async def drop(self, collection: str) -> None:
+        """Remove the collection with everything in it, damaged or not, if it exists."""
+        ...
+
+    async def promote(self, source: str, target: str) -> None:
+        """Put the collection `source` in the place of `target`, whose points are gone then. `source` ceases to be.
+
+        Whoever uses `target` finds either the one or the other, also after a crash.
+
+        Raises:
+            MissingCollectionError: If there is no `source`.
         """
         ...
 

@@ -22,8 +22,11 @@ from learning_memory_server.storage.edge_shards import (
     VECTOR,
     Shard,
     create_shard,
+    drop_shard,
     engine_errors,
     load_shard,
+    promote_shard,
+    recover_shard,
     require_space,
     shard_exists,
 )
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
     import qdrant_edge
 
-    from learning_memory_server.storage.base import CollectionSpec, Filter, Point, Vector
+    from learning_memory_server.storage.base import CollectionSpec, Filter, Payload, Point, Vector
 
 _WRITE_BATCH: Final = 100
 """Points a call: 4 ms at 384 dimensions."""
@@ -61,7 +64,7 @@ class EdgeStore:
         self._shards: dict[str, Shard] = {}
         self._closed = False
 
-    async def ensure(self, spec: CollectionSpec) -> None:
+    async def ensure(self, spec: CollectionSpec) -> Payload:
         """Create the collection and its payload indexes unless they exist; see the port."""
         from qdrant_edge import PayloadSchemaType, UpdateOperation  # noqa: PLC0415 - loaded on first use
 
@@ -69,9 +72,11 @@ class EdgeStore:
         with engine_errors(spec.name):
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory = self._path / spec.name
-        if spec.name not in self._shards and not shard_exists(directory):
-            self._require_space()
-            create_shard(directory, spec.dimension)
+        if spec.name not in self._shards:
+            recover_shard(directory)
+            if not shard_exists(directory):
+                self._require_space()
+                create_shard(directory, spec.dimension, spec.about)
         shard = self._shard(spec.name)
         if shard.dimension != spec.dimension:
             raise wrong_dimension(spec.name, shard.dimension, spec.dimension)
@@ -88,6 +93,20 @@ class EdgeStore:
                 self._require_space()
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
+        return shard.about
+
+    async def drop(self, collection: str) -> None:
+        """Remove the collection; see the port."""
+        self._require_open()
+        self._shut(collection)
+        drop_shard(self._path / collection)
+
+    async def promote(self, source: str, target: str) -> None:
+        """Put one collection in the place of another; see the port."""
+        self._release(source, self._shard(source))
+        del self._shards[source]
+        self._shut(target)
+        promote_shard(self._path / source, self._path / target)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert or replace the points; see the port.
@@ -227,6 +246,12 @@ class EdgeStore:
         finally:
             with engine_errors(collection):
                 shard.engine.close()
+
+    def _shut(self, collection: str) -> None:
+        """Close the shard without a flush, if it is open: it is removed next."""
+        if collection in self._shards:
+            with engine_errors(collection):
+                self._shards.pop(collection).engine.close()
 
     def _flush(self, collection: str, shard: Shard) -> None:
         if shard.dirty:

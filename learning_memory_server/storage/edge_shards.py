@@ -6,21 +6,26 @@ import json
 import shutil
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.errors import DiskFullError, LearningMemoryError, StorageUnavailableError
+from learning_memory_server.errors import (
+    DamagedCollectionError,
+    DiskFullError,
+    LearningMemoryError,
+    StorageUnavailableError,
+)
 from learning_memory_server.storage.edge_filters import shared_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from qdrant_edge import EdgeShard
 
 VECTOR: Final = "dense"
-REBUILD: Final = (
-    "Stop the server and remove the `index` folder of storage_path: it is rebuilt from the journal."
-)
+REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
+_ABOUT: Final = "about.json"
+_REPLACED: Final = ".old"
 _NEVER_KB: Final = 100_000_000
 """A segment size no collection reaches: exact search is fast enough, and HNSW would block for minutes."""
 
@@ -32,12 +37,14 @@ class Shard:
     Args:
         engine: The engine's own.
         dimension: The length of its vectors.
+        about: What is kept with it.
         shared: The keyword fields that share an index.
         dirty: Whether it was written to since its last flush.
     """
 
     engine: EdgeShard
     dimension: int
+    about: Mapping[str, Any]
     shared: tuple[str, ...] = ()
     dirty: bool = False
 
@@ -48,12 +55,13 @@ def shard_exists(directory: Path) -> bool:
         return directory.is_dir() and any(directory.iterdir())
 
 
-def create_shard(directory: Path, dimension: int) -> None:
+def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
     """Create a shard beside `directory` and move it there, so that it is whole or absent.
 
     Args:
         directory: Where it shall be; absent or empty. Its parent exists.
         dimension: The length of its vectors.
+        about: What is kept with it.
     """
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         Distance,
@@ -80,14 +88,48 @@ def create_shard(directory: Path, dimension: int) -> None:
         engine = Engine.create(str(staged), config)
         engine.flush()
         engine.close()
+        (staged / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
         staged.rename(directory)
+
+
+def drop_shard(directory: Path) -> None:
+    """Remove whatever is in `directory`. A crash on the way leaves nothing that is looked at."""
+    with engine_errors(directory.name):
+        doomed = directory.with_name(f".{directory.name}{_REPLACED}")
+        shutil.rmtree(doomed, ignore_errors=True)
+        if directory.exists():
+            directory.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def promote_shard(source: Path, target: Path) -> None:
+    """Move the closed shard in `source` to `target`, whose shard, closed too, is removed.
+
+    A crash between the two renames leaves `target` absent and the old shard beside it; see `recover_shard`.
+    """
+    with engine_errors(target.name):
+        old = target.with_name(f".{target.name}{_REPLACED}")
+        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            target.rename(old)
+        source.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_shard(directory: Path) -> None:
+    """Put back what an interrupted `promote_shard` has taken from `directory`."""
+    with engine_errors(directory.name):
+        old = directory.with_name(f".{directory.name}{_REPLACED}")
+        if old.exists() and not directory.exists():
+            old.rename(directory)
 
 
 def load_shard(directory: Path) -> Shard:
     """Open the shard in `directory`.
 
     Raises:
-        StorageUnavailableError: If it is damaged, or if another process has it open.
+        DamagedCollectionError: If it cannot be opened.
+        StorageUnavailableError: If another process has it open.
     """
     from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415 - loaded on first use
     from qdrant_edge import ScrollRequest  # noqa: PLC0415
@@ -95,6 +137,8 @@ def load_shard(directory: Path) -> Shard:
     with engine_errors(directory.name, opening=True):
         settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
         dimension = int(settings["vectors"][VECTOR]["size"])
+        kept = directory / _ABOUT
+        about = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         with ExitStack() as on_failure:
             engine = Engine.load(str(directory))
             on_failure.callback(engine.close)
@@ -103,7 +147,7 @@ def load_shard(directory: Path) -> Shard:
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-        return Shard(engine, dimension, shared)
+        return Shard(engine, dimension, about, shared)
 
 
 def require_space(path: Path, needed: int) -> None:
@@ -144,7 +188,7 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
                 hint="End the other process, or give this one a storage path of its own.",
             ) from error
         if opening:
-            raise StorageUnavailableError(
+            raise DamagedCollectionError(
                 f"Collection `{collection}` is damaged and cannot be opened.", hint=REBUILD
             ) from error
         raise StorageUnavailableError(f"The embedded engine failed on collection `{collection}`.") from error

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from qdrant_client import models
 
-    from learning_memory_server.storage.base import CollectionSpec, Filter, Point, Vector
+    from learning_memory_server.storage.base import CollectionSpec, Filter, Payload, Point, Vector
 
 MEMORY: Final = ":memory:"
 _WRITE_BATCH: Final = 100
@@ -76,8 +75,11 @@ class QdrantStore:
             url=url, api_key=api_key, timeout=math.ceil(timeout), check_compatibility=False
         )
 
-    async def ensure(self, spec: CollectionSpec) -> None:
-        """Create the collection and its payload indexes unless they exist; see the port."""
+    async def ensure(self, spec: CollectionSpec) -> Payload:
+        """Create the collection and its payload indexes unless they exist; see the port.
+
+        What callers know is an alias, so that another collection can take its place in one step.
+        """
         try:
             info = await self._info(spec.name)
         except MissingCollectionError:
@@ -89,6 +91,27 @@ class QdrantStore:
         # Local mode has no payload indexes, and warns when it is asked for one.
         if not self._local:
             await self._ensure_indexes(spec, info)
+        return info.config.metadata or {}
+
+    async def drop(self, collection: str) -> None:
+        """Remove the collection; see the port."""
+        self._dimensions.pop(collection, None)
+        behind = await self._behind(collection)
+        if behind is not None:
+            async with self._request(collection):
+                await self._client.delete_collection(behind)
+
+    async def promote(self, source: str, target: str) -> None:
+        """Put one collection in the place of another; see the port."""
+        new, old = await self._behind(source), await self._behind(target)
+        if new is None:
+            raise MissingCollectionError(f"Collection `{source}` does not exist.")
+        await self._set_alias(target, new, [self._name(source), *([self._name(target)] if old else [])])
+        self._dimensions.pop(source, None)
+        self._dimensions.pop(target, None)
+        if old is not None:
+            async with self._request(target):
+                await self._client.delete_collection(old)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert or replace the points; see the port."""
@@ -206,16 +229,30 @@ class QdrantStore:
                 await self._client.close()
 
     async def _create(self, spec: CollectionSpec) -> None:
-        from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415 - a second to import
-
+        behind = f"{self._name(spec.name)}-{uuid4().hex[:8]}"
         settings = collection_settings(spec.dimension, self._placement)
         async with self._request(spec.name):
-            try:
-                await self._client.create_collection(self._name(spec.name), **settings)
-            except UnexpectedResponse as error:
-                # Another process created it first.
-                if error.status_code != HTTPStatus.CONFLICT:
-                    raise
+            await self._client.create_collection(behind, **settings, metadata=dict(spec.about) or None)
+        await self._set_alias(spec.name, behind)
+
+    async def _set_alias(self, collection: str, behind: str, removed: Sequence[str] = ()) -> None:
+        """Let the collection's name stand for the one behind it, and drop other aliases, all in one step."""
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        changes: list[models.AliasOperations] = [
+            models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in removed
+        ]
+        created = models.CreateAlias(collection_name=behind, alias_name=self._name(collection))
+        changes.append(models.CreateAliasOperation(create_alias=created))
+        async with self._request(collection):
+            await self._client.update_collection_aliases(changes)
+
+    async def _behind(self, collection: str) -> str | None:
+        """Return the collection that the name stands for, if there is one."""
+        async with self._request(collection):
+            aliases = (await self._client.get_aliases()).aliases
+        name = self._name(collection)
+        return next((each.collection_name for each in aliases if each.alias_name == name), None)
 
     async def _ensure_indexes(self, spec: CollectionSpec, info: models.CollectionInfo) -> None:
         """Create the indexes that are missing; before the first point they also shape its graph."""

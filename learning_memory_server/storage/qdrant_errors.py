@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from qdrant_client.http.exceptions import UnexpectedResponse
 
-REBUILD: Final = "Remove the collection: at the next start it is rebuilt from the journal."
+REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
 _DEFAULT_PORT: Final = 6333
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")

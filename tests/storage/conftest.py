@@ -28,7 +28,7 @@ async def remove_collections(url: str, suffix: str) -> None:
 
     client = AsyncQdrantClient(url=url, api_key=SERVER_KEY)
     for collection in (await client.get_collections()).collections:
-        if collection.name.endswith(f"-{suffix}"):
+        if f"-{suffix}-" in collection.name:
             await client.delete_collection(collection.name)
     await client.close()
 

@@ -66,6 +66,51 @@ async def test_ensuring_with_another_dimension_is_refused(store: VectorStore, sp
     await store.upsert("notes", [point(1)])
 
 
+async def test_a_collection_keeps_what_it_was_created_about(
+    bare_store: VectorStore, spec: CollectionSpec
+) -> None:
+    about = {"model": "m1", "probe": [0.5, -0.25], "größe": {"a": None}}
+    assert await bare_store.ensure(replace(spec, about=about)) == about
+    assert await bare_store.ensure(replace(spec, about={"model": "m2"})) == about
+
+
+async def test_a_collection_that_is_dropped_is_gone_and_can_be_made_anew(
+    store: VectorStore, spec: CollectionSpec
+) -> None:
+    await store.upsert("notes", [point(1)])
+    await store.drop("notes")
+    await store.drop("notes")
+    with pytest.raises(MissingCollectionError):
+        await store.count("notes")
+    assert await store.ensure(replace(spec, dimension=5, about={"n": 2})) == {"n": 2}
+    assert await store.count("notes") == 0
+
+
+async def test_a_promoted_collection_stands_in_the_others_place(
+    store: VectorStore, spec: CollectionSpec
+) -> None:
+    await store.upsert("notes", [point(1, tags=["old"]), point(2)])
+    await store.ensure(replace(spec, name="next", about={"n": 2}))
+    await store.upsert("next", [point(3, NORTH, tags=["new"], project="a")])
+    await store.promote("next", "notes")
+    assert [record.payload for record in await store.scroll("notes")] == [{"tags": ["new"], "project": "a"}]
+    assert await ids_where(store, Filter(matches=(("tags", "new"),))) == [3]
+    assert await store.ensure(spec) == {"n": 2}
+    with pytest.raises(MissingCollectionError):
+        await store.count("next")
+    await store.upsert("notes", [point(4)])
+    assert await store.count("notes") == 2
+
+
+async def test_a_collection_is_promoted_where_there_is_none(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1)])
+    await store.promote("notes", "others")
+    assert await store.count("others") == 1
+    with pytest.raises(MissingCollectionError):
+        await store.promote("notes", "others")
+    assert await store.count("others") == 1
+
+
 async def test_an_empty_collection_answers_with_nothing(store: VectorStore) -> None:
     assert await store.scroll("notes") == []
     assert await store.count("notes") == 0

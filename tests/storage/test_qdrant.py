@@ -1,6 +1,7 @@
 """What a Qdrant server may answer, over real HTTP on the loopback interface."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -245,21 +246,17 @@ async def test_a_refused_connection_is_a_clear_error(operation: str) -> None:
 class FreshServer:
     """Answers like a Qdrant without collections, which comes to have one once it is created."""
 
-    def __init__(self, *, beaten: bool = False, size: int = 4) -> None:
+    def __init__(self) -> None:
         self.created = False
-        self.beaten = beaten
-        self.size = size
 
     def __call__(self, method: str, path: str) -> tuple[int, bytes]:
         if path.endswith("/index"):
             return 200, success({"operation_id": 1, "status": "completed"})
-        if method == "PUT":
+        if method in {"PUT", "POST"}:
             self.created = True
-            if self.beaten:
-                return 409, refusal("Wrong input: Collection `notes-m1` already exists!")
             return 200, success(result=True)
         if self.created:
-            return 200, success(collection_info(self.size))
+            return 200, success(collection_info())
         return 404, refusal("Not found: Collection `notes-m1` doesn't exist!")
 
 
@@ -268,16 +265,21 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
     store = QdrantStore(server.url, suffix="m1", placement=Placement(replication_factor=2))
     await store.ensure(SPEC)
     await store.close()
-    writes = [(path, body) for method, path, body in server.asked if method == "PUT"]
+    writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
-    assert path == "/collections/notes-m1"
+    behind = path.removeprefix("/collections/")
+    assert re.fullmatch("notes-m1-[0-9a-f]{8}", behind)
+    assert writes[1] == (
+        "/collections/aliases",
+        {"actions": [{"create_alias": {"collection_name": behind, "alias_name": "notes-m1"}}]},
+    )
     assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine"}}
     assert created["hnsw_config"] == {"m": 16, "payload_m": 16}
     assert created["quantization_config"] == {"scalar": {"type": "int8"}}
     assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
     # The stub says that `tags` is indexed already.
-    assert [(path, body) for path, body in writes[1:]] == [
+    assert [(path, body) for path, body in writes[2:]] == [
         (
             "/collections/notes-m1/index",
             {"field_name": "project", "field_schema": {"type": "keyword", "is_tenant": True}},
@@ -288,21 +290,6 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
         ),
         ("/collections/notes-m1/index", {"field_name": "created_at", "field_schema": {"type": "datetime"}}),
     ]
-
-
-async def test_losing_the_race_to_create_is_no_error(server: Stub) -> None:
-    server.answer = FreshServer(beaten=True)
-    store = QdrantStore(server.url, suffix="m1")
-    await store.ensure(SPEC)
-    await store.close()
-
-
-async def test_losing_the_race_to_another_dimension_is_an_error(server: Stub) -> None:
-    server.answer = FreshServer(beaten=True, size=8)
-    store = QdrantStore(server.url, suffix="m1")
-    with pytest.raises(WrongDimensionError, match="8 numbers, not 4"):
-        await store.ensure(SPEC)
-    await store.close()
 
 
 async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:
