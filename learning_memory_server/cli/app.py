@@ -102,6 +102,20 @@ def doctor(
         raise typer.Exit(1)
 
 
+@app.command()
+def reindex(
+    axis: Annotated[Axis | None, typer.Argument(help="Only this axis; by default everything.")] = None,
+) -> None:
+    """Make the index anew from the journal.
+
+    The present index answers until the new one is complete. If it is interrupted, the next time goes on
+    from there. Nothing in the journal changes.
+    """
+    from learning_memory_server.cli.reindexing import make_anew  # noqa: PLC0415
+
+    asyncio.run(make_anew(axis))
+
+
 @app.command("import")
 def import_(
     path: Annotated[

@@ -59,7 +59,10 @@ class Memory:
             LearningMemoryError: What the operation raises.
         """
         with working("Working") as report:
-            return await self._operate(report, operation, fields)
+            reply = await self._operate(report, operation, fields)
+        for sentence in reply.get("notices", ()):
+            show_notice(sentence)
+        return reply
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its reply; absent (None) arguments are left out.

@@ -5,9 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
+import structlog
+
+from learning_memory_server.embedding.probe import PROBE, agrees
 from learning_memory_server.errors import (
+    DamagedCollectionError,
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
@@ -16,7 +22,7 @@ from learning_memory_server.indexing.document import Collection, FilterFields
 from learning_memory_server.storage.base import CollectionSpec, Point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,8 +33,18 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import Hit, VectorStore
 
 
+log = structlog.get_logger()
+
+_STAGED: Final = "_next"
+"""The end of the name of a collection that is to take another's place."""
+_REBUILD_BATCH: Final = 128
+
+
 class VectorIndex:
     """Documents in, hits out. Everything in it can be rebuilt from the journal.
+
+    Attributes:
+        notices: A sentence about each collection that had to be made anew.
 
     Args:
         embeddings: The model.
@@ -48,6 +64,8 @@ class VectorIndex:
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
+        self._about: dict[str, Any] = {}
+        self.notices: list[str] = []
 
     @property
     def is_open(self) -> bool:
@@ -64,10 +82,11 @@ class VectorIndex:
         identity = await self._embeddings.identity()
         async with self._opening:
             if self._store is None:
+                self._about = await self._describe(identity)
                 store = self._open_store(identity)
                 try:
                     for collection in Collection:
-                        await store.ensure(self._spec(collection, identity))
+                        await self._ensure(store, self._spec(collection, identity))
                         # Creating one takes the embedded engine a while; calls get their turn in between.
                         await asyncio.sleep(0)
                 except LearningMemoryError:
@@ -95,12 +114,57 @@ class VectorIndex:
         store = self._opened()
         vectors = await self._embeddings.embed_documents([document.text for document in documents])
         by_collection: dict[str, list[Point]] = {}
-        for document, vector in zip(documents, vectors, strict=True):
-            point = Point(document.point_id, vector, document.payload)
+        for document, point in zip(documents, _points(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
         for collection, points in by_collection.items():
             await store.upsert(collection, points)
             self._generations[collection] += 1
+
+    async def remove(self, point_ids: Sequence[str]) -> None:
+        """Remove the points from whatever collections they are in.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
+        """
+        store = self._opened()
+        for collection in Collection:
+            await store.delete(collection, point_ids)
+            self._generations[collection] += 1
+
+    async def rebuild(
+        self,
+        collection: Collection,
+        documents: Callable[[], Iterable[Document]],
+        progress: Callable[[int], None],
+    ) -> None:
+        """Make a collection anew beside the present one, which answers until it is complete and takes its place.
+
+        What an interrupted rebuild had done already is kept. What is written to the present collection meanwhile is
+        in the new one only if `documents` gives it.
+
+        Args:
+            collection: The collection.
+            documents: Returns all that belongs in it, each time as it is then.
+            progress: Is told how many points are done, as they are.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
+        """
+        store = await self.open()
+        spec = replace(self._spec(collection, await self.identity()), name=f"{collection}{_STAGED}")
+        await self._ensure(store, spec)
+        there = {record.id for record in await store.scroll(spec.name, with_payload=False)}
+        progress(len(there))
+        # Until there is nothing that came while the last batch was embedded.
+        while batch := list(islice((d for d in documents() if d.point_id not in there), _REBUILD_BATCH)):
+            vectors = await self._embeddings.embed_documents([document.text for document in batch])
+            await store.upsert(spec.name, _points(batch, vectors))
+            there |= {document.point_id for document in batch}
+            progress(len(batch))
+        await store.delete(spec.name, sorted(there - {document.point_id for document in documents()}))
+        await store.promote(spec.name, collection)
+        self._generations[collection] += 1
+        log.info("collection.rebuilt", collection=collection.value, count=len(there))
 
     async def stored_ids(self) -> dict[str, set[str]]:
         """Return the ids of all points in each collection."""
@@ -160,7 +224,27 @@ class VectorIndex:
 
     def _spec(self, collection: Collection, identity: EmbeddingIdentity) -> CollectionSpec:
         fields = self._fields.get(collection, FilterFields())
-        return CollectionSpec(collection, identity.dimension, fields.keywords, fields.datetimes)
+        return CollectionSpec(collection, identity.dimension, fields.keywords, fields.datetimes, self._about)
+
+    async def _describe(self, identity: EmbeddingIdentity) -> dict[str, Any]:
+        """Return what is kept with each collection: which model made it, and what that model does to a sentence."""
+        (probe,) = await self._embeddings.embed_documents([PROBE])
+        return {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
+
+    async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
+        """Ensure a collection of this very model: one that cannot be used is made anew, and caught up from the journal."""
+        try:
+            about = await store.ensure(spec)
+        except DamagedCollectionError as error:
+            reason = error.message
+        else:
+            if not about or agrees(about.get("probe", ()), self._about["probe"]):
+                return
+            reason = f"The model makes other vectors now than those in `{spec.name}`."
+        log.warning("collection.remade", collection=spec.name, reason=reason)
+        self.notices.append(f"{reason} It is made anew from the journal.")
+        await store.drop(spec.name)
+        await store.ensure(spec)
 
     def _opened(self) -> VectorStore:
         if self._store is None:
@@ -172,3 +256,10 @@ class VectorIndex:
                 "The embedding model is not loaded yet.", hint="Try again in a few seconds."
             )
         return self._store
+
+
+def _points(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
+    return [
+        Point(document.point_id, vector, document.payload)
+        for document, vector in zip(documents, vectors, strict=True)
+    ]

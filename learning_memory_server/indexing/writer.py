@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -18,9 +19,9 @@ from learning_memory_server.errors import (
 from learning_memory_server.heap import give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.document import Collection, Document
     from learning_memory_server.indexing.index import VectorIndex
 
 _HEAD_START: Final = 0.1
@@ -46,6 +47,10 @@ class DocumentSource(Protocol):
         """Return the documents of everything that is kept."""
         ...
 
+    def forgotten(self) -> Iterable[str]:
+        """Return the point ids of everything that was kept and is forgotten."""
+        ...
+
 
 class IndexWriter:
     """The only way into the index. What it could not write is pending: in the journal, not in the index.
@@ -59,8 +64,10 @@ class IndexWriter:
         self._index = index
         self._sources = sources
         self._pending: dict[tuple[str, str], Document] = {}
+        self._doomed: set[str] = set()
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
+        self._rebuilding = asyncio.Lock()
         self._tried = asyncio.Event()
         self._complete = False
         self._compared = False
@@ -95,6 +102,55 @@ class IndexWriter:
             self._wake.set()
         self._mark_written(documents)
         return True
+
+    async def remove(self, point_ids: Iterable[str]) -> bool:
+        """Remove the points of what is forgotten, and tell whether they are gone; if not, that is done later."""
+        doomed = set(point_ids)
+        self._doomed |= doomed
+        self._pending = {key: document for key, document in self._pending.items() if key[1] not in doomed}
+        try:
+            await self._remove_doomed()
+        except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+            log.warning("removal.postponed", count=len(doomed), reason=error.message)
+            return False
+        finally:
+            self._wake.set()
+        return True
+
+    async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
+        """Make collections anew from the journal; the present ones answer until then. Can be taken up again.
+
+        Args:
+            collections: Which.
+            progress: Is told how many points are done, and how many there are to do.
+
+        Returns:
+            How many points the collections have.
+
+        Raises:
+            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+        """
+        total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, max(done, total))
+
+        async with self._rebuilding:
+            for collection in collections:
+                await self._index.rebuild(collection, partial(self._belonging, collection), advance)
+                # What was written in the last moment went into the collection that is gone.
+                await self.find_pending()
+                await self.catch_up()
+        self._unflushed = True
+        self._wake.set()
+        return done
+
+    def _belonging(self, collection: Collection) -> Iterator[Document]:
+        for source in self._sources:
+            yield from (document for document in source.documents() if document.collection == collection)
 
     def postpone(self, documents: Iterable[Document]) -> None:
         """Take documents that are in the journal, to be indexed in the background."""
@@ -160,6 +216,7 @@ class IndexWriter:
         written = 0
         # One at a time: two would embed the same documents twice.
         async with self._catching_up:
+            await self._remove_doomed()
             while self._pending:
                 batch = list(self._pending.values())[:_BATCH]
                 await self._index.write(batch)
@@ -178,6 +235,9 @@ class IndexWriter:
             for document in source.documents():
                 if document.point_id not in stored[document.collection]:
                     self._pending[_key(document)] = document
+            self._doomed |= set().union(*stored.values()).intersection(source.forgotten())
+        if self._pending and not self._compared:
+            log.info("index.incomplete", missing=len(self._pending))
         self._compared = True
         return len(self._pending)
 
@@ -185,6 +245,13 @@ class IndexWriter:
         """Trust nothing of an engine that has failed three times, such as one whose files were deleted under it."""
         self._compared = self._complete = False
         await self._index.discard()
+
+    async def _remove_doomed(self) -> None:
+        doomed = sorted(self._doomed)
+        if doomed:
+            await self._index.remove(doomed)
+            self._doomed.difference_update(doomed)
+            self._unflushed = True
 
     def _mark_written(self, documents: Sequence[Document]) -> None:
         for document in documents:

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, Protocol
 
 from learning_memory_server.errors import JournalUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+TEMPORARY: Final = ".tmp"
+"""The end of the name that a file has until it is whole."""
+
+
+class System(Protocol):
+    """What is asked of the operating system: the module `os`, or something that fails where it is told to."""
+
+    def mkdir(self, path: Path, mode: int, /) -> None: ...  # noqa: D102 - as in `os`
+    def open(self, path: Path, flags: int, mode: int = ..., /) -> int: ...  # noqa: D102
+    def write(self, descriptor: int, data: memoryview, /) -> int: ...  # noqa: D102
+    def fsync(self, descriptor: int, /) -> None: ...  # noqa: D102
+    def ftruncate(self, descriptor: int, length: int, /) -> None: ...  # noqa: D102
+    def replace(self, source: Path, destination: Path, /) -> None: ...  # noqa: D102
+    def unlink(self, path: Path, /) -> None: ...  # noqa: D102
+
+
+class Disk(Protocol):
+    """Where a journal writes: this module is one."""
+
+    def append(self, path: Path, data: bytes, /) -> None:
+        """Add `data` to the end of the file and wait for the disk."""
+
+    def replace(self, path: Path, data: bytes, /) -> None:
+        """Put `data` in the file's place, so that a crash leaves either the old or the new content."""
+
+    def remove(self, path: Path, /) -> None:
+        """Remove the file; a missing one is as good as removed."""
+
+    def truncate(self, path: Path, size: int, /) -> None:
+        """Cut the file off at `size` bytes."""
 
 
 @contextmanager
@@ -29,66 +60,85 @@ def journal_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def make_private_directory(path: Path) -> None:
+def make_private_directory(path: Path, *, system: System = os) -> None:
     """Create the directory and the parents it needs for their owner alone; existing ones stay as they are."""
     # mkdir gives its mode to the last directory only.
     for directory in (*reversed(path.parents), path):
         if not directory.exists():
-            directory.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                system.mkdir(directory, 0o700)
+                # A file in it cannot survive a power loss that its directory does not survive. Some directories
+                # may be written in, but not opened for that.
+                with suppress(PermissionError):
+                    sync_directory(directory.parent, system=system)
 
 
-def append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes, *, system: System = os) -> None:
     """Add `data` to the end of the file and wait for the disk; on failure nothing of it remains."""
     with journal_errors(path):
-        make_private_directory(path.parent)
+        make_private_directory(path.parent, system=system)
         is_new = not path.exists()
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = system.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(descriptor).st_size
             try:
-                _write_all(descriptor, data)
-                os.fsync(descriptor)
+                _write_all(descriptor, data, system)
+                system.fsync(descriptor)
+                if is_new:
+                    sync_directory(path.parent, system=system)
             except OSError:
-                os.ftruncate(descriptor, size)
+                system.ftruncate(descriptor, size)
                 raise
         finally:
             os.close(descriptor)
-        if is_new:
-            sync_directory(path.parent)
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, data: bytes, *, system: System = os) -> None:
     """Put `data` in the file's place, so that a crash leaves either the old or the new content."""
     with journal_errors(path):
-        make_private_directory(path.parent)
-        temporary = path.with_name(path.name + ".tmp")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        make_private_directory(path.parent, system=system)
+        temporary = path.with_name(path.name + TEMPORARY)
+        descriptor = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
+            _write_all(descriptor, data, system)
+            system.fsync(descriptor)
         finally:
             os.close(descriptor)
-        temporary.replace(path)
-        sync_directory(path.parent)
+        system.replace(temporary, path)
+        sync_directory(path.parent, system=system)
 
 
-def remove(path: Path) -> None:
+def remove(path: Path, *, system: System = os) -> None:
     """Remove the file; a missing one is as good as removed."""
     with journal_errors(path):
-        path.unlink(missing_ok=True)
-        sync_directory(path.parent)
+        with suppress(FileNotFoundError):
+            system.unlink(path)
+        # Also when it was missing: an earlier try may have ended before this.
+        if path.parent.is_dir():
+            sync_directory(path.parent, system=system)
 
 
-def sync_directory(path: Path) -> None:
+def truncate(path: Path, size: int, *, system: System = os) -> None:
+    """Cut the file off at `size` bytes."""
+    with journal_errors(path):
+        descriptor = system.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            system.ftruncate(descriptor, size)
+            system.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_directory(path: Path, *, system: System = os) -> None:
     """Make created, renamed and removed names in the directory survive a power loss."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        system.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def _write_all(descriptor: int, data: bytes, system: System) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(descriptor, view) :]
+        view = view[system.write(descriptor, view) :]

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.journal import files
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord, refuse_newer
+from learning_memory_server.journal.content import Damage, Line, LogContent, Purge
+from learning_memory_server.journal.formats import CURRENT
+from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from learning_memory_server.journal.files import Disk
+    from learning_memory_server.journal.formats import Format
+
 _VERSION: Final = re.compile(rb',"v":(\d{1,9})\}\n')
 """The end of a line: its keys are sorted, so the version comes last."""
 
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A line that could not be read. `torn` is true of an unfinished last line: a crash during a write."""
-
-    path: Path
-    line_number: int
-    reason: str
-    torn: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LogContent:
-    """What a log holds: its readable records, oldest first, and the lines that are damaged."""
-
-    records: list[JournalRecord] = field(default_factory=list)
-    damage: list[Damage] = field(default_factory=list)
+SET_ASIDE: Final = ".corrupt-"
+"""What stands in the name of a file of set-aside bytes, between the log's name and the time."""
 
 
 class Log:
@@ -47,11 +37,17 @@ class Log:
     Args:
         path: The log's place, without the ending.
         monthly: Whether to use one file a month.
+        form: The version that is written, and brought forward to in reading.
+        disk: What writes.
     """
 
-    def __init__(self, path: Path, *, monthly: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, monthly: bool = False, form: Format = CURRENT, disk: Disk = files
+    ) -> None:
         self._path = path
         self._monthly = monthly
+        self._form = form
+        self._disk = disk
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write the records and wait for the disk.
@@ -62,22 +58,27 @@ class Log:
             JournalUnavailableError: If they could not be written; then none of them was.
         """
         if records:
-            files.append(self._segment(records[0].at), b"".join(record.to_line() for record in records))
+            lines = b"".join(record.to_line(self._form) for record in records)
+            self._disk.append(self._segment(records[0].at), lines)
+
+    def forget(self, kind: str, ids: Iterable[str], at: datetime) -> None:
+        """Write down that the ids of a kind are forgotten. That is final: no later line brings one back.
+
+        Raises:
+            JournalUnavailableError: If it could not be written; then nothing is forgotten.
+        """
+        self.append([JournalRecord.tombstone(kind, record_id, at) for record_id in ids])
 
     def read(self) -> LogContent:
-        """Return everything that can be read.
+        """Return everything that can be read and is not forgotten.
+
+        A tombstone counts wherever it stands: a clock that was set back, or a copy that was put together from
+        several, must not bring anything back.
 
         Raises:
             JournalUnavailableError: If a file cannot be opened, or a newer program wrote it.
         """
-        content = LogContent()
-        for path in self.segments():
-            for number, line, last in _lines(path):
-                try:
-                    content.records.append(JournalRecord.from_line(line))
-                except DamagedLineError as error:
-                    content.damage.append(Damage(path, number, str(error), torn=last))
-        return content
+        return LogContent.of(self._parsed())
 
     def refuse_newer_format(self) -> None:
         """Look for lines of a newer format, without reading more of a line than its end: each start waits for it.
@@ -89,10 +90,13 @@ class Log:
             with files.journal_errors(path):
                 content = path.read_bytes()
             for match in _VERSION.finditer(content):
-                refuse_newer(int(match[1]))
+                self._form.refuse_newer(int(match[1]))
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that there is a readable line about, found by the form that every line has."""
+        """Return those of the ids that there is a readable line about, a tombstone included.
+
+        They are found by the form that every line has, which is quicker than reading all lines.
+        """
         sought = [f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids]
         found = set()
         for path in self.segments() if sought else ():
@@ -103,7 +107,7 @@ class Log:
                     start = content.rfind(b"\n", 0, match.start()) + 1
                     end = content.find(b"\n", match.end()) + 1
                     with suppress(DamagedLineError):
-                        found.add(JournalRecord.from_line(content[start:end]).id)
+                        found.add(JournalRecord.from_line(content[start:end], self._form).id)
         return found
 
     def recover(self, at: datetime) -> list[Path]:
@@ -117,18 +121,49 @@ class Log:
         self.refuse_newer_format()
         set_aside = []
         for path in self.segments():
-            torn = _torn_tail(path)
-            if torn and _is_whole(torn + b"\n"):
+            torn = self._torn_tail(path)
+            if torn and self._is_whole(torn + b"\n"):
                 # Only the line feed is missing: an editor took it, or the crash fell just before it.
-                files.append(path, b"\n")
+                self._disk.append(path, b"\n")
             elif torn:
-                aside = path.with_name(f"{path.name}.corrupt-{at:%Y%m%dT%H%M%S%fZ}")
-                files.replace(aside, torn)
-                with files.journal_errors(path), path.open("r+b") as file:
-                    file.truncate(path.stat().st_size - len(torn))
-                    file.flush()
+                aside = path.with_name(f"{path.name}{SET_ASIDE}{at:%Y%m%dT%H%M%S%fZ}")
+                self._disk.replace(aside, torn)
+                with files.journal_errors(path):
+                    size = path.stat().st_size
+                self._disk.truncate(path, size - len(torn))
                 set_aside.append(aside)
         return set_aside
+
+    def purge(self) -> Purge:
+        """Rewrite the files without the lines of what is forgotten.
+
+        Tombstones stay, and so do damaged lines, byte for byte. Each file is replaced as a whole, so a crash
+        leaves every one as it was or purged, and purging again does the rest. Nothing may be appended meanwhile.
+
+        Raises:
+            JournalUnavailableError: If a file could not be replaced; it is as it was then.
+        """
+        lines = list(self._parsed())
+        content = LogContent.of(lines)
+        if not content.forgotten:
+            return Purge()
+        kept: dict[Path, list[bytes]] = {}
+        removed: Counter[Path] = Counter()
+        for line in lines:
+            said = line.record
+            if said and not said.is_tombstone and (said.kind, said.id) in content.forgotten:
+                removed[line.path] += 1
+            else:
+                kept.setdefault(line.path, []).append(line.text)
+        for path in removed:
+            self._disk.replace(path, b"".join(kept.get(path, ())))
+        doubtful = {damage.path for damage in content.damage}.union(self.set_aside_files())
+        return Purge(dict(removed), sorted(doubtful))
+
+    def set_aside_files(self) -> list[Path]:
+        """Return the files that `recover` has put torn lines into."""
+        folder, name = (self._path, "*") if self._monthly else (self._path.parent, self._path.name)
+        return sorted(folder.glob(f"{name}.jsonl{SET_ASIDE}*"))
 
     def segments(self) -> list[Path]:
         """Return the files there are, oldest first."""
@@ -142,6 +177,28 @@ class Log:
             return self._path / f"{at:%Y-%m}.jsonl"
         return self._path.with_name(self._path.name + ".jsonl")
 
+    def _parsed(self) -> Iterator[Line]:
+        for path in self.segments():
+            for number, text, last in _lines(path):
+                try:
+                    yield Line(path, text, JournalRecord.from_line(text, self._form))
+                except DamagedLineError as error:
+                    yield Line(path, text, None, Damage(path, number, str(error), torn=last))
+
+    def _is_whole(self, line: bytes) -> bool:
+        try:
+            JournalRecord.from_line(line, self._form)
+        except DamagedLineError:
+            return False
+        return True
+
+    def _torn_tail(self, path: Path) -> bytes:
+        """Return the last line if it is unfinished or unreadable, else nothing."""
+        for _, line, last in _lines(path):
+            if last and not self._is_whole(line):
+                return line
+        return b""
+
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (line number from 1, line with its line feed, whether it is the last)."""
@@ -149,19 +206,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
         lines = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
         yield number, line, number == len(lines)
-
-
-def _is_whole(line: bytes) -> bool:
-    try:
-        JournalRecord.from_line(line)
-    except DamagedLineError:
-        return False
-    return True
-
-
-def _torn_tail(path: Path) -> bytes:
-    """Return the last line if it is unfinished or unreadable, else nothing."""
-    for _, line, last in _lines(path):
-        if last and not _is_whole(line):
-            return line
-    return b""

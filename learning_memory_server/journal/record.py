@@ -10,16 +10,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
+from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, is_tombstone, is_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    T = TypeVar("T")
+    from learning_memory_server.journal.formats import Format
 
-FORMAT_VERSION: Final = 1
+    T = TypeVar("T")
 
 
 class DamagedLineError(ValueError):
@@ -34,7 +35,7 @@ class JournalRecord:
         kind: What `data` describes: ghap, value, clusters.
         id: The id of the thing described; a later line with the same kind and id supersedes it.
         at: When the line was written, in UTC.
-        data: The description, in JSON types.
+        data: The description, in JSON types; or that the thing is forgotten.
     """
 
     kind: str
@@ -42,10 +43,20 @@ class JournalRecord:
     at: datetime
     data: dict[str, Any]
 
-    def to_line(self) -> bytes:
+    @classmethod
+    def tombstone(cls, kind: str, record_id: str, at: datetime) -> JournalRecord:
+        """Return the record which says that what has this kind and id is forgotten."""
+        return cls(kind, record_id, at, dict(TOMBSTONE))
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether it says that its thing is forgotten, and nothing else."""
+        return is_tombstone(self.data)
+
+    def to_line(self, form: Format = CURRENT) -> bytes:
         """Return the line, with its line feed."""
         body = {
-            "v": FORMAT_VERSION,
+            "v": form.version,
             "kind": self.kind,
             "id": self.id,
             "at": self.at.isoformat(),
@@ -54,12 +65,12 @@ class JournalRecord:
         return _canonical({**body, "sum": _digest(body)}) + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes) -> JournalRecord:
-        """Return the record that `line`, which ends with a line feed, holds.
+    def from_line(cls, line: bytes, form: Format = CURRENT) -> JournalRecord:
+        """Return the record that `line`, which ends with a line feed, holds; its data as `form` has it.
 
         Raises:
             DamagedLineError: If the line is torn, edited or no record.
-            JournalUnavailableError: If a newer program wrote it.
+            JournalUnavailableError: If a newer program wrote it, or its data cannot be brought forward.
         """
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
@@ -68,8 +79,9 @@ class JournalRecord:
             version = body["v"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedLineError(str(error)) from error
-        if isinstance(version, int):
-            refuse_newer(version)
+        if not is_version(version):
+            raise DamagedLineError("it has no version")
+        form.refuse_newer(version)
         try:
             stated = body.pop("sum")
             actual = _digest(body)
@@ -78,9 +90,13 @@ class JournalRecord:
         if stated != actual:
             raise DamagedLineError("the checksum does not match")
         try:
-            return cls(body["kind"], body["id"], datetime.fromisoformat(body["at"]), body["data"])
+            kind, record_id, at = body["kind"], body["id"], datetime.fromisoformat(body["at"])
+            data = body["data"]
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedLineError(str(error)) from error
+        if not (isinstance(kind, str) and isinstance(record_id, str)):
+            raise DamagedLineError("its kind or its id is no text")
+        return cls(kind, record_id, at, _understood(record_id, lambda: form.upgraded(kind, data, version)))
 
     def decoded(self, decode: Callable[[dict[str, Any]], T]) -> T:
         """Return what `data` describes.
@@ -88,33 +104,25 @@ class JournalRecord:
         Raises:
             JournalUnavailableError: If it describes nothing that this program knows, though it is undamaged.
         """
-        try:
-            return decode(self.data)
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RecursionError,
-            LearningMemoryError,
-        ) as error:
-            raise JournalUnavailableError(
-                f"The journal's line about {self.id} is undamaged, but means nothing to this program ({type(error).__name__}).",
-                hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
-            ) from error
+        return _understood(self.id, lambda: decode(self.data))
 
 
-def refuse_newer(version: int) -> None:
-    """Refuse a format that this program does not know.
-
-    Raises:
-        JournalUnavailableError: If the version is above `FORMAT_VERSION`.
-    """
-    if version > FORMAT_VERSION:
+def _understood(record_id: str, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        LearningMemoryError,
+    ) as error:
         raise JournalUnavailableError(
-            f"The journal has entries of format {version}; this program reads up to {FORMAT_VERSION}.",
-            hint="Update learning-memory-server; nothing was changed.",
-        )
+            f"The journal's line about {record_id} is undamaged, but means nothing to this program "
+            f"({type(error).__name__}).",
+            hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
+        ) from error
 
 
 def _canonical(body: dict[str, Any]) -> bytes:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
 from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
+from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.record import JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from learning_memory_server.domain.caller import Caller
@@ -76,6 +77,7 @@ class ObservationCollector:
         self._resolved: dict[str, Ghap] = {}
         self._by_time: list[Ghap] = []
         self._by_request: dict[str, str] = {}
+        self._forgotten: set[str] = set()
 
     def start(  # noqa: PLR0913 - a GHAP has six parts
         self,
@@ -94,7 +96,7 @@ class ObservationCollector:
             return Started(done, None)
         now = self._clock()
         ghap_id = new_ghap_id(now)
-        while ghap_id in self._open or ghap_id in self._resolved:
+        while ghap_id in self._open or ghap_id in self._resolved or ghap_id in self._forgotten:
             ghap_id = new_ghap_id(now)
         entry = Ghap(
             id=ghap_id,
@@ -186,15 +188,65 @@ class ObservationCollector:
         return resolved
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
-        """Take resolved entries from elsewhere and return those that were new, by id."""
+        """Take resolved entries from elsewhere and return those that were new, by id.
+
+        What was forgotten here is never new: `are_forgotten` tells which those are.
+        """
         self.load()
-        known = set(self._resolved) | set(self._open)
+        known = self._resolved.keys() | self._open.keys() | self._forgotten
         new = list({entry.id: entry for entry in entries if entry.id not in known}.values())
         now = self._clock()
         self._journal.entries.append([_record(entry, now) for entry in new])
         for entry in new:
             self._keep(entry)
         return new
+
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
+        """Return what `forget` would return, and change nothing."""
+        self.load()
+        return Forgetting.of(ids, {**self._resolved, **self._open}, self._forgotten)
+
+    def look_up_project(self, project: str) -> Forgetting[Ghap]:
+        """Return what `forget_project` would return, and change nothing."""
+        self.load()
+        entries = (*self._by_time, *self._open.values())
+        return self.look_up(entry.id for entry in entries if entry.project == project)
+
+    def forget(self, ids: Iterable[str]) -> Forgetting[Ghap]:
+        """Forget entries, open ones as well; they are gone from every reading once this returns.
+
+        That is final: their ids never come back. The points of what is returned, and of what was forgotten
+        before, are the caller's to remove from the index.
+
+        Raises:
+            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        """
+        forgetting = self.look_up(ids)
+        gone = {entry.id for entry in forgetting.found}
+        self._journal.entries.forget("ghap", (entry.id for entry in forgetting.found), self._clock())
+        self._forgotten |= gone
+        self._by_time = [entry for entry in self._by_time if entry.id not in gone]
+        for ghap_id in gone:
+            self._resolved.pop(ghap_id, None)
+            if self._open.pop(ghap_id, None):
+                # The tombstone is written: a leftover open file is removed at the next start.
+                with suppress(JournalUnavailableError):
+                    self._journal.close_entry(ghap_id)
+        return forgetting
+
+    def forget_project(self, project: str) -> Forgetting[Ghap]:
+        """Forget everything of a project that there is now; see `forget`."""
+        return self.forget([entry.id for entry in self.look_up_project(project).found])
+
+    def all_forgotten(self) -> frozenset[str]:
+        """Return the ids of everything that is forgotten."""
+        self.load()
+        return frozenset(self._forgotten)
+
+    def are_forgotten(self, ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that are forgotten."""
+        self.load()
+        return self._forgotten.intersection(ids)
 
     def find_current(self, caller: Caller) -> Ghap | None:
         """Return the caller's current entry, if it has one."""
@@ -219,11 +271,14 @@ class ObservationCollector:
         if self._loaded:
             return
         # A later line about the same entry supersedes an earlier one.
-        records = self._journal.entries.read().records
-        self._resolved = {record.id: record.decoded(ghap_from_data) for record in records}
+        content = self._journal.entries.read()
+        self._resolved = {record.id: record.decoded(ghap_from_data) for record in content.records}
+        self._forgotten = content.forgotten_ids("ghap")
         self._by_time = sorted(self._resolved.values(), key=_resolution_order)
         self._open = {
-            entry.id: entry for entry in self._journal.open_entries() if entry.id not in self._resolved
+            entry.id: entry
+            for entry in self._journal.open_entries()
+            if entry.id not in self._resolved and entry.id not in self._forgotten
         }
         # A crash in `start` can leave two entries of one caller that are not orphaned; the newest is meant.
         newest = {
@@ -266,6 +321,8 @@ class ObservationCollector:
                 f"{ghap_id} is resolved already ({status}) and stays as it is.",
                 hint="Call start_ghap for a new hypothesis.",
             )
+        if ghap_id in self._forgotten:
+            raise NotFoundError(f"{ghap_id} was forgotten.", hint="Call start_ghap for a new hypothesis.")
         raise NotFoundError(
             f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from learning_memory_server.indexing.document import point_id
 from learning_memory_server.observation.documents import documents_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class ExperienceSource:
         """Return the documents of all axes of all entries."""
         for entry in self._collector.list_resolved():
             yield from documents_of(entry)
+
+    def forgotten(self) -> Iterator[str]:
+        """Return the point ids of the entries that are forgotten."""
+        return (point_id("ghap", ghap_id) for ghap_id in self._collector.all_forgotten())
 
 
 class ObservationPersister:

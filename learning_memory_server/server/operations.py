@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.identity import session_hash
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.observation.importing import parse_entries
@@ -75,7 +77,7 @@ async def complete(services: Services, report: Report) -> dict[str, Any]:
     """Wait until the model is loaded and everything in the journal is in the index.
 
     Returns:
-        `points`, how many there are in the index now.
+        `points`, how many there are in the index now, and `notices`, what had to be done to it.
 
     Raises:
         EmbeddingUnavailableError: If there is no model.
@@ -94,11 +96,30 @@ async def complete(services: Services, report: Report) -> dict[str, Any]:
         await catching_up
     finally:
         catching_up.cancel()
-    return {"points": sum((await services.index.counts()).values())}
+    points = sum((await services.index.counts()).values())
+    return {"points": points, "notices": services.index.notices}
+
+
+async def reindex(services: Services, report: Report, *, axis: str | None) -> dict[str, Any]:
+    """Make the index anew from the journal, all of it or one axis; the present one answers until then.
+
+    Returns:
+        `points`, how many were made or kept from an earlier try, and `notices`.
+
+    Raises:
+        EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; it can be taken up again.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    collections = list(Collection) if axis is None else [Collection.of(Axis(axis))]
+    points = await services.writer.rebuild(
+        collections, lambda done, total: report("Making the index anew", done, total)
+    )
+    return {"points": points, "notices": services.index.notices}
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    operation.__name__: operation for operation in (add, call, complete)
+    operation.__name__: operation for operation in (add, call, complete, reindex)
 }
 
 

@@ -8,10 +8,12 @@ from learning_memory_server.domain.value import Evidence, Value, new_value_id
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.indexing.document import Collection, Document, point_id
 from learning_memory_server.journal.codec import value_from_data, value_to_data
+from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.record import JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from learning_memory_server.clustering.experiences import ExperienceCluster, ExperienceClusterer
     from learning_memory_server.domain.caller import Caller
@@ -30,6 +32,7 @@ class ValueLog:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._values: dict[str, Value] | None = None
+        self._forgotten: set[str] = set()
 
     def all(self) -> list[Value]:
         """Return every value, oldest first."""
@@ -40,6 +43,36 @@ class ValueLog:
         loaded = self._loaded()
         self._log.append([JournalRecord("value", value.id, value.created_at, value_to_data(value))])
         loaded[value.id] = value
+
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Value]:
+        """Return what `forget` would return, and change nothing."""
+        return Forgetting.of(ids, self._loaded(), self._forgotten)
+
+    def look_up_project(self, project: str) -> Forgetting[Value]:
+        """Return all values of a project as what would be forgotten, and change nothing."""
+        return self.look_up(value.id for value in self.all() if value.project == project)
+
+    def forget(self, ids: Iterable[str], at: datetime) -> Forgetting[Value]:
+        """Forget values, for ever; they are gone from every reading once this returns.
+
+        Raises:
+            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        """
+        forgetting = self.look_up(ids)
+        self._log.forget("value", (value.id for value in forgetting.found), at)
+        for value in forgetting.found:
+            del self._loaded()[value.id]
+            self._forgotten.add(value.id)
+        return forgetting
+
+    def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
+        """Return the values whose evidence has one of the entries, oldest first.
+
+        A value is its author's own sentence, and stays when an entry behind it is forgotten; its evidence
+        keeps that entry's id and nothing else of it.
+        """
+        wanted = set(ghap_ids)
+        return [value for value in self.all() if not wanted.isdisjoint(value.evidence.member_ids)]
 
     def listed(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
         """Return the values, those of the largest clusters first, then the newest."""
@@ -63,9 +96,16 @@ class ValueLog:
         """Return every value as a document for the index."""
         return map(document_of, self.all())
 
+    def forgotten(self) -> Iterator[str]:
+        """Return the point ids of the values that are forgotten."""
+        self._loaded()
+        return (point_id("value", value_id) for value_id in self._forgotten)
+
     def _loaded(self) -> dict[str, Value]:
         if self._values is None:
-            self._values = {r.id: r.decoded(value_from_data) for r in self._log.read().records}
+            content = self._log.read()
+            self._values = {record.id: record.decoded(value_from_data) for record in content.records}
+            self._forgotten = content.forgotten_ids("value")
         return self._values
 
 
@@ -150,6 +190,30 @@ class ValueStore:
     def list_values(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
         """Return the values, those of the largest clusters first, then the newest."""
         return self._log.listed(axis, project)
+
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Value]:
+        """Return what `forget` would return, and change nothing."""
+        return self._log.look_up(ids)
+
+    def look_up_project(self, project: str) -> Forgetting[Value]:
+        """Return what `forget_project` would return, and change nothing."""
+        return self._log.look_up_project(project)
+
+    def forget(self, ids: Iterable[str]) -> Forgetting[Value]:
+        """Forget values, for ever. Their points are the caller's to remove from the index.
+
+        Raises:
+            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        """
+        return self._log.forget(ids, self._clock())
+
+    def forget_project(self, project: str) -> Forgetting[Value]:
+        """Forget all values of a project that there are now; see `forget`."""
+        return self.forget([value.id for value in self.look_up_project(project).found])
+
+    def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
+        """Return the values whose evidence has one of the entries, oldest first; they outlive it."""
+        return self._log.citing(ghap_ids)
 
     async def _judge(self, text: str, cluster_id: ClusterId) -> tuple[ExperienceCluster, Judgement]:
         from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy

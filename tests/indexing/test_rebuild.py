@@ -1,0 +1,171 @@
+"""The index made anew: what answers meanwhile, what an interruption leaves, and what cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.indexing.document import Collection, Query, point_id
+from learning_memory_server.storage.base import Filter
+from tests.support import full_ghap, numbered, open_memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Memory
+
+FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
+
+
+def ignore(_done: int, _total: int) -> None:
+    pass
+
+
+async def found(memory: Memory) -> list[tuple[str, float]]:
+    hits = await memory.index.search(Query(FULL, "number 7", 50, Filter()))
+    return [(hit.id, hit.score) for hit in hits]
+
+
+async def test_a_rebuilt_index_gives_the_same_answers(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(full_ghap(), *(numbered(n) for n in range(20)))
+        before = await found(memory)
+        generation = memory.index.generation(FULL)
+        steps: list[tuple[int, int]] = []
+
+        assert await memory.writer.rebuild(list(Collection), lambda *step: steps.append(step)) == 21 * 2 + 2
+
+        after = await found(memory)
+        assert [point for point, _ in after] == [point for point, _ in before]
+        np.testing.assert_allclose([s for _, s in after], [s for _, s in before], atol=1e-4)
+        assert memory.index.generation(FULL) > generation
+        assert steps[-1] == (44, 44)
+
+
+async def test_the_present_index_answers_until_the_new_one_is_complete_and_nothing_that_came_is_lost(
+    tmp_path: Path,
+) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*(numbered(n) for n in range(20)))
+        before = await found(memory)
+        memory.store.entered.clear()
+        memory.store.gate.clear()
+        rebuilding = asyncio.create_task(memory.writer.rebuild([FULL], ignore))
+        await memory.store.entered.wait()
+
+        assert await found(memory) == before
+
+        # It comes while the rebuild has seen all that there was.
+        memory.collector.add_resolved([numbered(77)])
+        memory.store.gate.set()
+        await rebuilding
+        assert len(await found(memory)) == 21
+        assert memory.writer.pending == 0
+        assert (await memory.index.counts())[STRATEGY] == 21
+
+
+async def test_an_interrupted_rebuild_goes_on_from_where_it_was(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*(numbered(n) for n in range(200)))
+        memory.store.gate.clear()
+        memory.store.entered.clear()
+        first = asyncio.create_task(memory.writer.rebuild([FULL], ignore))
+        await memory.store.entered.wait()
+        # The first batch is written, the second fails.
+        loop = asyncio.get_running_loop()
+        memory.store.gate.set()
+        loop.call_soon(memory.store.failures.append, StorageUnavailableError("gone"))
+        with pytest.raises(StorageUnavailableError):
+            await first
+        assert len(await found(memory)) == 50
+
+        steps: list[tuple[int, int]] = []
+        await memory.writer.rebuild([FULL], lambda *step: steps.append(step))
+
+        assert steps[0] == (128, 200)
+        assert steps[-1] == (200, 200)
+        assert (await memory.index.counts())[FULL] == 200
+
+
+async def test_only_the_axis_that_was_asked_for_is_made_anew(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(full_ghap(), numbered(1))
+        untouched = memory.index.generation(STRATEGY)
+
+        assert await memory.writer.rebuild([Collection.of(Axis.SURPRISE)], ignore) == 1
+
+        assert memory.index.generation(STRATEGY) == untouched
+
+
+async def test_what_was_forgotten_meanwhile_is_not_in_the_new_index(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        entries = [numbered(n) for n in range(5)]
+        await memory.learn(*entries)
+        await memory.index.rebuild(FULL, list, lambda _: None)
+        assert (await memory.index.counts())[FULL] == 0
+        memory.collector.forget([entries[0].id])
+        await memory.writer.rebuild(list(Collection), ignore)
+        counts = await memory.index.counts()
+        assert counts[FULL] == counts[STRATEGY] == 4
+
+
+async def test_a_removal_that_fails_is_done_later_also_after_a_restart(tmp_path: Path) -> None:
+    entries = [numbered(n) for n in range(3)]
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*entries)
+        memory.collector.forget([entries[0].id])
+        memory.store.down = StorageUnavailableError("gone")
+        assert not await memory.writer.remove([point_id("ghap", entries[0].id)])
+        memory.store.down = None
+
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        assert (await memory.index.counts())[FULL] == 3
+        await memory.writer.complete()
+        assert (await memory.index.counts())[FULL] == 2
+        memory.collector.forget([entries[1].id])
+        assert await memory.writer.remove([point_id("ghap", entries[1].id)])
+        assert (await memory.index.counts())[FULL] == 1
+
+
+async def test_a_damaged_collection_is_made_anew_and_it_is_said(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*(numbered(n) for n in range(3)))
+    (tmp_path / "index" / FULL / "edge_config.json").write_text("{}")
+
+    async with open_memory(tmp_path) as memory:
+        await memory.writer.complete()
+        assert (await memory.index.counts())[FULL] == 3
+        (notice,) = memory.index.notices
+        assert "experiences_full" in notice
+        assert "anew from the journal" in notice
+
+
+async def test_vectors_that_the_model_would_not_make_now_are_made_anew(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*(numbered(n) for n in range(3)))
+        before = await found(memory)
+    about = tmp_path / "index" / FULL / "about.json"
+    kept = json.loads(about.read_text())
+    about.write_text(json.dumps({**kept, "probe": [-x for x in kept["probe"]]}))
+
+    async with open_memory(tmp_path) as memory:
+        await memory.writer.complete()
+        (notice,) = memory.index.notices
+        assert "other vectors" in notice
+        assert await found(memory) == before
+        assert json.loads(about.read_text()) == kept

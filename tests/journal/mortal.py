@@ -1,0 +1,119 @@
+"""An operating system that dies, or refuses, at a chosen moment, and a disk over it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from learning_memory_server.journal import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class PowerLossError(BaseException):
+    """The end of the process: nothing that it could catch or clean up after."""
+
+
+class MortalSystem:
+    """Changes files as `os` does, until it dies: before a step, or in the middle of what that step writes.
+
+    Nothing is synced, because a test cannot see whether it was. Instead it keeps account of what a loss of power
+    could still take back (`dirty`), and refuses steps that rely on something that is not safe yet.
+    """
+
+    def __init__(self) -> None:
+        self.dirty: set[int] = set()
+        """The inodes of files and directories with changes that were not synced."""
+        self._left: int | None = None
+        self._cut = 0
+        self._refuses = False
+
+    def die_after(self, steps: int, cut: int) -> None:
+        """Let so many more steps happen. Of the next, if it writes n bytes, `cut` modulo n + 1 are written."""
+        self._left, self._cut, self._refuses = steps, cut, False
+
+    def refuse_after(self, steps: int, cut: int) -> None:
+        """Let so many more steps happen, then fail as a full disk does, once."""
+        self._left, self._cut, self._refuses = steps, cut, True
+
+    def live(self) -> None:
+        """Die no more; what was written is as safe as it is after the end of a process."""
+        self._left, self._refuses = None, False
+        self.dirty.clear()
+
+    def mkdir(self, path: Path, mode: int, /) -> None:
+        self._step()
+        path.mkdir(mode)
+        self.dirty.add(_inode(path.parent))
+
+    def open(self, path: Path, flags: int, mode: int = 0o777, /) -> int:
+        creates = bool(flags & os.O_CREAT) and not path.exists()
+        if creates or flags & os.O_TRUNC:
+            self._step()
+        descriptor = os.open(path, flags, mode)
+        if creates:
+            self.dirty.add(_inode(path.parent))
+        return descriptor
+
+    def write(self, descriptor: int, data: memoryview, /) -> int:
+        self.dirty.add(os.fstat(descriptor).st_ino)
+        if self._left == 0:
+            os.write(descriptor, data[: self._cut % (len(data) + 1)])
+        self._step()
+        return os.write(descriptor, data)
+
+    def fsync(self, descriptor: int, /) -> None:
+        self._step()
+        self.dirty.discard(os.fstat(descriptor).st_ino)
+
+    def ftruncate(self, descriptor: int, length: int, /) -> None:
+        self._step()
+        os.ftruncate(descriptor, length)
+        self.dirty.add(os.fstat(descriptor).st_ino)
+
+    def replace(self, source: Path, destination: Path, /) -> None:
+        self._step()
+        assert _inode(source) not in self.dirty, "a file takes another's place before it is safe"
+        source.replace(destination)
+        self.dirty.add(_inode(destination.parent))
+
+    def unlink(self, path: Path, /) -> None:
+        self._step()
+        # A removal that was refused its sync may be followed by the next one: both can be done again.
+        assert not self.dirty or self._refuses, "a file is removed before what replaces it is safe"
+        path.unlink()
+        self.dirty.add(_inode(path.parent))
+
+    def _step(self) -> None:
+        if self._left is not None:
+            if self._left == 0 and self._refuses:
+                self._left = None
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if self._left == 0:
+                raise PowerLossError
+            self._left -= 1
+
+
+class MortalDisk:
+    """The journal's own writing, over a system that dies."""
+
+    def __init__(self, system: MortalSystem) -> None:
+        self._system = system
+
+    def append(self, path: Path, data: bytes, /) -> None:
+        files.append(path, data, system=self._system)
+
+    def replace(self, path: Path, data: bytes, /) -> None:
+        files.replace(path, data, system=self._system)
+
+    def remove(self, path: Path, /) -> None:
+        files.remove(path, system=self._system)
+
+    def truncate(self, path: Path, size: int, /) -> None:
+        files.truncate(path, size, system=self._system)
+
+
+def _inode(path: Path) -> int:
+    return path.stat().st_ino
