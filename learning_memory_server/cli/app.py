@@ -209,6 +209,36 @@ def values(
     list_values(axis)
 
 
+@app.command()
+def forget(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries and values.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="All of a project; `current` is this folder's."),
+    ] = None,
+    purge: Annotated[
+        bool,
+        typer.Option(
+            "--purge", help="Rewrite the journal's files without this and all that was forgotten before."
+        ),
+    ] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would go, and change nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Forget entries and values for ever: they are found nowhere any more, and never come back.
+
+    Without --purge their lines stay in the journal's files, marked as forgotten. Copies of the journal that
+    were made before still have them.
+    """
+    from learning_memory_server.cli.forgetting import forget as forget_them  # noqa: PLC0415
+
+    asyncio.run(forget_them(ids or [], project, purge=purge, preview=preview, yes=yes))
+
+
 @hub.command("status")
 def hub_status() -> None:
     """Show what the hub says about itself, or that none runs and who holds the memory."""

@@ -21,6 +21,7 @@ from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.server.app import TOOLS
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.forget import forget
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -119,7 +120,7 @@ async def reindex(services: Services, report: Report, *, axis: str | None) -> di
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    operation.__name__: operation for operation in (add, call, complete, reindex)
+    operation.__name__: operation for operation in (add, call, complete, forget, reindex)
 }
 
 
