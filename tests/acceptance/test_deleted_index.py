@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from learning_memory_server.domain.vocabulary import SearchMode
@@ -13,9 +15,65 @@ from learning_memory_server.server.services import open_services
 from tests.support import numbered
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.server.services import Services
+
 pytestmark = pytest.mark.slow
+
+
+COUNT = 10_000
+
+
+@asynccontextmanager
+async def serving(path: Path) -> AsyncIterator[Services]:
+    """The services as a server has them, at work in the background."""
+    settings = load_settings(
+        {"LEARNING_MEMORY_STORAGE_PATH": str(path), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
+    )
+    async with open_services(settings, purpose="a test") as services:
+        working = asyncio.create_task(services.writer.run())
+        try:
+            yield services
+        finally:
+            working.cancel()
+
+
+def distinct(number: int) -> Ghap:
+    return numbered(number, goal=f"Repair part{number} of machine {number % 97} in hall {number % 11}")
+
+
+async def answers(services: Services) -> tuple[SearchMode, list[str], list[float]]:
+    result = await services.searcher.search_experiences(
+        ExperienceQuery(text="machine 77 in hall 3", limit=50)
+    )
+    return result.mode, [each.entry.id for each in result.found], [each.score for each in result.found]
+
+
+async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_gives_the_same_index_back(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as services:
+        services.collector.add_resolved([distinct(n) for n in range(COUNT)])
+        await services.writer.complete()
+        mode, ids, scores = await answers(services)
+        assert mode is not SearchMode.LEXICAL
+        assert len(ids) == 50
+        index = services.settings.index_directory
+    shutil.rmtree(index)
+
+    async with serving(tmp_path) as services:
+        meanwhile = await services.searcher.search_experiences(ExperienceQuery(text=distinct(77).goal))
+        assert meanwhile.mode is SearchMode.LEXICAL
+        assert distinct(77) in [each.entry for each in meanwhile.found]
+        await services.writer.complete()
+        assert services.writer.pending == 0
+        mode_after, ids_after, scores_after = await answers(services)
+
+    assert (mode_after, ids_after) == (mode, ids)
+    np.testing.assert_allclose(scores_after, scores, atol=1e-4)
 
 
 async def test_an_index_that_is_deleted_while_it_is_used_is_rebuilt(tmp_path: Path) -> None:
