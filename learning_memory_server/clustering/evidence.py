@@ -6,8 +6,9 @@ it, it comes out too short, and a rule built on that rejects nearly everything g
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_NEAREST: Final = 3
+_SAMPLE: Final = 64
+"""Members at most that are kept, so that what is kept grows with the clusters and not with the store."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +35,7 @@ class ClusterEvidence:
         loo_deviation: The standard deviation of those distances.
         mean: The mean distance of a member to the centroid, itself included.
         deviation: The standard deviation of those distances.
+        sample: Shape (at most 64, d), float16, rows of length 1: members, evenly chosen in the order given.
     """
 
     name: str
@@ -38,6 +45,18 @@ class ClusterEvidence:
     loo_deviation: float
     mean: float
     deviation: float
+    sample: NDArray[np.float16]
+
+    def nearness(self, unit: NDArray[np.float32]) -> float:
+        """Return the mean of two cosines: to the centroid, and on average to the three nearest of `sample`.
+
+        The centroid says where the topic is, the nearest members how far it reaches in this direction.
+
+        Args:
+            unit: Shape (d,), length 1.
+        """
+        cosines = np.sort(self.sample.astype(np.float32) @ unit)
+        return float((self.centroid @ unit + cosines[-_NEAREST:].mean()) / 2)
 
     @classmethod
     def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:
@@ -67,6 +86,7 @@ class ClusterEvidence:
             loo_deviation=float(outside.std()),
             mean=float(inside.mean()),
             deviation=float(inside.std()),
+            sample=members[:: math.ceil(len(members) / _SAMPLE)].astype(np.float16),
         )
 
 

@@ -1,10 +1,16 @@
 """Whether a text speaks for a cluster, judged by where its vector lies.
 
-Two conditions must hold: the cluster's centroid is the nearest of all, and the text is no farther from it than
-members are. Distances are cosine distances, 1 - cos, from 0 to 2; Euclidean ones between unit vectors accept a
-point more of the genuine texts, but twice as many that are off every topic. A member's distance is taken to
-the centroid of the others (leave one out): measured to a centroid that contains it, it comes out too short,
-and the rule then rejects nearly everything genuine in small clusters.
+Two conditions must hold: the text is nearer to the cluster than to any other, by a margin, and it is no farther from
+the centroid than members are.
+
+Nearness is the mean of the cosine to the centroid and of that to the three nearest members. Among banking requests,
+where topics touch, the centroid alone accepts 80 % of the genuine texts and 2.2 % of those of the nearest
+other topic; with the members, at the same 80 %, 0.9 %.
+
+Distances are cosine distances, 1 - cos, from 0 to 2; Euclidean ones between unit vectors accept a point more of the
+genuine texts, but twice as many that are off every topic. A member's distance is taken to the centroid of the others
+(leave one out): measured to a centroid that contains it, it comes out too short, and the rule then rejects nearly
+everything genuine in small clusters.
 """
 
 from __future__ import annotations
@@ -26,6 +32,11 @@ if TYPE_CHECKING:
 DEVIATIONS: Final = 3.0
 PRIOR_MEMBERS: Final = 5
 """How many members' worth of belief the typical spread of all clusters has against a cluster's own."""
+MARGIN: Final = 0.04
+"""How much nearer the own cluster must be than the next. Of .02 to .04, in the same draws of banking requests 84 to 82 %
+of the genuine texts pass, and 3.2 to 2.3 % of those of the nearest other topic."""
+_RIVALS: Final = 8
+"""How many of the other clusters are looked at closely, by their centroids' order."""
 _SEED_DEVIATIONS: Final = 0.5
 _ROUNDING: Final = 1e-6
 """Single precision leaves this much distance between two equal unit vectors."""
@@ -41,7 +52,8 @@ class Judgement:
         centroid_distance: 1 - similarity.
         threshold: The largest distance that passes.
         seed_threshold: The mean distance of members plus half a standard deviation, for comparison only.
-        nearest: The position in `others` of a cluster that is nearer than the text's own; None if there is none.
+        nearest: The position in `others` of the nearest cluster, if it is nearer than the text's own or within the
+            margin; else None.
         reason: Why, in words.
     """
 
@@ -68,15 +80,16 @@ def judge(
     similarity = float(own.centroid @ unit)
     distance = 1 - similarity
     threshold = _threshold(own, others)
-    rivals = [float(other.centroid @ unit) for other in others]
-    best = int(np.argmax(rivals)) if rivals else None
-    nearest = best if best is not None and rivals[best] > similarity else None
+    margin, rival = _margin(unit, own, others)
+    nearest = rival if margin < MARGIN else None
     close_enough = distance <= threshold + _ROUNDING
     if nearest is not None:
-        reason = (
-            f"closer to cluster {others[nearest].name} ({rivals[nearest]:.2f}) "
-            f"than to {own.name} ({similarity:.2f})"
-        )
+        other = others[nearest]
+        cosines = f"({float(other.centroid @ unit):.2f}) than to {own.name} ({similarity:.2f})"
+        if margin <= 0:
+            reason = f"closer to cluster {other.name} {cosines}"
+        else:
+            reason = f"as close to cluster {other.name} as to {own.name}: it does not tell them apart"
     elif not close_enough:
         reason = f"{distance:.2f} away from the centre of {own.name}, its members reach {threshold:.2f}"
     else:
@@ -94,6 +107,19 @@ def judge(
         nearest=nearest,
         reason=reason,
     )
+
+
+def _margin(
+    unit: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]
+) -> tuple[float, int | None]:
+    """Return by how much the own cluster is nearer than the nearest other, and that one's position."""
+    if not others:
+        return np.inf, None
+    cosines = np.stack([other.centroid for other in others]) @ unit
+    rivals = np.argsort(-cosines, kind="stable")[:_RIVALS].tolist()
+    nearness = [others[rival].nearness(unit) for rival in rivals]
+    best = int(np.argmax(nearness))
+    return own.nearness(unit) - nearness[best], rivals[best]
 
 
 def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
 from learning_memory_server.clustering.partition import explain
 from learning_memory_server.errors import InvalidSettingsError
 
@@ -76,6 +78,42 @@ def test_every_row_is_in_one_cluster_or_noise() -> None:
 
     rows = np.concatenate([partition.noise, *(cluster.members for cluster in partition.clusters)])
     assert sorted(rows.tolist()) == list(range(len(vectors)))
+
+
+def test_known_neighbours_give_what_found_ones_give() -> None:
+    vectors, _ = mixture(5, 12, spread=1.1, noise=30)
+
+    known = Clusterer().fit(vectors, even(len(vectors)), nearest_neighbours(unit_rows(vectors)))
+
+    np.testing.assert_array_equal(known.labels(), fit(vectors).labels())
+
+
+def test_a_partition_goes_through_a_pipe_whole() -> None:
+    partition = fit(mixture(5, 12, noise=10)[0])
+
+    received = pickle.loads(pickle.dumps(partition))  # noqa: S301 its own output
+
+    np.testing.assert_array_equal(received.labels(), partition.labels())
+    np.testing.assert_array_equal(received.clusters[0].centroid, partition.clusters[0].centroid)
+
+
+def test_small_topics_beside_a_large_one_are_found_and_it_stays_whole() -> None:
+    large, _ = mixture(1, 200, spread=0.9)
+    small, truth = mixture(8, 8, spread=0.9, seed=20)
+
+    found = as_sets(fit(np.vstack([large, small])))
+
+    assert max(map(len, found)) > 190
+    for topic in range(8):
+        rows = set((200 + np.flatnonzero(truth == topic)).tolist())
+        assert any(len(rows & members) >= 7 and len(members - rows) <= 1 for members in found)
+
+
+def test_no_topic_is_an_outlier_where_all_are_tight() -> None:
+    tight, _ = mixture(6, 15, spread=0.1)
+    looser, _ = mixture(2, 15, spread=0.35, seed=30)
+
+    assert len(fit(np.vstack([tight, looser])).noise) == 0
 
 
 def test_the_same_rows_give_the_same_partition() -> None:
@@ -226,7 +264,7 @@ def test_a_set_cluster_size_is_obeyed_and_an_unset_one_grows_with_the_store() ->
 
     assert [cluster.size for cluster in fit(vectors, min_cluster_size=16).clusters] == [16] * 20
     assert fit(vectors, min_cluster_size=17).clusters == ()
-    assert [Clusterer().effective_size(count) for count in (0, 81, 400, 1000, 10_000)] == [3, 3, 5, 8, 25]
+    assert [Clusterer().effective_size(count) for count in (0, 81, 400, 1000, 10_000)] == [3, 3, 4, 6, 18]
 
 
 @pytest.mark.parametrize("min_samples", [1, 2, 20, 1000])

@@ -110,6 +110,6 @@ def test_spreading_draws_the_members_of_a_topic_together() -> None:
     def within(rows: Vectors) -> float:
         return float(np.mean([(rows[s : s + 25] @ rows[s : s + 25].T).mean() for s in range(0, 100, 25)]))
 
-    assert points.shape == (100, 20)
+    assert points.shape == (100, 32)
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1, atol=1e-5)
     assert within(points) > within(units) + 0.2

@@ -61,6 +61,40 @@ def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> N
     assert verdict.nearest == 0
 
 
+def test_a_text_that_fits_two_clusters_alike_is_refused_as_telling_neither() -> None:
+    between = np.zeros(DIMENSION, dtype=np.float32)
+    between[[0, 1]] = 1.0, 0.995
+
+    verdict = judge(
+        between, evidence("full_0", around(0, 20, 1.5)), [evidence("full_1", around(1, 20, 1.5, 1))]
+    )
+
+    assert not verdict.valid
+    assert verdict.nearest == 0
+
+
+def test_the_members_near_a_text_count_beside_the_centroid() -> None:
+    # Half of the members lie towards axis 3, so a text there is theirs, though the other centroid is no farther.
+    bent = np.vstack([around(0, 10, 0.3), around(3, 10, 0.3, 1)])
+    own, other = evidence("full_0", bent), evidence("full_1", around(1, 20, 0.3, 2))
+    text = np.zeros(DIMENSION, dtype=np.float32)
+    text[[1, 3]] = 0.5, 0.75
+
+    assert own.centroid @ text < other.centroid @ text + 0.05
+    assert own.nearness(text) > other.nearness(text)
+
+
+def test_what_is_kept_of_a_large_cluster_is_a_sample_of_its_members() -> None:
+    vectors = around(0, 1000, 0.6)
+    proof = evidence("full_0", vectors)
+
+    assert len(proof.sample) <= 64
+    np.testing.assert_allclose(
+        proof.sample[-1].astype(np.float32) @ vectors.T, vectors[992] @ vectors.T, atol=2e-3
+    )
+    assert proof.size == 1000
+
+
 def test_a_text_beyond_the_reach_of_the_members_is_refused_though_no_cluster_is_nearer() -> None:
     verdict = judge(around(0, 1, 3.0, 9)[0], OWN, OTHERS)
 

@@ -1,0 +1,282 @@
+"""Clusters and the value rule against labelled short texts: `python -m benchmarks.clustering --data PATH [--json]`.
+
+The last line with --json is one object: the mean over sets and sizes, and each of them under `sets`.
+
+PATH is a file of `{"text", "label"}` lines (`.jsonl` or `.jsonl.gz`), or a folder: then every `clusters-*` in it.
+
+A store of n is drawn as n / k texts of each of k labels, k = n / 20 or all that the set has. Every figure is the mean
+over the seeds. Each point of noise counts as a cluster of its own in ARI and NMI. k-means and agglomerative
+clustering are told the true number of labels, which no store knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import time
+import tracemalloc
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks.population import themes
+from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.evidence import ClusterEvidence
+from learning_memory_server.clustering.matching import inherit
+from learning_memory_server.clustering.neighbours import unit_rows
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.values.rule import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.partition import Partition
+
+    Vectors = NDArray[np.float32]
+    Labels = NDArray[np.int64]
+    Figures = dict[str, float]
+
+SIZES = (100, 300, 1_000, 5_000, 20_000, 50_000)
+PER_LABEL = 20
+SLOW = 5_000
+"""The largest size at which the baselines run: they need n x n numbers, or minutes."""
+HELD_OUT = 15
+"""Texts of each label at most that are judged as values."""
+GROWTHS = (0.01, 0.1)
+SCATTER = 0.3
+"""The length of what is added to a unit vector for one more point near it."""
+
+
+class Texts:
+    """A labelled set. Texts are embedded when they are first drawn, and only once."""
+
+    def __init__(self, path: Path, embedder: SentenceEmbedder) -> None:
+        content = path.read_bytes()
+        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+        rows = [json.loads(line) for line in lines if line.strip()]
+        self.name = path.name.split(".")[0].removeprefix("clusters-")
+        self.texts = [row["text"] for row in rows]
+        self.labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
+        self.embedder = embedder
+        self._known: dict[int, Vectors] = {}
+
+    def vectors(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of some rows, of shape (len(rows), dimension)."""
+        # Texts of one length in a batch need no padding.
+        missing = sorted(set(rows.tolist()) - self._known.keys(), key=lambda row: len(self.texts[row]))
+        if missing:
+            found = self.embedder.embed_documents([self.texts[row] for row in missing])
+            self._known.update(zip(missing, unit_rows(found), strict=True))
+        return np.stack([self._known[row] for row in rows.tolist()])
+
+    def draw(self, size: int, seed: int) -> tuple[Labels, Labels]:
+        """Draw as many rows of each of some labels; return them, ascending, and the other rows of those labels."""
+        generator = np.random.default_rng(seed)
+        names, counts = np.unique(self.labels, return_counts=True)
+        each = max(2, size // min(len(names), max(2, size // PER_LABEL)))
+        able = names[counts >= each]
+        chosen = generator.choice(able, min(len(able), max(2, round(size / each))), replace=False)
+        parts = [generator.permutation(np.flatnonzero(self.labels == label)) for label in chosen]
+        drawn = np.sort(np.concatenate([part[:each] for part in parts]))
+        return drawn, generator.permutation(np.concatenate([part[each:] for part in parts]))
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--n", type=int, nargs="+", default=[1_000])
+    parser.add_argument("--all-sizes", action="store_true", help=f"every one of {SIZES} that the set allows")
+    parser.add_argument("--synthetic", action="store_true", help="build larger sizes from near copies")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="the last line is the report")
+    options = parser.parse_args()
+    paths = sorted(options.data.glob("clusters-*")) if options.data.is_dir() else [options.data]
+    if not paths:
+        parser.error(f"there is no clusters-* in {options.data}")
+    embedder = SentenceEmbedder()
+    reports: dict[str, dict[str, Any]] = {}
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="sklearn")
+        for path in paths:
+            texts = Texts(path, embedder)
+            print(f"{texts.name}: {len(texts.texts)} texts, {len(set(texts.labels.tolist()))} labels")
+            for size in SIZES if options.all_sizes else options.n:
+                if size > len(texts.texts) and not options.synthetic:
+                    print(f"  n = {size}: skipped, the set is smaller (--synthetic builds it)")
+                    continue
+                reports[f"{texts.name} {size}"] = measure(texts, size, range(options.seeds))
+    if options.json:
+        kinds = dict.fromkeys(
+            kind for report in reports.values() for kind in report if kind not in ("set", "n")
+        )
+        means = {
+            kind: _mean([report[kind] for report in reports.values() if kind in report]) for kind in kinds
+        }
+        sizes = sorted({report["n"] for report in reports.values()})
+        print(json.dumps({**means, "n": sizes[0] if len(sizes) == 1 else sizes, "sets": reports}))
+
+
+def measure(texts: Texts, size: int, seeds: Iterable[int]) -> dict[str, Any]:
+    """Return and print every figure at one size."""
+    found: dict[str, list[Figures]] = {}
+    for seed in seeds:
+        rows, others = texts.draw(min(size, len(texts.texts)), seed)
+        vectors, labels = texts.vectors(rows), texts.labels[rows]
+        if size > len(texts.texts):
+            vectors, labels = _grown(vectors, labels, size, seed)
+        for name, method in methods(len(set(labels.tolist()))).items():
+            if name == "ours" or size <= SLOW:
+                found.setdefault(name, []).append(scored(method, vectors, labels))
+        found["ours"][-1]["peak_mb"] = peak_megabytes(vectors)
+        if len(others) >= max(GROWTHS) * size and size <= len(texts.texts):
+            found.setdefault("stability", []).append(stability(texts, rows, others))
+        if size <= SLOW and len(others):
+            found.setdefault("value_rule", []).append(value_rule(texts, rows, others))
+    report: dict[str, Any] = {"set": texts.name, "n": size, **{name: _mean(f) for name, f in found.items()}}
+    print(
+        f"  n = {size}, {len(found['ours'])} draws of {len(labels)} texts of {len(set(labels.tolist()))} labels"
+    )
+    for name in found:
+        print(f"    {name:14}" + "  ".join(f"{key} {value:.3f}" for key, value in report[name].items()))
+    return report
+
+
+def methods(topics: int) -> dict[str, Callable[[Vectors], Labels]]:
+    """Return ours and the baselines; each gives every row a label, -1 for noise."""
+    import hdbscan  # noqa: PLC0415
+    from sklearn.cluster import AgglomerativeClustering, KMeans  # noqa: PLC0415
+
+    return {
+        "ours": lambda vectors: fitted(vectors).labels(),
+        "raw_hdbscan": hdbscan.HDBSCAN(min_cluster_size=5, min_samples=3, core_dist_n_jobs=1).fit_predict,
+        "kmeans": KMeans(topics, n_init=3, random_state=0).fit_predict,
+        "agglomerative": AgglomerativeClustering(topics, metric="cosine", linkage="average").fit_predict,
+    }
+
+
+def fitted(vectors: Vectors) -> Partition:
+    """Cluster with the settings of a server that was not told any."""
+    return Clusterer().fit(vectors, np.ones(len(vectors)))
+
+
+def scored(method: Callable[[Vectors], Labels], vectors: Vectors, truth: Labels) -> Figures:
+    """Return how well a method's clusters agree with the labels, and what it cost."""
+    from sklearn.metrics import (  # noqa: PLC0415
+        adjusted_rand_score,
+        normalized_mutual_info_score,
+    )
+
+    started = time.perf_counter()
+    labels = np.asarray(method(vectors))
+    seconds = time.perf_counter() - started
+    apart = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
+    inside = labels >= 0
+    pairs = Counter(zip(labels[inside].tolist(), truth[inside].tolist(), strict=True))
+    largest: dict[int, int] = {}
+    for (cluster, _), count in pairs.items():
+        largest[cluster] = max(count, largest.get(cluster, 0))
+    return {
+        "ari": adjusted_rand_score(truth, apart),
+        "nmi": normalized_mutual_info_score(truth, apart),
+        "noise": float(1 - inside.mean()),
+        "clusters": len(largest),
+        "purity": sum(largest.values()) / max(1, int(inside.sum())),
+        "seconds": seconds,
+    }
+
+
+def peak_megabytes(vectors: Vectors) -> float:
+    """Return what a clustering allocates at most, beyond the vectors it is given."""
+    tracemalloc.start()
+    fitted(vectors)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1_000_000
+
+
+def stability(texts: Texts, rows: Labels, others: Labels) -> Figures:
+    """Return what stays the same when more texts of the same labels come.
+
+    ids: the share of the clusters whose number a cluster has afterwards. members: of those in a cluster both times,
+    the share in the cluster of the same number.
+    """
+    figures: Figures = {}
+    before = _numbered(fitted(texts.vectors(rows)), rows)
+    for growth in GROWTHS:
+        grown = np.sort(np.concatenate([rows, others[: max(1, round(growth * len(rows)))]]))
+        partition = fitted(texts.vectors(grown))
+        members = list(_numbered(partition, grown).values())
+        numbers = inherit(before, members, len(before)).numbers
+        after = {row: number for number, rows in zip(numbers, members, strict=True) for row in rows}
+        same = [after[row] == number for number, rows in before.items() for row in rows if row in after]
+        name = f"{growth:.0%}"
+        figures[f"ids +{name}"] = len(set(numbers) & before.keys()) / max(1, len(before))
+        figures[f"members +{name}"] = float(np.mean(same)) if same else 1.0
+    return figures
+
+
+def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
+    """Return how many texts pass as values: genuine ones, and ones of other labels.
+
+    The labels themselves are the clusters, and the texts judged are in none of them. hard: claimed for the label whose
+    centroid is nearest to the one of their own label. random: for any other label. off_topic: about programming, for
+    the nearest label. Names that begin with `seed_` are what mean + 0.5 standard deviations would have accepted.
+    """
+    names = sorted(set(texts.labels[rows].tolist()))
+    clusters = []
+    for name in names:
+        members = texts.vectors(rows[texts.labels[rows] == name])
+        clusters.append(ClusterEvidence.of(str(name), members, np.ones(len(members))))
+    centroids = np.stack([cluster.centroid for cluster in clusters])
+    alike = centroids @ centroids.T
+    np.fill_diagonal(alike, -1)
+    nearest = alike.argmax(axis=1)
+    passed: dict[str, list[bool]] = {}
+
+    def claim(kind: str, vector: Vectors, place: int) -> None:
+        verdict = judge(vector, clusters[place], clusters[:place] + clusters[place + 1 :])
+        passed.setdefault(kind, []).append(verdict.valid)
+        passed.setdefault(f"seed_{kind}", []).append(verdict.centroid_distance <= verdict.seed_threshold)
+
+    generator = np.random.default_rng(0)
+    for place, name in enumerate(names):
+        for vector in texts.vectors(others[texts.labels[others] == name][:HELD_OUT]):
+            claim("tpr", vector, place)
+            claim("fpr_hard", vector, int(nearest[place]))
+            claim("fpr_random", vector, int((place + generator.integers(1, len(names))) % len(names)))
+    for vector in unit_rows(texts.embedder.embed_documents(themes())):
+        claim("fpr_off_topic", vector, int((centroids @ vector).argmax()))
+    return {kind: float(np.mean(verdicts)) for kind, verdicts in passed.items()}
+
+
+def _numbered(partition: Partition, rows: Labels) -> dict[int, frozenset[str]]:
+    members = (frozenset(map(str, rows[cluster.members])) for cluster in partition.clusters)
+    return dict(enumerate(members))
+
+
+def _grown(vectors: Vectors, labels: Labels, size: int, seed: int) -> tuple[Vectors, Labels]:
+    """Add near copies of the vectors until there are enough."""
+    more = size - len(vectors)
+    generator = np.random.default_rng(seed)
+    copied = generator.integers(0, len(vectors), more)
+    scatter = unit_rows(generator.standard_normal((more, vectors.shape[1])))
+    copies = unit_rows(vectors[copied] + SCATTER * scatter)
+    return np.concatenate([vectors, copies]), np.concatenate([labels, labels[copied]])
+
+
+def _mean(figures: list[Figures]) -> Figures:
+    names = itertools.chain.from_iterable(figures)
+    return {name: float(np.mean([one[name] for one in figures])) for name in dict.fromkeys(names)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import linkage
+from sklearn.metrics import silhouette_score
+
+from learning_memory_server.clustering.merging import join_path, joined, readmitted
+from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def pieces(
+    topics: int, each: int, members: int, seed: int = 0
+) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:
+    """Topics cut at random into pieces, and the rows of each piece."""
+    generator = np.random.default_rng(seed)
+    centres = unit_rows(generator.normal(size=(topics, 48)))
+    scatter = unit_rows(generator.normal(size=(topics * each * members, 48)))
+    points = unit_rows(np.repeat(centres, each * members, axis=0) + 0.9 * scatter)
+    return points, list(np.arange(len(points)).reshape(-1, members))
+
+
+def labels(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    found = np.full(count, -1)
+    for place, rows in enumerate(groups):
+        found[rows] = place
+    return found
+
+
+@pytest.mark.parametrize("topics", [2, 5, 12])
+def test_the_pieces_of_each_topic_are_joined_and_no_others(topics: int) -> None:
+    points, groups = pieces(topics, 4, 10)
+
+    found = joined(points, points, groups)
+
+    assert {tuple(rows) for rows in found} == {tuple(range(40 * t, 40 * t + 40)) for t in range(topics)}
+
+
+def test_groups_that_are_topics_stay_as_they_are() -> None:
+    points, groups = pieces(9, 1, 12)
+
+    assert [rows.tolist() for rows in joined(points, points, groups)] == [rows.tolist() for rows in groups]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_two_groups_or_fewer_are_left_alone(count: int) -> None:
+    points, groups = pieces(2, 2, 5)
+
+    assert joined(points, points, groups[:count]) == groups[:count]
+
+
+def test_rows_in_no_group_stay_out() -> None:
+    points, groups = pieces(3, 4, 10)
+
+    found = joined(points, points, groups[1:])
+
+    assert sorted(np.concatenate(found).tolist()) == list(range(10, 120))
+
+
+def test_single_points_are_joined_in_the_order_of_their_distances() -> None:
+    # Centroid linkage is the same rule where all sizes are alike; later joins weigh sizes, so only the first counts.
+    centres = np.random.default_rng(4).normal(size=(12, 3)).astype(np.float32)
+
+    path = join_path(centres, np.ones(12))
+
+    assert path[0] == tuple(sorted(linkage(centres, "centroid")[0, :2].astype(int).tolist()))
+    assert len(path) == 11
+    assert len({gone for _, gone in path}) == 11
+    assert 0 not in {gone for _, gone in path}
+
+
+def test_the_level_of_the_best_silhouette_is_kept() -> None:
+    points, groups = pieces(4, 5, 6, seed=3)
+
+    def silhouette(level: list[NDArray[np.int64]]) -> float:
+        return float(silhouette_score(points, labels(level, len(points)), metric="cosine"))
+
+    found = joined(points, points, groups)
+    path = join_path(np.stack([points[rows].mean(axis=0) for rows in groups]), np.full(len(groups), 6.0))
+    target = np.arange(len(groups))
+    scores = []
+    for into, gone in path[:-1]:
+        target[target == gone] = into
+        level = [np.concatenate([groups[g] for g in np.flatnonzero(target == t)]) for t in np.unique(target)]
+        scores.append(silhouette(level))
+
+    assert silhouette(found) == pytest.approx(max(scores), abs=1e-5)
+
+
+def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:
+    points, _ = pieces(2, 1, 20)
+    apart = unit_rows(np.random.default_rng(9).normal(size=(3, 48)))
+    points = np.vstack([points, apart])
+    near = nearest_neighbours(points)
+
+    found = readmitted(points, [np.arange(18), np.arange(20, 38)], near.rows, near.similarities)
+
+    assert [rows.tolist() for rows in found] == [list(range(20)), list(range(20, 40))]
+
+
+def test_a_point_that_its_neighbours_are_divided_about_stays_noise() -> None:
+    axes = np.eye(8, dtype=np.float32)
+    points = unit_rows(np.vstack([np.repeat(axes[:3], 4, axis=0), axes[:3].sum(axis=0, keepdims=True)]))
+    near = nearest_neighbours(points)
+    groups = [np.arange(start, start + 4) for start in (0, 4, 8)]
+
+    assert [len(rows) for rows in readmitted(points, groups, near.rows, near.similarities)] == [4, 4, 4]
+    assert readmitted(points, [], near.rows, near.similarities) == []
