@@ -18,9 +18,10 @@ from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.config import load_settings, unknown_variables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
+    from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
     from learning_memory_server.server.services import Services
 
@@ -72,13 +73,15 @@ def chosen_time(since: str | None) -> datetime | None:
 
 
 @asynccontextmanager
-async def services_of(settings: Settings, command: str) -> AsyncIterator[Services]:
-    """Hold the data alone for a command.
+async def services_of(
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Services]:
+    """Hold the data alone for a command, with a model that it loads in a way of its own if it has one.
 
     Raises:
         AlreadyRunningError: If a server or another command holds it.
     """
     from learning_memory_server.server.services import open_services  # noqa: PLC0415 - not for reading commands
 
-    async with open_services(settings, purpose=f"learning-memory-server {command}") as services:
+    async with open_services(settings, purpose=f"learning-memory-server {command}", load=load) as services:
         yield services

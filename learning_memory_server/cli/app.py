@@ -94,11 +94,18 @@ def status() -> None:
 @app.command()
 def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Do not load the embedding model.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair what is safe to repair, and look again.")
+    ] = False,
 ) -> None:
-    """Check every layer, and say what is wrong and what to do. Exit code 1 if something is."""
+    """Check every layer, and say what is wrong and what to do. Exit code 1 if something is.
+
+    --fix closes folders and files to other users, and completes the index or makes it anew. It never changes what is
+    in the journal.
+    """
     from learning_memory_server.cli.doctor import examine  # noqa: PLC0415
 
-    if not asyncio.run(examine(quick=quick)):
+    if not asyncio.run(examine(quick=quick, fix=fix)):
         raise typer.Exit(1)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from learning_memory_server.cli.finding import Finding
+    from learning_memory_server.cli.finding import Finding, Repair
     from learning_memory_server.server.config import Settings
 
 _NEEDED: Final = 64 * 1024 * 1024
@@ -57,21 +57,35 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
         yield yellow(topic, f"{folder} belongs to another user (uid {found.st_uid}).")
     if found.st_mode & _OTHERS:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        yield yellow(topic, f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'")
+        yield yellow(
+            topic,
+            f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'",
+            _closing(folder),
+        )
     elif exposed := _exposed(folder):
         yield yellow(
             topic,
-            f"{counted(exposed, 'file')} in {folder} can be read by other users; "
+            f"{counted(len(exposed), 'file')} in {folder} can be read by other users; "
             f"run: chmod -R go-rwx '{folder}'",
+            _closing(folder),
         )
     else:
         yield green(topic, f"{folder} is writable and private.")
 
 
-def _exposed(folder: Path) -> int:
-    """Count the journal and lock files that others may read; the engine's own follow their folder."""
+def _exposed(folder: Path) -> list[Path]:
+    """Return the journal and lock files that others may read; the engine's own follow their folder."""
     files = [path for pattern in ("*.jsonl*", "*/*.json*", ".lock") for path in folder.glob(pattern)]
-    return sum(bool(path.stat().st_mode & _OTHERS) for path in files)
+    return [path for path in files if path.stat().st_mode & _OTHERS]
+
+
+def _closing(folder: Path) -> Repair:
+    async def close() -> str:
+        for path in (folder, *_exposed(folder)):
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
+        return f"{folder} is private now."
+
+    return close
 
 
 def _check_space(folder: Path) -> Finding:

@@ -1,4 +1,4 @@
-"""Check of the hub, and what it tells about the model and the engine that it has open."""
+"""Check of the hub, and what it tells about the model that it has loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.cli.finding import green, red, yellow
 from learning_memory_server.cli.memory import running_hub
-from learning_memory_server.cli.status import describe_engine, describe_hub, describe_model
-from learning_memory_server.cli.terminal import counted
+from learning_memory_server.cli.status import describe_hub, describe_model
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.cli.finding import Finding
-    from learning_memory_server.server.config import Settings
 
 
 def check_hub() -> tuple[Finding, dict[str, Any] | None]:
@@ -46,24 +42,3 @@ def check_model_of_hub(status: dict[str, Any]) -> Finding | None:
             return red("model", "The hub could not load it; `learning-memory-server hub logs` shows why.")
         case _:
             return None
-
-
-def check_engine_of_hub(status: dict[str, Any], settings: Settings) -> Iterator[Finding]:
-    """Say what the hub knows about the engine, which only it can open."""
-    if status["points"] is None:
-        yield green("engine", "The hub has not opened it yet; it does when the model is first needed.")
-        return
-    yield green(
-        "engine",
-        f"{describe_engine(settings)}, open in the hub: {counted(sum(status['points'].values()), 'point')}.",
-    )
-    if status["pending"]:
-        yield yellow(
-            "engine",
-            f"{counted(status['pending'], 'point')} of the journal are not in the index yet; "
-            "the hub goes on trying.",
-        )
-    elif status["complete"]:
-        yield green("engine", "The index has everything that is in the journal.")
-    else:
-        yield yellow("engine", "The hub has not compared the index with the journal yet.")

@@ -13,12 +13,12 @@ from rich.text import Text
 from learning_memory_server.cli.access import configure_logging
 from learning_memory_server.cli.check_engine import check_engine
 from learning_memory_server.cli.check_folders import check_folders
-from learning_memory_server.cli.check_hub import check_engine_of_hub, check_hub, check_model_of_hub
+from learning_memory_server.cli.check_hub import check_hub, check_model_of_hub
 from learning_memory_server.cli.check_journal import check_journal
 from learning_memory_server.cli.check_model import check_model
 from learning_memory_server.cli.finding import Level, green, red, yellow
 from learning_memory_server.cli.terminal import counted, one_line, output, show_hanging, working
-from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.paths import config_file
 from learning_memory_server.server.config import load_settings, unknown_variables
 
@@ -35,14 +35,26 @@ _PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
 _TOPIC_WIDTH: Final = 12
 
 
-async def examine(*, quick: bool) -> bool:
+async def examine(*, quick: bool, fix: bool = False) -> bool:
     """Print what every check found, as it is found, and tell whether nothing is in the way.
 
     Args:
         quick: Leave the model unloaded; the engine is not opened then, because its vectors belong to a model.
+        fix: Repair what is safe to repair, and look again.
     """
     configure_logging(verbose=False)
-    levels = []
+    findings = await _look(quick=quick)
+    repairs = [finding for finding in findings if finding.repair] if fix else []
+    for finding in repairs:
+        await _repair(finding)
+    if repairs:
+        output().print()
+        findings = await _look(quick=quick)
+    return _conclude([finding.level for finding in findings])
+
+
+async def _look(*, quick: bool) -> list[Finding]:
+    findings = []
     checks = _checks(quick=quick)
     while True:
         with ExitStack() as waiting:
@@ -51,7 +63,23 @@ async def examine(*, quick: bool) -> bool:
         if finding is None:
             break
         _show(finding)
-        levels.append(finding.level)
+        findings.append(finding)
+    return findings
+
+
+async def _repair(finding: Finding) -> None:
+    assert finding.repair is not None  # noqa: S101 - who calls this has looked
+    try:
+        with working("Repairing"):
+            sentence = await finding.repair()
+    except (LearningMemoryError, OSError) as error:
+        reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
+        _show(red(finding.topic, f"Not repaired: {reason}"))
+    else:
+        _show(green(finding.topic, f"Repaired: {sentence}"))
+
+
+def _conclude(levels: list[Level]) -> bool:
     problems, doubts = levels.count(Level.RED), levels.count(Level.YELLOW)
     if problems:
         output().print(
@@ -101,10 +129,7 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     async for finding in check_model(settings, load, quick=quick, of_hub=of_hub):
         sound = sound and finding.level is not Level.RED
         yield finding
-    if hub:
-        for finding in check_engine_of_hub(hub, settings):
-            yield finding
-    elif quick:
+    if quick:
         yield green("engine", "Not opened (--quick).")
     elif not sound:
         yield yellow("engine", "Not opened: it needs what is red above, so correct that first.")

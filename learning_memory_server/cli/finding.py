@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    Repair = Callable[[], Awaitable[str]]
 
 
 class Level(StrEnum):
@@ -22,11 +28,13 @@ class Finding:
         level: How bad it is.
         topic: What was looked at, in a word or two.
         sentence: What was found, and what to do if it is not green.
+        repair: Does it, where that is safe, and returns what was done in a sentence.
     """
 
     level: Level
     topic: str
     sentence: str
+    repair: Repair | None = None
 
 
 def green(topic: str, sentence: str) -> Finding:
@@ -34,11 +42,11 @@ def green(topic: str, sentence: str) -> Finding:
     return Finding(Level.GREEN, topic, sentence)
 
 
-def yellow(topic: str, sentence: str) -> Finding:
+def yellow(topic: str, sentence: str, repair: Repair | None = None) -> Finding:
     """Return a finding that is worth a look."""
-    return Finding(Level.YELLOW, topic, sentence)
+    return Finding(Level.YELLOW, topic, sentence, repair)
 
 
-def red(topic: str, sentence: str) -> Finding:
+def red(topic: str, sentence: str, repair: Repair | None = None) -> Finding:
     """Return a finding that keeps the server from its work."""
-    return Finding(Level.RED, topic, sentence)
+    return Finding(Level.RED, topic, sentence, repair)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.cli.hub_client import HubClient
     from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
     from learning_memory_server.server.operations import Report
 
@@ -118,8 +119,15 @@ def running_hub() -> HubClient | None:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings, command: str) -> AsyncIterator[Memory]:
+async def open_memory(
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Memory]:
     """Come to the memory through the hub, or hold it alone if there is none.
+
+    Args:
+        settings: Which memory.
+        command: What comes to it, shown to others.
+        load: Loads the model, where it is not the hub that has it.
 
     Raises:
         AlreadyRunningError: If another process than a hub holds it.
@@ -136,7 +144,7 @@ async def open_memory(settings: Settings, command: str) -> AsyncIterator[Memory]
         return
     from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
 
-    async with services_of(settings, command) as services:
+    async with services_of(settings, command, load) as services:
 
         async def run(report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
             return await operate(services, report, name, fields)

@@ -71,12 +71,21 @@ class IndexWriter:
         self._tried = asyncio.Event()
         self._complete = False
         self._compared = False
+        self._superfluous = 0
         self._unflushed = False
 
     @property
     def pending(self) -> int:
         """How many points are known to be missing from the index."""
         return len(self._pending)
+
+    @property
+    def superfluous(self) -> int:
+        """How many points the index had beyond the journal when the two were last compared.
+
+        They are left alone: a line of the journal that is damaged may have been theirs.
+        """
+        return self._superfluous
 
     @property
     def is_complete(self) -> bool:
@@ -231,11 +240,15 @@ class IndexWriter:
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
         stored = await self._index.stored_ids()
+        there = set().union(*stored.values())
         for source in self._sources:
             for document in source.documents():
-                if document.point_id not in stored[document.collection]:
+                if document.point_id in stored[document.collection]:
+                    stored[document.collection].remove(document.point_id)
+                else:
                     self._pending[_key(document)] = document
-            self._doomed |= set().union(*stored.values()).intersection(source.forgotten())
+            self._doomed |= there.intersection(source.forgotten())
+        self._superfluous = sum(len(ids - self._doomed) for ids in stored.values())
         if self._pending and not self._compared:
             log.info("index.incomplete", missing=len(self._pending))
         self._compared = True

@@ -101,6 +101,28 @@ async def complete(services: Services, report: Report) -> dict[str, Any]:
     return {"points": points, "notices": services.index.notices}
 
 
+async def compare(services: Services, report: Report) -> dict[str, Any]:
+    """Compare the index with the journal; nothing is written.
+
+    Returns:
+        `points`, how many there are in the index; `missing` and `superfluous`, how many it has too few and too many;
+        and `notices`.
+
+    Raises:
+        EmbeddingUnavailableError: If there is no model.
+        StorageUnavailableError: If the engine does not work.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    missing = await services.writer.find_pending()
+    return {
+        "points": sum((await services.index.counts()).values()),
+        "missing": missing,
+        "superfluous": services.writer.superfluous,
+        "notices": services.index.notices,
+    }
+
+
 async def reindex(services: Services, report: Report, *, axis: str | None) -> dict[str, Any]:
     """Make the index anew from the journal, all of it or one axis; the present one answers until then.
 
@@ -120,7 +142,7 @@ async def reindex(services: Services, report: Report, *, axis: str | None) -> di
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    operation.__name__: operation for operation in (add, call, complete, forget, reindex)
+    operation.__name__: operation for operation in (add, call, compare, complete, forget, reindex)
 }
 
 

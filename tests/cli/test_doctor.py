@@ -92,13 +92,42 @@ def test_a_folder_that_others_can_read_is_yellow(run: Any, storage: Path) -> Non
     assert f"chmod 700 '{storage}'" in result.stdout
 
 
-def test_a_damaged_index_is_red(run: Any, filled: Result, storage: Path) -> None:
+def test_a_damaged_index_is_said_and_repaired(run: Any, filled: Result, storage: Path) -> None:
     assert filled.exit_code == 0
     for path in (storage / "index").rglob("edge_config.json"):
         path.write_text("{", "utf-8")
     result = run("doctor")
-    assert result.exit_code == 1
-    assert "✗ engine" in result.stdout
+    assert result.exit_code == 0
+    assert "48 points of the journal are not in the index yet" in result.stdout
+    assert "Collection `experiences_full` is damaged" in result.stderr
+    fixed = run("doctor", "--fix")
+    assert fixed.exit_code == 0
+    assert "Repaired: The index was completed." in fixed.stdout
+    assert fixed.stdout.rstrip().splitlines()[-3].endswith("The index has everything that is in the journal.")
+
+
+def test_points_that_the_journal_does_not_have_are_removed_only_when_asked(
+    run: Any, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    lines = segment.read_bytes().splitlines(keepends=True)
+    segment.write_bytes(b"".join(lines[1:]))
+    assert "The index has 2 points that the journal does not have" in run("doctor").stdout
+    fixed = run("doctor", "--fix")
+    assert "Repaired: The index was made anew." in fixed.stdout
+    assert "46 points." in fixed.stdout
+
+
+def test_folders_that_are_open_to_others_are_closed(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    storage.chmod(0o755)
+    segment.chmod(0o644)
+    assert "is open to other users" in run("doctor", "--quick").stdout
+    run("doctor", "--quick", "--fix")
+    assert segment.stat().st_mode & 0o077 == 0
+    assert storage.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.slow
