@@ -144,10 +144,8 @@ def _check_python() -> Iterator[Finding]:
         yield red("python", f"{version} is too old; install Python 3.11 or later.")
     else:
         yield green("python", f"{version} on {sys.platform}.")
-    try:
-        import fcntl  # noqa: F401, PLC0415 - absent on Windows
-    except ModuleNotFoundError:
-        yield red("python", "This system has no flock; use Linux or macOS (WSL on Windows).")
+    if not hasattr(os, "fork"):
+        yield yellow("python", "Here there is no hub: use learning-memory-server --direct, one at a time.")
 
 
 def _show(finding: Finding) -> None:

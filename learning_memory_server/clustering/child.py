@@ -70,7 +70,8 @@ class ChildFitting:
 
 def main(arguments: Sequence[str]) -> None:
     """Answer one request."""
-    os.nice(_POLITE)
+    if hasattr(os, "nice"):
+        os.nice(_POLITE)
     request: FitRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     pickle.dump(_fit(request, arguments), sys.stdout.buffer)
 

@@ -70,8 +70,9 @@ def main(arguments: Sequence[str]) -> None:
         arguments: The model, as in the settings, and the folder.
     """
     model, models = arguments[0], Path(arguments[1])
-    os.nice(19)
-    signal.alarm(TIME_LIMIT)
+    if hasattr(os, "nice"):
+        os.nice(19)
+        signal.alarm(TIME_LIMIT)
     if not models.is_dir():
         # Whoever wanted the export is gone, and so is the data.
         sys.exit(f"{models} is not there.")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Relay between the client and the hub until the client leaves."""
     status = 0
+    if not hasattr(os, "fork"):
+        _say("This system cannot have a hub; start `learning-memory-server --direct`, one session at a time.")
+        os._exit(1)
     try:
         place = rendezvous.Place(os.environ)
         Relay(HubLink(place, _hello(place), _say)).run()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.domain.memory import Cuts, Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.errors import LearningMemoryError
@@ -129,6 +130,42 @@ def value_from_data(data: Data) -> Value:
             threshold=evidence["threshold"],
             embedding=evidence["embedding"],
         ),
+    )
+
+
+def memory_to_data(memory: Memory) -> Data:
+    """Return the memory as JSON data. `cuts` says where its chunks are, so that a start need not cut again."""
+    return lean(
+        {
+            "id": memory.id,
+            "text": memory.text,
+            "metadata": dict(memory.metadata),
+            "date": memory.date.isoformat(),
+            "project": memory.project,
+            "created_at": memory.created_at.isoformat(),
+            "request": memory.request,
+            "cuts": memory.cuts
+            and {"by": memory.cuts.by, "spans": [list(span) for span in memory.cuts.spans]},
+        }
+    )
+
+
+def memory_from_data(data: Data) -> Memory:
+    """Return the memory that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data describes none.
+    """
+    cuts = data.get("cuts")
+    return Memory(
+        id=data["id"],
+        text=data["text"],
+        metadata=data.get("metadata", {}),
+        date=datetime.fromisoformat(data["date"]),
+        project=data["project"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        request=data.get("request"),
+        cuts=cuts and Cuts(cuts["by"], tuple((start, end) for start, end in cuts["spans"])),
     )
 
 

@@ -40,11 +40,13 @@ class LogContent:
         records: Its readable records, oldest first. Nothing of what is forgotten is among them.
         damage: The lines that cannot be read.
         forgotten: The kind and the id of everything that is forgotten.
+        tombstones: The lines that say so; some say more, such as how many points there were.
     """
 
     records: list[JournalRecord] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     forgotten: set[tuple[str, str]] = field(default_factory=set)
+    tombstones: list[JournalRecord] = field(default_factory=list)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> LogContent:
@@ -55,6 +57,7 @@ class LogContent:
                 content.damage.append(line.damage)
             elif line.record and line.record.is_tombstone:
                 content.forgotten.add((line.record.kind, line.record.id))
+                content.tombstones.append(line.record)
             elif line.record:
                 content.records.append(line.record)
         gone = content.forgotten

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""How every file is opened: not for children, and without Windows' translation of line ends."""
 TEMPORARY: Final = ".tmp"
 """The end of the name that a file has until it is whole."""
 
@@ -78,7 +80,7 @@ def append(path: Path, data: bytes, *, system: System = os) -> None:
     with journal_errors(path):
         make_private_directory(path.parent, system=system)
         is_new = not path.exists()
-        descriptor = system.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = system.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)
         try:
             size = os.fstat(descriptor).st_size
             try:
@@ -98,7 +100,7 @@ def replace(path: Path, data: bytes, *, system: System = os) -> None:
     with journal_errors(path):
         make_private_directory(path.parent, system=system)
         temporary = path.with_name(path.name + TEMPORARY)
-        descriptor = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
         try:
             _write_all(descriptor, data, system)
             system.fsync(descriptor)
@@ -121,7 +123,7 @@ def remove(path: Path, *, system: System = os) -> None:
 def truncate(path: Path, size: int, *, system: System = os) -> None:
     """Cut the file off at `size` bytes."""
     with journal_errors(path):
-        descriptor = system.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = system.open(path, os.O_WRONLY | PLAIN)
         try:
             system.ftruncate(descriptor, size)
             system.fsync(descriptor)
@@ -131,7 +133,10 @@ def truncate(path: Path, size: int, *, system: System = os) -> None:
 
 def sync_directory(path: Path, *, system: System = os) -> None:
     """Make created, renamed and removed names in the directory survive a power loss."""
-    descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if os.name == "nt":
+        # Windows opens no directories; its file system keeps a journal of names.
+        return
+    descriptor = system.open(path, os.O_RDONLY | PLAIN)
     try:
         system.fsync(descriptor)
     finally:

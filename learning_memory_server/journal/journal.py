@@ -27,7 +27,7 @@ _UNVERSIONED: Final = 1
 
 
 class Journal:
-    """The logs of resolved entries, values and clusters, and one file for each open entry.
+    """The logs of resolved entries, values, clusters and memories, and one file for each open entry.
 
     Args:
         path: The journal's directory. It is created when something is first written.
@@ -40,6 +40,7 @@ class Journal:
         self.entries = Log(path / "entries", monthly=True, form=form, disk=disk)
         self.values = Log(path / "values", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
+        self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
         self._open = path / "open"
         self._form = form
         self._disk = disk
@@ -132,7 +133,7 @@ class Journal:
 
     def _sweep(self) -> None:
         """Remove what is left of writes that a crash ended: files not yet whole, open files no longer needed."""
-        for folder in (self.path, self.path / "entries", self._open):
+        for folder in (self.path, self.path / "entries", self.path / "memories", self._open):
             for path in folder.glob(f"*.json*{files.TEMPORARY}"):
                 self._disk.remove(path)
         for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self.open_files()]):
@@ -144,7 +145,7 @@ class Journal:
         return sum(path.stat().st_size for path in paths)
 
     def _logs(self) -> tuple[Log, ...]:
-        return self.entries, self.values, self.clusters
+        return self.entries, self.values, self.clusters, self.memories
 
     def open_files(self) -> list[Path]:
         """Return the files of the open entries, readable or not."""

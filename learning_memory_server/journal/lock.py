@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from learning_memory_server.errors import AlreadyRunningError, InvalidSettingsError
+from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.journal import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _NAME = ".lock"
 _LOOK_SECONDS = 0.02
 """Much longer than `holder` takes."""
+_FAR = 1 << 30
 
 
 @contextmanager
@@ -28,7 +30,6 @@ def hold(directories: Iterable[Path], purpose: str, *, socket: Path | None = Non
 
     Raises:
         AlreadyRunningError: If another process holds one of them; the message says which.
-        InvalidSettingsError: If the system has no file locks.
     """
     with ExitStack() as held:
         for directory in dict.fromkeys(directories):
@@ -47,18 +48,12 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
 
     Raises:
         AlreadyRunningError: If another process holds it; the message says which.
-        InvalidSettingsError: If the system has no file locks.
     """
-    try:
-        import fcntl  # noqa: PLC0415 - absent on Windows
-    except ModuleNotFoundError:
-        raise InvalidSettingsError("This system has no flock; only Linux and macOS are supported.") from None
-
     with files.journal_errors(directory / _NAME):
         files.make_private_directory(directory)
-        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT | files.PLAIN, 0o600)
     try:
-        if not _take(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)):
+        if not _take(descriptor):
             raise AlreadyRunningError(
                 f"{describe_holder(directory) or 'Another process'} is using {directory}.",
                 hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
@@ -74,11 +69,11 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
         os.close(descriptor)
 
 
-def _take(lock: Callable[[], None]) -> bool:
+def _take(descriptor: int) -> bool:
     """Try to lock, for long enough that somebody who only looks at who holds it (`holder`) is gone again."""
     for last in (False, False, True):
         try:
-            lock()
+            _lock(descriptor)
         except BlockingIOError:
             if last:
                 return False
@@ -88,17 +83,34 @@ def _take(lock: Callable[[], None]) -> bool:
     return True
 
 
+def _lock(descriptor: int, *, shared: bool = False) -> None:
+    """Lock the file until its descriptor is closed, if nobody else has: `BlockingIOError`."""
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415 - absent on Windows
+
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        return
+    import msvcrt  # noqa: PLC0415 - absent elsewhere
+
+    # What is locked there cannot be read, so it is a byte far behind what is written. There are no shared locks.
+    os.lseek(descriptor, _FAR, os.SEEK_SET)
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        raise BlockingIOError from error
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+
 def holder(directory: Path) -> dict[str, object] | None:
     """Return what the present holder wrote about itself ({pid, purpose}), or None if nobody holds it."""
-    import fcntl  # noqa: PLC0415 - absent on Windows
-
     try:
-        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(directory / _NAME, os.O_RDWR | files.PLAIN)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         # A shared request fails exactly while somebody holds the exclusive lock.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        _lock(descriptor, shared=True)
     except BlockingIOError:
         try:
             written = json.loads(os.read(descriptor, 4096))
