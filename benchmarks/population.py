@@ -14,26 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.domain.vocabulary import (
-    Axis,
-    Domain,
-    OutcomeStatus,
-    RootCauseCategory,
-    Strategy,
-)
-from learning_memory_server.indexing.document import Collection, FilterFields
-from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
-from learning_memory_server.observation.documents import (
-    FILTER_FIELDS,
-    axis_texts,
-    documents_of,
-)
-from learning_memory_server.storage.base import CollectionSpec, Point
-from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.embedding.probe import PROBE
+from learning_memory_server.server.config import load_settings
+from learning_memory_server.server.services import open_services
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -94,36 +81,45 @@ def make_entry(number: int, generator: random.Random) -> Ghap:
     )
 
 
+class ScatteringEmbedder:
+    """Makes vectors in no time: those of a theme's texts lie around the vector that the model gives one of them.
+
+    Args:
+        inner: The model; queries and identity are its own.
+    """
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.runtime = inner.runtime
+        self.identity = inner.identity
+        self._centres: dict[str, NDArray[np.float32]] = {}
+        self._noise = np.random.default_rng(7)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        if list(texts) == [PROBE]:
+            return self._inner.embed_documents(texts)
+        return np.array([self._scattered(text) for text in texts], dtype=np.float32)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return an array of shape (dimension,)."""
+        return self._inner.embed_query(text)
+
+    def _scattered(self, text: str) -> NDArray[np.float32]:
+        about = next((theme for theme in themes() if theme in text), text.partition("\n")[0])
+        if about not in self._centres:
+            self._centres[about] = self._inner.embed_documents([text])[0]
+        scatter = self._noise.standard_normal(self.identity.dimension)
+        vector = self._centres[about] + _NOISE * scatter / np.linalg.norm(scatter)
+        unit: NDArray[np.float32] = vector / np.linalg.norm(vector)
+        return unit
+
+
 async def populate(storage: Path, count: int, embedder: Embedder) -> None:
     """Fill an empty storage folder with `count` resolved entries and their points."""
     generator = random.Random(count)
-    entries = [make_entry(number, generator) for number in range(count)]
-    now = datetime.now(UTC)
-    Journal(storage / "journal").entries.append(
-        [JournalRecord("ghap", entry.id, now, ghap_to_data(entry)) for entry in entries]
-    )
-    noise = np.random.default_rng(count)
-    store = EdgeStore(storage / "index" / embedder.identity.digest)
-    try:
-        for collection in Collection:
-            fields = FILTER_FIELDS.get(collection, FilterFields())
-            spec = CollectionSpec(collection, embedder.identity.dimension, fields.keywords, fields.datetimes)
-            await store.ensure(spec)
-        for axis in Axis:
-            centres: dict[int, NDArray[np.float32]] = {}
-            points = []
-            for number, entry in enumerate(entries):
-                document = next((d for d in documents_of(entry) if d.collection == Collection.of(axis)), None)
-                if document is None:
-                    continue
-                theme = number % len(themes())
-                if theme not in centres:
-                    centres[theme] = embedder.embed_documents([axis_texts(entry)[axis]])[0]
-                scatter = noise.standard_normal(embedder.identity.dimension)
-                vector = centres[theme] + _NOISE * scatter / np.linalg.norm(scatter)
-                points.append(
-                    Point(document.point_id, (vector / np.linalg.norm(vector)).tolist(), document.payload)
-                )
-            await store.upsert(Collection.of(axis), points)
-    finally:
-        await store.close()
+    settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
+    scattering = ScatteringEmbedder(embedder)
+    async with open_services(settings, purpose="a benchmark", load=lambda: scattering) as services:
+        services.collector.add_resolved([make_entry(number, generator) for number in range(count)])
+        await services.writer.complete()
