@@ -53,7 +53,9 @@ def tools() -> str:
     ]
     for tool in TOOLS:
         parts += [f"## {tool.name}\n", tool.description, "", *_table(tool), ""]
-        parts += ["Reply:", "", *_fields(tool.output_schema), ""]
+        parts += (
+            ["Reply:", "", *_fields(tool.output_schema), ""] if tool.output_schema else ["Reply: text.\n"]
+        )
     return "\n".join(parts)
 
 
@@ -124,6 +126,8 @@ def _kind(schema: dict[str, Any]) -> str:
         text = "whole number" + (f", {low}-{high}" if high is not None else "")
     elif schema.get("type") == "array":
         text = "list of: " + _kind(schema["items"])
+    elif schema.get("type") == "number":
+        text = "number" + (f", {schema['minimum']:g}-{schema['maximum']:g}" if "maximum" in schema else "")
     elif "properties" in schema:
         text = "object with " + ", ".join(f"`{name}`" for name in schema["properties"])
     else:

@@ -24,10 +24,10 @@ from learning_memory_server.observation.documents import FILTER_FIELDS
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.storage.edge import EdgeStore
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
     from pathlib import Path
 
     from learning_memory_server.domain.moment import Clock
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Payload,
         Point,
         Record,
+        SparseVector,
         Vector,
         VectorStore,
     )
@@ -258,11 +259,35 @@ class FaultyStore:
         self._check()
         await self.inner.delete(collection, ids)
 
-    async def search(
-        self, collection: str, vector: Vector, *, limit: int, where: Filter | None = None
+    async def search(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
     ) -> list[Hit]:
         self._check()
-        return await self.inner.search(collection, vector, limit=limit, where=where)
+        return await self.inner.search(
+            collection, vector, limit=limit, where=where, ids=ids, with_payload=with_payload
+        )
+
+    async def search_terms(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
+    ) -> list[Hit]:
+        self._check()
+        return await self.inner.search_terms(
+            collection, query, limit=limit, where=where, ids=ids, with_payload=with_payload
+        )
 
     async def flush(self) -> None:
         self._check()

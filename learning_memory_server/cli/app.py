@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from learning_memory_server.cli.keeping import keeping
+from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.paths import APPLICATION
@@ -60,6 +62,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+app.add_typer(keeping)
 hub = typer.Typer(no_args_is_help=True, help="The process that holds the memory for all sessions.")
 app.add_typer(hub, name="hub")
 
@@ -126,7 +129,10 @@ def reindex(
 @app.command("import")
 def import_(
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A JSONL file.")
+        Path,
+        typer.Argument(
+            metavar="PATH", exists=True, dir_okay=False, readable=True, help="An archive, or a JSONL file."
+        ),
     ],
     project: Annotated[
         str | None,
@@ -135,15 +141,19 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")
     ] = False,
+    apply_deletions: Annotated[
+        bool, typer.Option("--apply-deletions", help="Forget what is here and was forgotten there.")
+    ] = False,
 ) -> None:
-    """Take in resolved GHAP entries from a JSONL file: a journal of ours, or the predecessor's.
+    """Take in an archive that `export` made, or resolved GHAP entries from a JSONL file.
 
-    Entries keep their ids and times, so that importing a file twice changes nothing. Lines that cannot be
-    taken are listed with the reason, and the exit code is then 1.
+    A JSONL file is a journal's of ours, or the predecessor's. Entries keep their ids and times, so that
+    importing a file twice changes nothing, and what is here stays as it is. Nothing brings back what was
+    forgotten here. Lines that cannot be taken are listed with the reason, and the exit code is then 1.
     """
     from learning_memory_server.cli.importing import import_file  # noqa: PLC0415
 
-    if not asyncio.run(import_file(path, project, dry_run=dry_run)):
+    if not asyncio.run(import_file(path, project, dry_run=dry_run, apply_deletions=apply_deletions)):
         raise typer.Exit(1)
 
 
@@ -209,11 +219,19 @@ def clusters(
 @app.command()
 def values(
     axis: Annotated[Axis | None, typer.Option("--axis", help="Only values of this axis.")] = None,
+    sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.CLUSTER_SIZE,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also values whose place another one took.")
+    ] = False,
 ) -> None:
-    """List the values: the principles that clusters of experiences have taught."""
+    """List the values: the principles that clusters of experiences have taught, and how they have held.
+
+    strength is the lower 95 % bound of the share of experiences that bear a value out; contested ones have more
+    experiences against them than for them.
+    """
     from learning_memory_server.cli.listing import list_values  # noqa: PLC0415
 
-    list_values(axis)
+    list_values(axis, sort, superseded=superseded)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from learning_memory_server.cli.finding import green, red, yellow
 from learning_memory_server.cli.status import describe_holder
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
-from learning_memory_server.journal.codec import ghap_from_data, value_from_data
+from learning_memory_server.journal.codec import ghap_from_data, memory_from_data, value_from_data
 from learning_memory_server.journal.journal import Journal
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
         ("entry", journal.entries, ghap_from_data),
         ("value", journal.values, value_from_data),
+        ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
+        ("line of evidence", journal.evidence, None),
     ]
     try:
         for noun, log, decode in readers:

@@ -153,7 +153,7 @@ async def _wait_for_model(console: Console, server: Connection) -> None:
                 raise LearningMemoryError(f"The model was not loaded within {_MODEL_WITHIN:.0f} seconds.")
             await asyncio.sleep(_POLL_EVERY)
     console.print(
-        f"Searches go by meaning [dim](mode semantic)[/] after {time.perf_counter() - started:.1f} more seconds."
+        f"Searches go by meaning and words [dim](mode hybrid)[/] after {time.perf_counter() - started:.1f} more seconds."
     )
 
 

@@ -96,7 +96,7 @@ def show_found(console: Console, found: Mapping[str, Any], query: str, milliseco
             ("Question  ", "dim"),
             (query, "italic"),
             ("\nAnswered  ", "dim"),
-            ("by meaning" if found["mode"] == "semantic" else "by words", "bold"),
+            ("by words" if found["mode"] == "lexical" else "by meaning and words", "bold"),
             f" (mode {found['mode']}) in {milliseconds:.0f} ms",
         )
     )

@@ -1,13 +1,15 @@
-"""`import`: entries from a file into the journal first, then into the index."""
+"""`import`: entries from a file into the journal first, then into the index. Archives go to `restoring`."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from learning_memory_server.archive.reading import is_archive
 from learning_memory_server.cli.access import current_project, open_settings, read_entries
 from learning_memory_server.cli.memory import open_memory
 from learning_memory_server.cli.terminal import counted, one_line, output, show_facts, show_notice, working
@@ -23,8 +25,10 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.importing import parse_entries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from learning_memory_server.cli.memory import Memory
     from learning_memory_server.observation.importing import ParsedEntries
     from learning_memory_server.server.config import Settings
 
@@ -39,26 +43,33 @@ class _Outcome:
     index: str
 
 
-async def import_file(path: Path, project: str | None, *, dry_run: bool) -> bool:
+async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> bool:
     """Take in a file's entries and tell whether every line was good.
 
     Args:
-        path: The JSON lines.
+        path: The JSON lines, or an archive.
         project: The project of lines that name none; by default the settings' or this folder's.
         dry_run: Read only, and say what would happen.
+        apply_deletions: Forget what is here and was forgotten there.
 
     Raises:
         AlreadyRunningError: If another process than a hub holds the journal and this is no dry run.
         DeadlineExceededError: If the hub hangs; what it has taken stays.
         JournalUnavailableError: If the journal cannot be used; then nothing was imported.
     """
+    with unreadable(path):
+        is_tar = is_archive(path)
+    if is_tar:
+        from learning_memory_server.cli.restoring import import_archive  # noqa: PLC0415 - it imports this module
+
+        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
     began = monotonic()
     settings = open_settings()
     parsed = _parse(path, _project(project, settings))
     if dry_run:
         outcome = _foresee(parsed, settings)
-    elif parsed.entries:
-        outcome = await _take_in(parsed, settings)
+    elif parsed.entries or parsed.forgotten:
+        outcome = await _take_in(parsed, settings, apply_deletions=apply_deletions)
     else:
         outcome = _Outcome(0, "nothing to index")
     _show(path, parsed, outcome, dry_run=dry_run, seconds=monotonic() - began)
@@ -73,32 +84,51 @@ def _parse(path: Path, project: str) -> ParsedEntries:
     def hash_session(raw: str) -> str:
         return session_hash(raw)
 
+    with unreadable(path), path.open("rb") as lines, working(f"Reading {path.name}"):
+        return parse_entries(lines, project=project, hash_session=hash_session)
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """Say which file cannot be read.
+
+    Raises:
+        InvalidInputError: In place of any `OSError`.
+    """
     try:
-        with path.open("rb") as lines, working(f"Reading {path.name}"):
-            return parse_entries(lines, project=project, hash_session=hash_session)
+        yield
     except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.") from None
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
-    known = {entry.id for entry in read_entries(settings).list_resolved()}
+    here = read_entries(settings)
+    known = here.all_forgotten().union(entry.id for entry in here.list_resolved())
     known |= {entry.id for entry in Journal(settings.journal_directory).open_entries()}
     return _Outcome(len(parsed.entries.keys() - known), "not touched")
 
 
-async def _take_in(parsed: ParsedEntries, settings: Settings) -> _Outcome:
+async def _take_in(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
     async with open_memory(settings, "import") as memory:
-        new = await memory.add(list(parsed.entries.values()))
-        try:
-            points = (await memory.run("complete"))["points"]
-        except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
-            show_notice(error.sentence)
-            return _Outcome(
-                new,
-                "pending: the entries are safe in the journal, and are indexed when a server or a command "
-                "next finds the model and the engine working",
+        if parsed.forgotten:
+            await memory.run(
+                "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, found_too=apply_deletions
             )
-    return _Outcome(new, f"complete: {counted(points, 'vector')}")
+        new = await memory.add(list(parsed.entries.values()))
+        return _Outcome(new, await when_complete(memory))
+
+
+async def when_complete(memory: Memory) -> str:
+    """Wait until everything is in the index, if that is possible now, and say in how many points."""
+    try:
+        points = (await memory.run("complete"))["points"]
+    except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
+        show_notice(error.sentence)
+        return (
+            "pending: the entries are safe in the journal, and are indexed when a server or a command "
+            "next finds the model and the engine working"
+        )
+    return f"complete: {counted(points, 'vector')}"
 
 
 def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:
@@ -109,6 +139,8 @@ def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool
     ]
     if parsed.repeated:
         facts.append(("repeated", f"{counted(parsed.repeated, 'line')} that a later line supersedes"))
+    if parsed.forgotten:
+        facts.append(("forgotten there", counted(len(parsed.forgotten), "entry")))
     if parsed.rejections:
         facts.append(("rejected", Text(counted(len(parsed.rejections), "line"), "red")))
     facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in parsed.changes.most_common()]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from learning_memory_server.cli.access import chosen_project, chosen_time, open_settings, read_entries
 from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import EntryQuery
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.standing import ordered
+from learning_memory_server.values.weighing import weigh_all
+from learning_memory_server.values.witnesses import WitnessLog
 
 if TYPE_CHECKING:
+    from learning_memory_server.domain.value import ValueOrder
     from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus
+    from learning_memory_server.values.standing import Standing
 
 
 def list_entries(
@@ -52,24 +59,41 @@ def list_entries(
         output().print(f"{limit} of {counted(len(entries), 'entry')}; --limit shows more.")
 
 
-def list_values(axis: Axis | None) -> None:
-    """Print values, those of the largest clusters first, then the newest."""
+def list_values(axis: Axis | None, order: ValueOrder, *, superseded: bool) -> None:
+    """Print values with what speaks for and against them.
+
+    Only what the server has judged already is counted; it judges whenever somebody asks it for values.
+    """
     settings = open_settings()
-    chosen = ValueLog(Journal(settings.journal_directory).values).listed(axis)
+    journal = Journal(settings.journal_directory)
+    log = ValueLog(journal.values)
+    chosen = log.standing(axis, superseded=superseded)
     if not chosen:
         output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
         return
+    witnesses = WitnessLog(journal.evidence).of_values()
+    shown = ordered(weigh_all(chosen, log, witnesses, read_entries(settings)), order)
     show_table(
-        ["created", "cluster", "experiences", "similarity", "value"],
+        ["created", "cluster", "experiences", "strength", "for", "against", "standing", "value"],
         [
             [
-                day(value.created_at),
-                str(value.cluster_id),
-                len(value.evidence.member_ids),
-                f"{value.evidence.similarity:.2f}",
-                value.text,
+                day(standing.value.created_at),
+                str(standing.value.cluster_id),
+                len(standing.value.evidence.member_ids),
+                f"{standing.support.strength:.2f}",
+                standing.support.supporting,
+                standing.support.contradicting,
+                _mark(standing),
+                standing.value.text,
             ]
-            for value in chosen
+            for standing in shown
         ],
-        numbers=["experiences", "similarity"],
+        numbers=["experiences", "strength", "for", "against"],
     )
+
+
+def _mark(standing: Standing) -> Text:
+    """Return what a reader should know before trusting a value."""
+    if standing.superseded_by:
+        return Text("superseded", "bright_black")
+    return Text("contested", "red") if standing.support.is_contested else Text("stands")

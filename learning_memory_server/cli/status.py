@@ -23,7 +23,7 @@ from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import holder
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

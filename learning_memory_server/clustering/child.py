@@ -19,7 +19,7 @@ from learning_memory_server.children import detached, module_command
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from learning_memory_server.clustering.fitting import Fit, FitRequest
 
@@ -40,7 +40,7 @@ class ChildFitting:
     def __init__(self, min_cluster_size: int | None, min_samples: int) -> None:
         self._arguments = (str(min_cluster_size or ""), str(min_samples))
 
-    async def fit(self, request: FitRequest) -> Fit:
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
         """See `Fitting`. Where no process can be started, the work is done here."""
         try:
             child = await asyncio.create_subprocess_exec(
@@ -52,9 +52,11 @@ class ChildFitting:
             )
         except OSError as error:
             log.warning("clustering.without_child", reason=str(error))
-            return await asyncio.to_thread(_fit, request, self._arguments)
+            return await asyncio.to_thread(_fit, await prepare(), self._arguments)
         try:
-            answer, errors = await child.communicate(pickle.dumps(request))
+            # The child imports meanwhile what takes it as long as that.
+            request = await asyncio.to_thread(pickle.dumps, await prepare(), pickle.HIGHEST_PROTOCOL)
+            answer, errors = await child.communicate(request)
         finally:
             if child.returncode is None:
                 child.kill()
@@ -64,7 +66,7 @@ class ChildFitting:
             raise LearningMemoryError(
                 "The clustering failed.", hint="The log says why; `learning-memory-server hub logs` shows it."
             )
-        result: Fit = pickle.loads(answer)  # noqa: S301 - from our own child
+        result: Fit = await asyncio.to_thread(pickle.loads, answer)
         return result
 
 
@@ -72,6 +74,9 @@ def main(arguments: Sequence[str]) -> None:
     """Answer one request."""
     if hasattr(os, "nice"):
         os.nice(_POLITE)
+    # A second that passes while the parent prepares the request.
+    import hdbscan  # noqa: F401, PLC0415
+
     request: FitRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     pickle.dump(_fit(request, arguments), sys.stdout.buffer)
 

@@ -68,6 +68,11 @@ class Clusterer:
         self._min_cluster_size = min_cluster_size
         self._min_samples = min_samples
 
+    @property
+    def neighbours_needed(self) -> int:
+        """How many neighbours of each row `fit` looks at."""
+        return max(NEIGHBOURS, self._min_samples)
+
     def effective_size(self, count: int) -> int:
         """Return the `min_cluster_size` that holds for `count` points."""
         if self._min_cluster_size is not None:
@@ -104,7 +109,7 @@ class Clusterer:
             groups = [np.arange(count)] if count >= size else []
         elif count > _SMALLEST_GROUP:
             if neighbours is None:
-                neighbours = nearest_neighbours(units, max(NEIGHBOURS, self._min_samples))
+                neighbours = nearest_neighbours(units, self.neighbours_needed)
             found = _Density(units, neighbours, self._min_samples)
             groups = found.groups(size)
             if not groups or sum(map(len, groups)) < count / 2:

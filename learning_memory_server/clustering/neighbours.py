@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NEIGHBOURS: Final = 15
 """Neighbours kept for each point. 10 to 30 measured within .02 ARI of one another."""
 
-_BLOCK_FLOATS: Final = 4_000_000
+BLOCK_FLOATS: Final = 4_000_000
 """Similarities held at a time: 16 MB."""
 _GROUP: Final = 32
 """Columns whose maximum bounds the search for the nearest; wider groups bound less tightly."""
@@ -62,17 +62,17 @@ def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS) -> Neigh
     for start, stop in _blocks(count):
         block = units[start:stop] @ units.T
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        rows[start:stop], similarities[start:stop] = _largest(block, k)
+        rows[start:stop], similarities[start:stop] = largest(block, k)
     return Neighbours(rows, similarities)
 
 
 def _blocks(count: int) -> Iterator[tuple[int, int]]:
-    height = max(1, _BLOCK_FLOATS // count)
+    height = max(1, BLOCK_FLOATS // count)
     for start in range(0, count, height):
         yield start, min(start + height, count)
 
 
-def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the columns and values of the k largest entries of each row, largest first, ties by column.
 
     The k-th largest of the maxima of column groups is a lower bound of the k-th largest entry, so only the

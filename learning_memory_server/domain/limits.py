@@ -15,6 +15,11 @@ VALUE_MAX: Final = 500
 QUERY_MAX: Final = 1_000
 PROJECT_MAX: Final = 200
 ID_MAX: Final = 100
+MEMORY_MAX: Final = 10_000_000
+METADATA_MAX: Final = 65_536
+"""Bytes of a memory's metadata as compact JSON."""
+TAG_MAX: Final = 200
+SOURCE_MAX: Final = 1_000
 
 SEARCH_DEPTH_MAX: Final = 10_000
 """How far down its ranking a search can be paged."""

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from learning_memory_server.domain.cluster import ClusterId
+    from learning_memory_server.domain.vocabulary import OutcomeStatus
+
+
+class ValueOrder(StrEnum):
+    """What comes first in a list of values; after that the newest."""
+
+    CLUSTER_SIZE = "cluster_size"
+    STRENGTH = "strength"
+    NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,9 @@ class Evidence:
         centroid_distance: Distance of the text from the centre.
         threshold: The largest distance that was accepted.
         embedding: The digest of the model that made these vectors.
+        radius: How far from the centre a later experience may be to count; absent in values of earlier versions.
+        outcome: How most members ended, confirmed or falsified; absent if no more ended so than otherwise, and in
+            values of earlier versions.
     """
 
     member_ids: tuple[str, ...]
@@ -31,11 +44,17 @@ class Evidence:
     centroid_distance: float
     threshold: float
     embedding: str
+    radius: float | None = None
+    outcome: OutcomeStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An accepted value."""
+    """An accepted value.
+
+    Args:
+        supersedes: The id of the value that it stands in the place of.
+    """
 
     id: str
     text: str
@@ -44,6 +63,7 @@ class Value:
     created_at: datetime
     evidence: Evidence
     request: str | None = None
+    supersedes: str | None = None
 
 
 def new_value_id(at: datetime) -> str:

@@ -77,3 +77,10 @@ class SearchMode(StrEnum):
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
     LEXICAL = "lexical"
+
+
+class ResponseFormat(StrEnum):
+    """How much a reply says."""
+
+    CONCISE = "concise"
+    DETAILED = "detailed"

@@ -6,20 +6,21 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from learning_memory_server.embedding.probe import PROBE, agrees
+from learning_memory_server.embedding.terms import TERMS_VERSION, encode_document
 from learning_memory_server.errors import (
     DamagedCollectionError,
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.indexing.document import Collection, FilterFields
-from learning_memory_server.storage.base import CollectionSpec, Point
+from learning_memory_server.indexing.document import Collection, FilterFields, in_batches
+from learning_memory_server.indexing.hybrid import search_both
+from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document, Query
-    from learning_memory_server.storage.base import Hit, VectorStore
+    from learning_memory_server.indexing.hybrid import Match
+    from learning_memory_server.storage.base import Hit, Payload, VectorStore
 
 
 log = structlog.get_logger()
 
+_LAYOUT: Final = 2
+"""Raised when points are stored in another way: 1 had no terms, and did not say its number."""
 _STAGED: Final = "_next"
 """The end of the name of a collection that is to take another's place."""
 _REBUILD_BATCH: Final = 128
@@ -155,13 +159,20 @@ class VectorIndex:
         await self._ensure(store, spec)
         there = {record.id for record in await store.scroll(spec.name, with_payload=False)}
         progress(len(there))
-        # Until there is nothing that came while the last batch was embedded.
-        while batch := list(islice((d for d in documents() if d.point_id not in there), _REBUILD_BATCH)):
-            vectors = await self._embeddings.embed_documents([document.text for document in batch])
-            await store.upsert(spec.name, _points(batch, vectors))
-            there |= {document.point_id for document in batch}
-            progress(len(batch))
-        await store.delete(spec.name, sorted(there - {document.point_id for document in documents()}))
+        # Until there is nothing that came while the others were embedded.
+        was_complete = False
+        while not was_complete:
+            was_complete, wanted = True, set[str]()
+            async for batch in in_batches(documents(), _REBUILD_BATCH):
+                wanted.update(document.point_id for document in batch)
+                missing = [document for document in batch if document.point_id not in there]
+                if missing:
+                    was_complete = False
+                    vectors = await self._embeddings.embed_documents([d.text for d in missing])
+                    await store.upsert(spec.name, _points(missing, vectors))
+                    there.update(document.point_id for document in missing)
+                    progress(len(missing))
+        await store.delete(spec.name, sorted(there - wanted))
         await store.promote(spec.name, collection)
         self._generations[collection] += 1
         log.info("collection.rebuilt", collection=collection.value, count=len(there))
@@ -174,8 +185,25 @@ class VectorIndex:
             for collection in Collection
         }
 
+    async def search_hybrid(
+        self, query: Query, is_shown: Callable[[Payload], bool] = lambda _: True
+    ) -> list[Match]:
+        """Return the points that match best by meaning and by words, best first, equal ones ordered by id.
+
+        Args:
+            query: What to look for.
+            is_shown: Refuses points that should not be in the index any more, by their data.
+
+        Raises:
+            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
+            StorageUnavailableError: If the engine failed.
+        """
+        store = self._opened()
+        vector = await self._embeddings.embed_query(query.text)
+        return await search_both(store, query, vector, is_shown)
+
     async def search(self, query: Query) -> list[Hit]:
-        """Return the nearest points, best first.
+        """Return the points that are nearest by meaning alone, best first.
 
         Raises:
             EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
@@ -224,23 +252,34 @@ class VectorIndex:
 
     def _spec(self, collection: Collection, identity: EmbeddingIdentity) -> CollectionSpec:
         fields = self._fields.get(collection, FilterFields())
-        return CollectionSpec(collection, identity.dimension, fields.keywords, fields.datetimes, self._about)
+        return CollectionSpec(
+            collection, identity.dimension, fields.keywords, fields.datetimes, self._about, has_terms=True
+        )
 
     async def _describe(self, identity: EmbeddingIdentity) -> dict[str, Any]:
-        """Return what is kept with each collection: which model made it, and what that model does to a sentence."""
+        """Return what is kept with each collection: its layout, its model, and what that model does to a sentence."""
         (probe,) = await self._embeddings.embed_documents([PROBE])
-        return {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
+        return {
+            "layout": _LAYOUT,
+            "terms": TERMS_VERSION,
+            "model": identity.model,
+            "identity": identity.digest,
+            "probe": probe.tolist(),
+        }
 
     async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
-        """Ensure a collection of this very model: one that cannot be used is made anew, and caught up from the journal."""
+        """Ensure a collection of this layout and model: another is made anew, and caught up from the journal."""
         try:
             about = await store.ensure(spec)
         except DamagedCollectionError as error:
             reason = error.message
         else:
-            if not about or agrees(about.get("probe", ()), self._about["probe"]):
+            if any(about.get(part) != self._about[part] for part in ("layout", "terms")):
+                reason = f"Collection `{spec.name}` was laid out by another version of this program."
+            elif not agrees(about.get("probe", ()), self._about["probe"]):
+                reason = f"The model makes other vectors now than those in `{spec.name}`."
+            else:
                 return
-            reason = f"The model makes other vectors now than those in `{spec.name}`."
         log.warning("collection.remade", collection=spec.name, reason=reason)
         self.notices.append(f"{reason} It is made anew from the journal.")
         await store.drop(spec.name)
@@ -260,6 +299,6 @@ class VectorIndex:
 
 def _points(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
     return [
-        Point(document.point_id, vector, document.payload)
+        Point(document.point_id, vector, document.payload, SparseVector(*encode_document(document.text)))
         for document, vector in zip(documents, vectors, strict=True)
     ]

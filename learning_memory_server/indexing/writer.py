@@ -17,6 +17,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.heap import give_back
+from learning_memory_server.indexing.document import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -242,12 +243,15 @@ class IndexWriter:
         stored = await self._index.stored_ids()
         there = set().union(*stored.values())
         for source in self._sources:
-            for document in source.documents():
-                if document.point_id in stored[document.collection]:
-                    stored[document.collection].remove(document.point_id)
-                else:
-                    self._pending[_key(document)] = document
-            self._doomed |= there.intersection(source.forgotten())
+            async for batch in in_batches(source.documents(), _BATCH):
+                for document in batch:
+                    if document.point_id in stored[document.collection]:
+                        stored[document.collection].remove(document.point_id)
+                    else:
+                        self._pending[_key(document)] = document
+            gone = set(source.forgotten())
+            self._doomed |= there & gone
+            self._pending = {key: document for key, document in self._pending.items() if key[1] not in gone}
         self._superfluous = sum(len(ids - self._doomed) for ids in stored.values())
         if self._pending and not self._compared:
             log.info("index.incomplete", missing=len(self._pending))

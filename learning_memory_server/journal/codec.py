@@ -97,6 +97,7 @@ def value_to_data(value: Value) -> Data:
         "project": value.project,
         "created_at": value.created_at.isoformat(),
         **({"request": value.request} if value.request else {}),
+        **({"supersedes": value.supersedes} if value.supersedes else {}),
         "evidence": {
             "member_ids": list(evidence.member_ids),
             "centroid": [round(x, 6) for x in evidence.centroid],
@@ -104,6 +105,8 @@ def value_to_data(value: Value) -> Data:
             "centroid_distance": evidence.centroid_distance,
             "threshold": evidence.threshold,
             "embedding": evidence.embedding,
+            **({} if evidence.radius is None else {"radius": evidence.radius}),
+            **({"outcome": evidence.outcome.value} if evidence.outcome else {}),
         },
     }
 
@@ -122,6 +125,7 @@ def value_from_data(data: Data) -> Value:
         project=data["project"],
         created_at=datetime.fromisoformat(data["created_at"]),
         request=data.get("request"),
+        supersedes=data.get("supersedes"),
         evidence=Evidence(
             member_ids=tuple(evidence["member_ids"]),
             centroid=tuple(evidence["centroid"]),
@@ -129,6 +133,8 @@ def value_from_data(data: Data) -> Value:
             centroid_distance=evidence["centroid_distance"],
             threshold=evidence["threshold"],
             embedding=evidence["embedding"],
+            radius=evidence.get("radius"),
+            outcome=OutcomeStatus(evidence["outcome"]) if "outcome" in evidence else None,
         ),
     )
 

@@ -27,7 +27,7 @@ _UNVERSIONED: Final = 1
 
 
 class Journal:
-    """The logs of resolved entries, values, clusters and memories, and one file for each open entry.
+    """The logs of resolved entries, values, their evidence, clusters and memories, and one file for each open entry.
 
     Args:
         path: The journal's directory. It is created when something is first written.
@@ -39,6 +39,7 @@ class Journal:
         self.path = path
         self.entries = Log(path / "entries", monthly=True, form=form, disk=disk)
         self.values = Log(path / "values", form=form, disk=disk)
+        self.evidence = Log(path / "evidence", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
         self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
         self._open = path / "open"
@@ -145,7 +146,7 @@ class Journal:
         return sum(path.stat().st_size for path in paths)
 
     def _logs(self) -> tuple[Log, ...]:
-        return self.entries, self.values, self.clusters, self.memories
+        return self.entries, self.values, self.evidence, self.clusters, self.memories
 
     def open_files(self) -> list[Path]:
         """Return the files of the open entries, readable or not."""

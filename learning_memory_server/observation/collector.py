@@ -201,6 +201,15 @@ class ObservationCollector:
             self._keep(entry)
         return new
 
+    def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
+        """Take open entries from elsewhere as orphans, and return those that were new, by id."""
+        self.load()
+        known = self._resolved.keys() | self._open.keys() | self._forgotten
+        new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id not in known}
+        for entry in new.values():
+            self._save_open(entry)
+        return list(new.values())
+
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
         self.load()
@@ -212,19 +221,23 @@ class ObservationCollector:
         entries = (*self._by_time, *self._open.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
-    def forget(self, ids: Iterable[str]) -> Forgetting[Ghap]:
+    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Ghap]:
         """Forget entries, open ones as well; they are gone from every reading once this returns.
 
         That is final: their ids never come back. The points of what is returned, and of what was forgotten
         before, are the caller's to remove from the index.
 
+        Args:
+            ids: Which.
+            unknown_too: Write unknown ids down as well, so that what they name elsewhere is never taken here.
+
         Raises:
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
         forgetting = self.look_up(ids)
-        gone = {entry.id for entry in forgetting.found}
-        self._journal.entries.forget("ghap", (entry.id for entry in forgetting.found), self._clock())
-        self._forgotten |= gone
+        gone = [entry.id for entry in forgetting.found] + list(forgetting.unknown if unknown_too else ())
+        self._journal.entries.forget("ghap", gone, self._clock())
+        self._forgotten.update(gone)
         self._by_time = [entry for entry in self._by_time if entry.id not in gone]
         for ghap_id in gone:
             self._resolved.pop(ghap_id, None)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.journal.codec import MALFORMED
+from learning_memory_server.journal.formats import CURRENT, is_version
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 from learning_memory_server.observation.foreign import ForeignPart
 
@@ -34,17 +36,20 @@ class ParsedEntries:
     """What a file holds.
 
     Args:
-        entries: The entries by id, in the order of the file; of several lines about one, the last.
+        entries: The entries by id, in the order of the file; of several lines about one, the last. What the file
+            says is forgotten is not among them.
         rejections: The lines that were not taken.
         repeated: How many lines were superseded by a later one about the same entry.
         changes: What the entries do not say in the file's words, and how often: names that were mapped,
             fields that have no place here.
+        forgotten: The ids of the entries that the file says are forgotten.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     repeated: int = 0
     changes: Counter[str] = field(default_factory=Counter)
+    forgotten: set[str] = field(default_factory=set)
 
 
 def parse_entries(
@@ -63,17 +68,74 @@ def parse_entries(
             continue
         changes: Counter[str] = Counter()
         try:
-            entry = _parse(line, project, hash_session, changes)
+            found = _parse(line, project, hash_session, changes)
         except InvalidInputError as error:
             parsed.rejections.append(Rejection(number, error.message))
             continue
-        parsed.repeated += entry.id in parsed.entries
-        parsed.entries[entry.id] = entry
+        if isinstance(found, JournalRecord):
+            parsed.forgotten.add(found.id)
+            continue
+        parsed.repeated += found.id in parsed.entries
+        parsed.entries[found.id] = found
         parsed.changes.update(changes)
+    # Only now: a tombstone counts wherever it stands.
+    for forgotten in parsed.forgotten:
+        parsed.entries.pop(forgotten, None)
     return parsed
 
 
-def _parse(line: bytes, project: str, hash_session: Callable[[str], str], changes: Counter[str]) -> Ghap:
+def entry_of_record(
+    record: JournalRecord, hash_session: Callable[[str], str], changes: Counter[str] | None = None
+) -> Ghap:
+    """Return the resolved entry that a line of a journal holds.
+
+    Args:
+        record: The line, whose checksum was right.
+        hash_session: Makes an agent session's id into what may be kept of it.
+        changes: Where to count what is not kept as it was.
+
+    Raises:
+        InvalidInputError: If it holds none, or one that this program would not have written.
+    """
+    if record.kind != "ghap" or not isinstance(record.data, dict):
+        raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
+    if record.id != record.data.get("id"):
+        raise InvalidInputError("id: the journal line and its data name different ones.")
+    entry = _own(record.data, hash_session, Counter() if changes is None else changes)
+    if entry.resolution is None:
+        raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
+    return entry
+
+
+def parse_open(text: bytes, hash_session: Callable[[str], str]) -> Ghap:
+    """Return the open entry that a file of a journal's open folder holds, as an orphan.
+
+    Raises:
+        InvalidInputError: If it holds none.
+        JournalUnavailableError: If a newer program wrote it.
+    """
+    try:
+        body = json.loads(text)
+        version = body.pop("v", 1)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        raise InvalidInputError("the open entry is not a JSON object.") from None
+    if not is_version(version):
+        raise InvalidInputError("v: must be a whole number.")
+    CURRENT.refuse_newer(version)
+    try:
+        data = CURRENT.upgraded("ghap", body, version)
+    except MALFORMED as error:
+        raise InvalidInputError(f"the open entry cannot be brought forward ({error}).") from None
+    entry = _own(data, hash_session, Counter())
+    if entry.resolution is not None:
+        raise InvalidInputError("the open entry is resolved.")
+    return replace(entry, orphaned=True)
+
+
+def _parse(
+    line: bytes, project: str, hash_session: Callable[[str], str], changes: Counter[str]
+) -> Ghap | JournalRecord:
+    """Return the entry of a line, or the tombstone that it is."""
     try:
         body = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -83,18 +145,18 @@ def _parse(line: bytes, project: str, hash_session: Callable[[str], str], change
     if not isinstance(body, dict):
         raise InvalidInputError("the line is not a JSON object.")
     if "kind" in body or "sum" in body:
-        return _own(line, body, hash_session, changes)
+        record = _record(line, body)
+        is_tombstone = record.kind == "ghap" and record.is_tombstone
+        return record if is_tombstone else entry_of_record(record, hash_session, changes)
     return _predecessors(ForeignPart("", body, changes), project, hash_session)
 
 
-def _own(
-    line: bytes, body: dict[str, Any], hash_session: Callable[[str], str], changes: Counter[str]
-) -> Ghap:
+def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
     if "sum" not in body:
         raise InvalidInputError("the journal line has no checksum.")
     try:
         # An editor may have changed how lines end; the checksum is about what is in them.
-        record = JournalRecord.from_line(line.removeprefix(b"\xef\xbb\xbf").strip() + b"\n")
+        return JournalRecord.from_line(line.removeprefix(b"\xef\xbb\xbf").strip() + b"\n")
     except DamagedLineError as error:
         raise InvalidInputError(f"the journal line is damaged: {error}.") from None
     except JournalUnavailableError as error:
@@ -102,27 +164,26 @@ def _own(
     except (UnicodeEncodeError, RecursionError):
         # JSON can spell what has no canonical form to take a checksum of.
         raise InvalidInputError("the journal line cannot be what a journal has written.") from None
-    if record.kind != "ghap" or not isinstance(record.data, dict):
-        raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
-    if record.id != record.data.get("id"):
-        raise InvalidInputError("id: the journal line and its data name different ones.")
-    part = ForeignPart("", record.data, changes)
+
+
+def _own(data: dict[str, Any], hash_session: Callable[[str], str], changes: Counter[str]) -> Ghap:
+    part = ForeignPart("", data, changes)
     end = part.find_part("resolution")
-    if end is None:
-        raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
     session = part.text("agent_session", limits.ID_MAX)
     # They name calls of fronts that are gone, and are of no use elsewhere.
     part.texts("requests", limits.ID_MAX)
+    part.flag("orphaned")
     entry = _entry(
         part,
         project=part.text("project", limits.PROJECT_MAX),
         # Only what is a hash already may be kept as it is.
         session=session if _HASH.fullmatch(session) else hash_session(session),
-        resolution=_resolution(end, end, "resolved_at"),
+        resolution=_resolution(end, end, "resolved_at") if end else None,
         revised="at",
     )
     part.note_left_out()
-    end.note_left_out()
+    if end:
+        end.note_left_out()
     return entry
 
 
@@ -145,7 +206,9 @@ def _predecessors(part: ForeignPart, project: str, hash_session: Callable[[str],
     return entry
 
 
-def _entry(part: ForeignPart, *, project: str, session: str, resolution: Resolution, revised: str) -> Ghap:
+def _entry(
+    part: ForeignPart, *, project: str, session: str, resolution: Resolution | None, revised: str
+) -> Ghap:
     entry_id = part.text("id", limits.ID_MAX)
     if not _ID.fullmatch(entry_id):
         raise InvalidInputError(f"id: {entry_id!r} has other characters than letters, digits, - and _.")

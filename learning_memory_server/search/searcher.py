@@ -1,4 +1,4 @@
-"""The search over experiences: by meaning when the index is open, by words until then."""
+"""The search over experiences: by meaning and by words when the index is open, by words alone until then."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Searcher:
     """Finds resolved entries.
 
     Args:
-        index: Searched by meaning, once it is open and complete.
+        index: Searched once it is open and complete.
         writer: Knows when it is.
         collector: Searched by words until then, pending entries included.
     """
@@ -72,16 +72,19 @@ class Searcher:
         self._collector = collector
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
-        """Return the entries that match best. Filters apply before the best are taken."""
+        """Return the entries that match best. Filters apply before the best are taken.
+
+        What is forgotten is never among them, even if the index still holds it.
+        """
         if self._writer.is_complete:
             try:
-                return await self._semantic(query)
+                return await self._search_index(query)
             except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                 # The journal can still answer, and `mode` tells that it did.
                 log.warning("search.degraded", reason=error.message)
         return search_words(self._collector, query)
 
-    async def _semantic(self, query: ExperienceQuery) -> SearchResult:
+    async def _search_index(self, query: ExperienceQuery) -> SearchResult:
         matches = {
             "domain": query.domain,
             "outcome_status": query.outcome,
@@ -92,9 +95,12 @@ class Searcher:
             matches=tuple((field, str(value)) for field, value in matches.items() if value is not None),
             times=(TimeRange("resolved_at", start=query.since),) if query.since else (),
         )
-        hits = await self._index.search(Query(Collection.of(query.axis), query.text, query.limit, where))
-        found = [FoundExperience(entry_of(hit.payload), min(max(hit.score, 0.0), 1.0)) for hit in hits]
-        return SearchResult(found, SearchMode.SEMANTIC)
+        best = await self._index.search_hybrid(
+            Query(Collection.of(query.axis), query.text, query.limit, where),
+            lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
+        )
+        found = [FoundExperience(entry_of(match.payload), match.score) for match in best]
+        return SearchResult(found, SearchMode.HYBRID)
 
 
 def search_words(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:

@@ -17,7 +17,8 @@ from mcp.types import Tool as AdvertisedTool
 
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.tools import ghap, learning, search
+from learning_memory_server.server.progress import Progress
+from learning_memory_server.server.tools import ghap, learning, memory, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.caller import Caller
 
-TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
+TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools, *memory.toolset.tools]
 
 INSTRUCTIONS: Final = """\
 Memory of what you believed and what happened, across sessions and projects.
@@ -43,6 +44,8 @@ you will observe if it is right). Before you act.
 3. resolve_ghap: confirmed, falsified (with surprise and root_cause) or abandoned, and a lesson. As soon as \
 you know, and honestly: wrong guesses teach most.
 After a restart get_active_ghap shows what is still open.
+
+Plain texts (notes, decisions, documents, conversations): add_memory keeps one, search_memory finds it again.
 
 Retrospective, after a body of work: get_clusters shows what recurs (axis root_cause for recurring mistakes), \
 get_cluster_members what a group has in common; put it into a short principle, try it with validate_value, \
@@ -88,6 +91,7 @@ def build_server(
                 params.name,
                 arguments,
                 replace(caller, request=request, again=context.request_id in asked_again),
+                _progress(context),
             )
 
     return Server(
@@ -100,6 +104,12 @@ def build_server(
         # Nothing here changes while a client listens, but clients of the 2026 protocol ask.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
+
+
+def _progress(context: ServerRequestContext[dict[str, Any]]) -> Progress:
+    """Return what tells the client how far its call is, if it wants to know."""
+    wanted = (context.meta or {}).get("progress_token") is not None
+    return Progress(context.session.report_progress if wanted else None)
 
 
 def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:

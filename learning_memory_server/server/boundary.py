@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.server.schema import did_you_mean, explain, shorten
+from learning_memory_server.server.progress import Progress
+from learning_memory_server.server.schema import did_you_mean, shorten
+from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp.types import CallToolResult
+
     from learning_memory_server.server.tools.toolset import Tool
 
 log = structlog.get_logger()
+
+_OF_THE_CALL: Final = (Caller, Progress)
+"""What tools ask for like services, and every call brings along."""
 
 
 class Boundary:
@@ -28,7 +34,7 @@ class Boundary:
 
     Args:
         tools: The tools there are.
-        services: One object for each type that a tool asks for, but for the caller.
+        services: One object for each type that a tool asks for, but for what a call brings along.
 
     Raises:
         KeyError: If a tool asks for a service that is not there.
@@ -36,30 +42,33 @@ class Boundary:
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
         self._tools = {
-            tool.name: (tool, [None if kind is Caller else services[kind] for kind in tool.services])
+            tool.name: (tool, {kind: services[kind] for kind in tool.services if kind not in _OF_THE_CALL})
             for tool in tools
         }
 
-    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
-        """Call a tool and return its result, or its failure in the one form that failures have."""
+    async def call(
+        self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
+    ) -> CallToolResult:
+        """Call a tool and return its result, or its failure, in the form that the tool's results have."""
+        wire = self._tools[name][0].wire if name in self._tools else JSON
         request = secrets.token_hex(4)
         started = time.perf_counter()
         with structlog.contextvars.bound_contextvars(tool=name, request=request):
             try:
-                payload = await self.run(name, arguments, caller)
+                payload = await self.run(name, arguments, caller, progress)
             except LearningMemoryError as error:
                 log.info("tool.refused", type=error.wire_type, message=error.message)
-                return failure(error)
+                return wire.failure(error)
             except Exception:
                 # Nothing of an unforeseen failure reaches the client but the number to look it up by.
                 log.exception("tool.crashed")
-                return failure(unforeseen(request))
+                return wire.failure(unforeseen(request))
             log.info("tool.called", milliseconds=round(1000 * (time.perf_counter() - started), 1))
-            return CallToolResult(
-                content=[TextContent(type="text", text=compact(payload))], structured_content=payload
-            )
+            return wire.reply(payload)
 
-    async def run(self, name: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    async def run(
+        self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
+    ) -> dict[str, Any]:
         """Validate the arguments, call the tool and return its reply.
 
         Raises:
@@ -78,10 +87,11 @@ class Boundary:
             given = {key: value for key, value in arguments.items() if value is not None}
             valid = tool.arguments.model_validate_json(_encoded(given))
         except ValidationError as error:
-            raise InvalidInputError(explain(error, tool.input_schema)) from None
-        return dict(
+            raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+        available = {**services, Caller: caller, Progress: progress or Progress()}
+        return tool.wire.payload(
             await tool.function(
-                *(caller if service is None else service for service in services),
+                *(available[kind] for kind in tool.services),
                 **{name: getattr(valid, name) for name in valid.model_fields_set},
             )
         )
@@ -105,14 +115,3 @@ def unforeseen(request: str | None = None) -> LearningMemoryError:
         "The server failed in an unforeseen way" + (f" (request {request})." if request else "."),
         hint="The server's log has the details" + (" under that number." if request else "."),
     )
-
-
-def compact(payload: Mapping[str, Any]) -> str:
-    """Return the payload as JSON without spaces."""
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-
-
-def failure(error: LearningMemoryError) -> CallToolResult:
-    """Return the one form that a failed call has: one block of text, and no structured content."""
-    text = compact({"error": error.to_body()})
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

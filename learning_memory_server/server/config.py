@@ -133,6 +133,11 @@ class Settings(BaseModel):
         return self.storage_path / "index"
 
     @property
+    def clusters_directory(self) -> Path:
+        """Where the last clusters of each axis are kept."""
+        return self.storage_path / "clusters"
+
+    @property
     def models_directory(self) -> Path:
         """Where exported models are kept."""
         return self.storage_path / "models"

@@ -64,7 +64,8 @@ async def forget(  # noqa: PLR0913 - one for each option
     entries.forget(gone)
     values.forget(value.id for value in principles.found)
     points = [point_id(kind, name) for name in ids for kind in ("ghap", "value")]
-    reply["indexed"] = await services.writer.remove(points) if points else True
+    # An index that nobody has opened is compared with the journal when it is.
+    reply["indexed"] = not points or not services.index.is_open or await services.writer.remove(points)
     if purge:
         report("Rewriting the journal's files")
         # Here, and not in a thread: nothing may be appended meanwhile.

@@ -8,7 +8,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.server.boundary import failure
+from learning_memory_server.server.wire import JSON
 
 _DIGITS_MAX = 19
 """Of a number; Python refuses to convert thousands of them."""
@@ -35,7 +35,7 @@ def refusal(line: str | bytes) -> SessionMessage | None:
         f"a number of more than {_DIGITS_MAX} digits.",
     )
     if message.get("method") == "tools/call" and identity is not None:
-        result = failure(error).model_dump(by_alias=True, mode="json", exclude_none=True)
+        result = JSON.failure(error).model_dump(by_alias=True, mode="json", exclude_none=True)
         return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=identity, result=result))
     return _error(identity, INVALID_REQUEST, error.message)
 

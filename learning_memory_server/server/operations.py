@@ -22,6 +22,8 @@ from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.server.app import TOOLS
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.forget import forget
+from learning_memory_server.server.migrating import migrate
+from learning_memory_server.server.taking_in import add_open, add_records, apply_deletions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -142,7 +144,19 @@ async def reindex(services: Services, report: Report, *, axis: str | None) -> di
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    operation.__name__: operation for operation in (add, call, compare, complete, forget, reindex)
+    operation.__name__: operation
+    for operation in (
+        add,
+        add_open,
+        add_records,
+        apply_deletions,
+        call,
+        compare,
+        complete,
+        forget,
+        migrate,
+        reindex,
+    )
 }
 
 

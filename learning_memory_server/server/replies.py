@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain import limits
-from learning_memory_server.server.boundary import compact
+from learning_memory_server.server.wire import compact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -66,6 +66,30 @@ def explain(error: ValidationError, schema: Schema) -> str:
     return " ".join(sentences)
 
 
+def explain_fields(error: ValidationError, schema: Schema) -> str:
+    """Return `field: message` for each problem with the arguments, the message as pydantic has it."""
+    problems = error.errors(include_url=False, include_context=False)
+    parts = [_field_message(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
+    if len(problems) > _PROBLEMS_SHOWN:
+        parts.append(f"and {len(problems) - _PROBLEMS_SHOWN} more")
+    return "; ".join(parts)
+
+
+def _field_message(problem: ErrorDetails, schema: Schema) -> str:
+    name = _clipped(".".join(map(str, problem["loc"])))
+    message = problem["msg"]
+    if problem["type"] in ("too_short", "too_long") and isinstance(problem["input"], str):
+        # Pydantic counts a stripped text's characters as items.
+        message = message.replace("Value", "String").replace("items after validation", "characters")
+        message = message.replace("item after validation", "character")
+    elif problem["type"] == "extra_forbidden":
+        location = [part for part in problem["loc"] if isinstance(part, str)]
+        known = _at(schema, location[:-1]).get("properties", {})
+        message += f" (allowed are {', '.join(known)})." + did_you_mean(location[-1], known)
+        message = message.removesuffix(".")
+    return f"{name}: {message}"
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return a sentence with the nearest known word, with a space before it, or nothing."""
     close = difflib.get_close_matches(str(word).strip().lower().replace("_", "-"), known, n=1)

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.clustering.kept_fits import KeptFits
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter, load_embedder
 from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import hold
+from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.documents import FILTER_FIELDS as MEMORY_FIELDS
+from learning_memory_server.memories.log import MemoryLog
+from learning_memory_server.memories.searcher import MemorySearcher
+from learning_memory_server.memories.store import MemoryStore
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.documents import FILTER_FIELDS
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.search.searcher import Searcher
-from learning_memory_server.values.store import ValueLog, ValueStore
+from learning_memory_server.server.statistics import Statistics
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.store import ValueStore
+from learning_memory_server.values.witnesses import Witnesses, WitnessLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.indexing.writer import DocumentSource
     from learning_memory_server.server.config import Settings
     from learning_memory_server.storage.base import VectorStore
 
 log = structlog.get_logger()
+
+ALL_FIELDS: Final = {**FILTER_FIELDS, **MEMORY_FIELDS}
+"""What searches filter on, in every collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +59,29 @@ class Services:
     collector: ObservationCollector
     embeddings: EmbeddingService
     index: VectorIndex
+    sources: tuple[DocumentSource, ...]
     writer: IndexWriter
     persister: ObservationPersister
     searcher: Searcher
     clusterer: ExperienceClusterer
     values: ValueStore
+    memory_log: MemoryLog
+    memories: MemoryStore
+    memory_searcher: MemorySearcher
+    statistics: Statistics
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools may ask for, by type."""
-        offered = (self.collector, self.persister, self.searcher, self.clusterer, self.values)
+        offered = (
+            self.collector,
+            self.persister,
+            self.searcher,
+            self.clusterer,
+            self.values,
+            self.memories,
+            self.memory_searcher,
+            self.statistics,
+        )
         return {type(service): service for service in offered}
 
 
@@ -93,9 +122,13 @@ async def services_over(
         log.warning("journal.recovered", set_aside=path.name)
     exporter = ModelExporter()
     services = _build(settings, journal, clock, load or (lambda: load_model(settings, exporter)))
+    refitting = asyncio.create_task(services.clusterer.run())
     try:
         yield services
     finally:
+        refitting.cancel()
+        await asyncio.gather(refitting, return_exceptions=True)
+        await services.clusterer.close()
         exporter.stop()
         await services.index.close()
 
@@ -107,15 +140,21 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
     index = VectorIndex(
         embeddings,
         lambda identity: _open_store(settings, identity),
-        FILTER_FIELDS,
+        ALL_FIELDS,
     )
-    writer = IndexWriter(index, [ExperienceSource(collector), value_log])
+    memory_log = MemoryLog(journal.memories, _cutters(settings))
+    sources = (ExperienceSource(collector), value_log, memory_log)
+    writer = IndexWriter(index, sources)
     clusterer = ExperienceClusterer(
         index,
         writer,
         collector,
         ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples),
         journal.clusters,
+        KeptFits(
+            settings.clusters_directory,
+            f"{settings.hdbscan_min_cluster_size} {settings.hdbscan_min_samples}",
+        ),
         clock,
         settings.min_experiences,
     )
@@ -125,11 +164,24 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
         collector=collector,
         embeddings=embeddings,
         index=index,
+        sources=sources,
         writer=writer,
         persister=ObservationPersister(writer),
         searcher=Searcher(index, writer, collector),
         clusterer=clusterer,
-        values=ValueStore(value_log, clusterer, index, writer, clock),
+        values=ValueStore(
+            value_log,
+            Witnesses(WitnessLog(journal.evidence), collector, index, clock),
+            collector,
+            clusterer,
+            index,
+            writer,
+            clock,
+        ),
+        memory_log=memory_log,
+        memories=MemoryStore(memory_log, writer, clock),
+        memory_searcher=MemorySearcher(index, writer, memory_log),
+        statistics=Statistics(settings, journal, collector, value_log, memory_log, embeddings, writer),
     )
 
 
@@ -159,16 +211,46 @@ def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Emb
     )
 
 
+def _cutters(settings: Settings) -> Callable[[], Cutter]:
+    """Return what gives the cutter of the model that the settings name, whether or not it is loaded yet.
+
+    Chunks that are cut by an estimate are cut anew once the model's own tokenizer is found: a model may be fetched
+    while the server runs.
+    """
+    estimating, exact = Cutter(EstimatedTokens()), list[Cutter]()
+
+    def cutter() -> Cutter:
+        if settings.embedding_backend != "sentence-transformers":
+            return estimating
+        if not exact:
+            try:
+                exact.append(Cutter(ModelTokens(model_folder(settings.embedding_model))))
+            except Exception as error:  # noqa: BLE001 - whatever the library finds wrong with the file
+                log.warning("tokenizer.missing", reason=f"{type(error).__name__}: {error}")
+                return estimating
+        return exact[0]
+
+    return cutter
+
+
 def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     """Return the engine for one identity: vectors of two models are never in one collection."""
     if settings.qdrant_url is None:
-        from learning_memory_server.storage.edge import EdgeStore  # noqa: PLC0415
+        return open_embedded(settings, identity)
+    key = settings.qdrant_api_key
+    return open_server(settings.qdrant_url, key.get_secret_value() if key else None, identity)
 
-        make_private_directory(settings.index_directory)
-        return EdgeStore(settings.index_directory / identity.digest)
+
+def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """Return the embedded engine for one identity."""
+    from learning_memory_server.storage.edge import EdgeStore  # noqa: PLC0415
+
+    make_private_directory(settings.index_directory)
+    return EdgeStore(settings.index_directory / identity.digest)
+
+
+def open_server(url: str, key: str | None, identity: EmbeddingIdentity) -> VectorStore:
+    """Return a Qdrant server for one identity. Nothing is asked of it yet."""
     from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
 
-    key = settings.qdrant_api_key
-    return QdrantStore(
-        settings.qdrant_url, api_key=key.get_secret_value() if key else None, suffix=identity.digest
-    )
+    return QdrantStore(url, api_key=key, suffix=identity.digest)

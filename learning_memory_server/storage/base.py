@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,12 +18,33 @@ Payload = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class SparseVector:
+    """A text as its terms.
+
+    Args:
+        indices: The numbers of the terms, each below 2**32, distinct and ascending.
+        values: The weight of each, above 0.
+    """
+
+    indices: Sequence[int]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
-    """What is stored: a UUID, one dense vector of the collection's dimension, and JSON data."""
+    """What is stored: a UUID, one dense vector of the collection's dimension, and JSON data.
+
+    Args:
+        id: The UUID.
+        vector: The dense vector.
+        payload: The data.
+        terms: What `search_terms` finds it by, in a collection that has terms; without any it is never found by them.
+    """
 
     id: str
     vector: Vector
     payload: Payload
+    terms: SparseVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +58,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A search result. `score` is the cosine similarity, from -1 to 1."""
+    """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0."""
 
     id: str
     score: float
@@ -79,6 +100,7 @@ class CollectionSpec:
         keyword_fields: Payload fields that filters match exactly.
         datetime_fields: Payload fields that filters range over.
         about: JSON data that is kept with the collection from its creation on.
+        has_terms: Whether its points can have terms. That is decided at its creation.
     """
 
     name: str
@@ -86,6 +108,7 @@ class CollectionSpec:
     keyword_fields: tuple[str, ...] = field(default=())
     datetime_fields: tuple[str, ...] = field(default=())
     about: Payload = field(default_factory=dict)
+    has_terms: bool = False
 
 
 class VectorStore(Protocol):
@@ -148,10 +171,56 @@ class VectorStore(Protocol):
         """Remove the points; ids that do not exist are passed over."""
         ...
 
-    async def search(
-        self, collection: str, vector: Vector, *, limit: int, where: Filter | None = None
+    async def search(  # noqa: PLR0913 - each restricts the search by itself
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
     ) -> list[Hit]:
-        """Return the `limit` points of highest cosine similarity, best first, ties ordered by id."""
+        """Return the `limit` points of highest cosine similarity, best first, ties ordered by id.
+
+        Args:
+            collection: Where to search.
+            vector: What to be similar to.
+            limit: The most points to return; at least 1.
+            where: What must hold for a point.
+            ids: The only points that are looked at, each of them exactly; None for all.
+            with_payload: Whether the hits carry their data.
+        """
+        ...
+
+    async def search_terms(  # noqa: PLR0913 - each restricts the search by itself
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
+    ) -> list[Hit]:
+        """Return the `limit` points of highest BM25 score, best first, ties ordered by id.
+
+        The score is the sum over the terms that query and point share: weight in the query * weight in the point *
+        ln(1 + (N - n + 0.5) / (n + 0.5)), where n of the N points that have terms have that one. N and n are of the
+        whole collection, whatever `where` and `ids` say, and an engine may go on to count points that are deleted.
+        Points that share no term are left out, so an empty query finds nothing.
+
+        Args:
+            collection: Where to search.
+            query: The terms to look for.
+            limit: The most points to return; at least 1.
+            where: What must hold for a point.
+            ids: The only points that are looked at; None for all.
+            with_payload: Whether the hits carry their data.
+
+        Raises:
+            StorageUnavailableError: Also if the collection has no terms.
+        """
         ...
 
     async def flush(self) -> None:

@@ -19,6 +19,7 @@ from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
 from learning_memory_server.storage.edge_shards import (
     REBUILD,
+    TERMS,
     VECTOR,
     Shard,
     create_shard,
@@ -31,15 +32,28 @@ from learning_memory_server.storage.edge_shards import (
     shard_exists,
 )
 from learning_memory_server.storage.ranking import as_cosine, best_hits
-from learning_memory_server.storage.vectors import checked_matrix, read_vector, wrong_dimension
+from learning_memory_server.storage.vectors import (
+    checked_matrix,
+    checked_terms,
+    no_terms,
+    read_vector,
+    wrong_dimension,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
     from pathlib import Path
 
     import qdrant_edge
 
-    from learning_memory_server.storage.base import CollectionSpec, Filter, Payload, Point, Vector
+    from learning_memory_server.storage.base import (
+        CollectionSpec,
+        Filter,
+        Payload,
+        Point,
+        SparseVector,
+        Vector,
+    )
 
 _WRITE_BATCH: Final = 100
 """Points a call: 4 ms at 384 dimensions."""
@@ -76,7 +90,7 @@ class EdgeStore:
             recover_shard(directory)
             if not shard_exists(directory):
                 self._require_space()
-                create_shard(directory, spec.dimension, spec.about)
+                create_shard(directory, spec.dimension, spec.about, has_terms=spec.has_terms)
         shard = self._shard(spec.name)
         if shard.dimension != spec.dimension:
             raise wrong_dimension(spec.name, shard.dimension, spec.dimension)
@@ -119,14 +133,19 @@ class EdgeStore:
 
         shard = self._shard(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
+        terms = [_terms(collection, point.terms, shard) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
             self._require_space()
             with engine_errors(collection):
-                rows = zip(points[batch], matrix[batch].tolist(), strict=True)
+                rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
                 stored = [
-                    EdgePoint(point.id, {VECTOR: row}, with_keys(point.payload, shard.shared))
-                    for point, row in rows
+                    EdgePoint(
+                        point.id,
+                        {VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
+                        with_keys(point.payload, shard.shared),
+                    )
+                    for point, row, sparse in rows
                 ]
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.upsert_points(stored))
@@ -200,30 +219,46 @@ class EdgeStore:
                 shard.engine.update(UpdateOperation.delete_points(list(ids[start : start + _READ_BATCH])))
             await asyncio.sleep(0)
 
-    async def search(
-        self, collection: str, vector: Vector, *, limit: int, where: Filter | None = None
+    async def search(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` most similar points; see the port."""
-        from qdrant_edge import Query, QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
+        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
         shard = self._shard(collection)
-        query = checked_matrix(collection, [vector], shard.dimension)[0].tolist()
+        query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
+        fetch = self._query(collection, query, where=where, ids=ids, with_payload=with_payload)
+        hits = await best_hits(fetch, limit)
+        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
 
-        async def fetch(asked: int) -> list[Hit]:
-            with engine_errors(collection):
-                request = QueryRequest(
-                    limit=asked,
-                    query=Query.Nearest(query, using=VECTOR),
-                    filter=edge_filter(where, shard.shared),
-                    with_payload=True,
-                    params=SearchParams(exact=True),
-                )
-                found = shard.engine.query(request)
-                return [
-                    Hit(str(hit.id), as_cosine(hit.score), without_keys(hit.payload, shard.shared))
-                    for hit in found
-                ]
+    async def search_terms(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
+    ) -> list[Hit]:
+        """Return the `limit` points that share the most telling terms; see the port.
 
+        Points that are deleted count for how common a term is until the shard is opened again.
+        """
+        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
+
+        terms = _terms(collection, query, self._shard(collection))
+        if terms is None:
+            return []
+        nearest = Query.Nearest(terms, using=TERMS)
+        fetch = self._query(collection, nearest, where=where, ids=ids, with_payload=with_payload)
         return await best_hits(fetch, limit)
 
     async def flush(self) -> None:
@@ -253,6 +288,36 @@ class EdgeStore:
             with engine_errors(collection):
                 self._shards.pop(collection).engine.close()
 
+    def _query(
+        self,
+        collection: str,
+        query: qdrant_edge.Query,
+        *,
+        where: Filter | None,
+        ids: Collection[str] | None,
+        with_payload: bool,
+    ) -> Callable[[int], Awaitable[list[Hit]]]:
+        """Return what asks the engine for a number of hits, highest score first."""
+        from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shard(collection)
+
+        async def fetch(asked: int) -> list[Hit]:
+            with engine_errors(collection):
+                request = QueryRequest(
+                    limit=asked,
+                    query=query,
+                    filter=edge_filter(where, shard.shared, ids),
+                    with_payload=with_payload,
+                    params=SearchParams(exact=True),
+                )
+                return [
+                    Hit(str(hit.id), hit.score, without_keys(hit.payload, shard.shared))
+                    for hit in shard.engine.query(request)
+                ]
+
+        return fetch
+
     def _flush(self, collection: str, shard: Shard) -> None:
         if shard.dirty:
             self._require_space()
@@ -277,6 +342,18 @@ class EdgeStore:
 
     def _require_space(self) -> None:
         require_space(self._path, self._min_free_bytes)
+
+
+def _terms(collection: str, terms: SparseVector | None, shard: Shard) -> qdrant_edge.SparseVector | None:
+    """Return the terms in the engine's form, or None if there are none."""
+    from qdrant_edge import SparseVector as EdgeSparseVector  # noqa: PLC0415 - loaded on first use
+
+    if terms is None:
+        return None
+    if not shard.has_terms:
+        raise no_terms(collection, REBUILD)
+    indices, values = checked_terms(collection, terms)
+    return EdgeSparseVector(indices, values) if indices else None
 
 
 def _record(read: qdrant_edge.Record, shard: Shard) -> Record:

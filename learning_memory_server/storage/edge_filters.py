@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.storage.base import Filter
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     import qdrant_edge
 
-    from learning_memory_server.storage.base import Filter
-
 _PREFIX: Final = "keys"
 _BETWEEN: Final = "__"
+_EVERYTHING: Final = Filter()
 
 
 def keys_field(fields: Iterable[str]) -> str:
@@ -54,14 +55,29 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
     return payload
 
 
-def edge_filter(where: Filter | None, fields: tuple[str, ...]) -> qdrant_edge.Filter | None:
-    """Return the engine's form of `where`, in a collection whose `fields` share an index."""
-    from qdrant_edge import FieldCondition, MatchValue, RangeDateTime  # noqa: PLC0415 - loaded on first use
+def edge_filter(
+    where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None
+) -> qdrant_edge.Filter | None:
+    """Return the engine's form of `where` and, if there are any, of the only ids that are meant.
+
+    Args:
+        where: What must hold.
+        fields: The fields of the collection that share an index.
+        ids: The ids; None for all.
+
+    Raises:
+        ValueError: If an id is no UUID.
+    """
+    from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
+        FieldCondition,
+        HasIdCondition,
+        MatchValue,
+        RangeDateTime,
+    )
     from qdrant_edge import Filter as EdgeFilter  # noqa: PLC0415
 
-    if not where:
-        return None
-    conditions = [
+    where = where or _EVERYTHING
+    conditions: list[FieldCondition | HasIdCondition] = [
         FieldCondition(keys_field(fields), match=MatchValue(f"{name}={value}"))
         if name in fields
         else FieldCondition(name, match=MatchValue(value))
@@ -72,4 +88,6 @@ def edge_filter(where: Filter | None, fields: tuple[str, ...]) -> qdrant_edge.Fi
         end = times.end.isoformat() if times.end else None
         if start or end:
             conditions.append(FieldCondition(times.field, range=RangeDateTime(gte=start, lte=end)))
-    return EdgeFilter(must=list(conditions))
+    if ids is not None:
+        conditions.append(HasIdCondition(set(ids)))
+    return EdgeFilter(must=list(conditions)) if conditions else None

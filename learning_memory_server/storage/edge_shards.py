@@ -14,6 +14,7 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
+from learning_memory_server.heap import let_go
 from learning_memory_server.storage.edge_filters import shared_fields
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
 
 VECTOR: Final = "dense"
+TERMS: Final = "bm25"
 REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
 _ABOUT: Final = "about.json"
 _REPLACED: Final = ".old"
@@ -38,6 +40,7 @@ class Shard:
         engine: The engine's own.
         dimension: The length of its vectors.
         about: What is kept with it.
+        has_terms: Whether its points can have terms.
         shared: The keyword fields that share an index.
         dirty: Whether it was written to since its last flush.
     """
@@ -45,6 +48,7 @@ class Shard:
     engine: EdgeShard
     dimension: int
     about: Mapping[str, Any]
+    has_terms: bool
     shared: tuple[str, ...] = ()
     dirty: bool = False
 
@@ -55,20 +59,23 @@ def shard_exists(directory: Path) -> bool:
         return directory.is_dir() and any(directory.iterdir())
 
 
-def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
+def create_shard(directory: Path, dimension: int, about: Mapping[str, Any], *, has_terms: bool) -> None:
     """Create a shard beside `directory` and move it there, so that it is whole or absent.
 
     Args:
         directory: Where it shall be; absent or empty. Its parent exists.
         dimension: The length of its vectors.
         about: What is kept with it.
+        has_terms: Whether its points can have terms.
     """
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         Distance,
         EdgeConfig,
         EdgeOptimizersConfig,
+        EdgeSparseVectorParams,
         EdgeVectorParams,
         Memory,
+        Modifier,
     )
     from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415
 
@@ -76,6 +83,9 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         # Cold: a file that is read as it is needed. By default 32 MB a collection are read in at each opening,
         # which with 10,000 points in six collections made 130 MB of memory and no search faster.
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
+        sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)}
+        if has_terms
+        else None,
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
         wal_enabled=True,
     )
@@ -137,6 +147,7 @@ def load_shard(directory: Path) -> Shard:
     with engine_errors(directory.name, opening=True):
         settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
         dimension = int(settings["vectors"][VECTOR]["size"])
+        has_terms = TERMS in (settings.get("sparse_vectors") or {})
         kept = directory / _ABOUT
         about = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         with ExitStack() as on_failure:
@@ -147,7 +158,8 @@ def load_shard(directory: Path) -> Shard:
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-        return Shard(engine, dimension, about, shared)
+            let_go(directory / "wal")
+        return Shard(engine, dimension, about, has_terms, shared)
 
 
 def require_space(path: Path, needed: int) -> None:

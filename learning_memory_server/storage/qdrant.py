@@ -8,24 +8,40 @@ from uuid import UUID, uuid4
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
-from learning_memory_server.storage.qdrant_errors import checked_address, request_errors
+from learning_memory_server.storage.qdrant_errors import REBUILD, checked_address, request_errors
+from learning_memory_server.storage.qdrant_filters import qdrant_filter
 from learning_memory_server.storage.qdrant_schema import (
+    TERMS,
     VECTOR,
     Placement,
+    Shape,
     collection_settings,
     payload_indexes,
-    stored_dimension,
+    stored_shape,
 )
 from learning_memory_server.storage.ranking import as_cosine, best_hits
-from learning_memory_server.storage.vectors import checked_matrix, read_vector, wrong_dimension
+from learning_memory_server.storage.vectors import (
+    checked_matrix,
+    checked_terms,
+    no_terms,
+    read_vector,
+    wrong_dimension,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from qdrant_client import models
 
-    from learning_memory_server.storage.base import CollectionSpec, Filter, Payload, Point, Vector
+    from learning_memory_server.storage.base import (
+        CollectionSpec,
+        Filter,
+        Payload,
+        Point,
+        SparseVector,
+        Vector,
+    )
 
 MEMORY: Final = ":memory:"
 _WRITE_BATCH: Final = 100
@@ -62,7 +78,7 @@ class QdrantStore:
         self._local = url == MEMORY
         self._suffix = f"-{suffix}" if suffix else ""
         self._placement = placement or Placement()
-        self._dimensions: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
         self._closed = False
         if self._local:
             self._address, self._timeout = "in memory", None
@@ -85,9 +101,9 @@ class QdrantStore:
         except MissingCollectionError:
             await self._create(spec)
             info = await self._info(spec.name)
-        dimension = self._dimensions[spec.name] = stored_dimension(spec.name, info)
-        if dimension != spec.dimension:
-            raise wrong_dimension(spec.name, dimension, spec.dimension)
+        shape = self._shapes[spec.name] = stored_shape(spec.name, info)
+        if shape.dimension != spec.dimension:
+            raise wrong_dimension(spec.name, shape.dimension, spec.dimension)
         # Local mode has no payload indexes, and warns when it is asked for one.
         if not self._local:
             await self._ensure_indexes(spec, info)
@@ -95,7 +111,7 @@ class QdrantStore:
 
     async def drop(self, collection: str) -> None:
         """Remove the collection; see the port."""
-        self._dimensions.pop(collection, None)
+        self._shapes.pop(collection, None)
         behind = await self._behind(collection)
         if behind is not None:
             async with self._request(collection):
@@ -107,8 +123,8 @@ class QdrantStore:
         if new is None:
             raise MissingCollectionError(f"Collection `{source}` does not exist.")
         await self._set_alias(target, new, [self._name(source), *([self._name(target)] if old else [])])
-        self._dimensions.pop(source, None)
-        self._dimensions.pop(target, None)
+        self._shapes.pop(source, None)
+        self._shapes.pop(target, None)
         if old is not None:
             async with self._request(target):
                 await self._client.delete_collection(old)
@@ -117,15 +133,20 @@ class QdrantStore:
         """Insert or replace the points; see the port."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        dimension = await self._dimension(collection)
-        matrix = checked_matrix(collection, [point.vector for point in points], dimension)
+        shape = await self._shape(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], shape.dimension)
+        terms = [_terms(collection, point.terms, shape) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
-            rows = zip(points[batch], matrix[batch].tolist(), strict=True)
+            rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
             async with self._request(collection):
                 stored = [
-                    models.PointStruct(id=point.id, vector={VECTOR: row}, payload=dict(point.payload))
-                    for point, row in rows
+                    models.PointStruct(
+                        id=point.id,
+                        vector={VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
+                        payload=dict(point.payload),
+                    )
+                    for point, row, sparse in rows
                 ]
                 await self._client.upsert(self._name(collection), stored, wait=True)
 
@@ -159,7 +180,7 @@ class QdrantStore:
             async with self._request(collection):
                 read, offset = await self._client.scroll(
                     self._name(collection),
-                    scroll_filter=_filter(where),
+                    scroll_filter=qdrant_filter(where),
                     limit=_READ_BATCH,
                     offset=offset,
                     with_payload=with_payload,
@@ -173,7 +194,7 @@ class QdrantStore:
         """Return the exact number of matching points; see the port."""
         async with self._request(collection):
             counted = await self._client.count(
-                self._name(collection), count_filter=_filter(where), exact=True
+                self._name(collection), count_filter=qdrant_filter(where), exact=True
             )
             return counted.count
 
@@ -186,36 +207,55 @@ class QdrantStore:
                 selector = models.PointIdsList(points=list(ids[start : start + _READ_BATCH]))
                 await self._client.delete(self._name(collection), selector, wait=True)
 
-    async def search(
-        self, collection: str, vector: Vector, *, limit: int, where: Filter | None = None
+    async def search(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` most similar points; see the port.
 
-        A large collection on a server is searched through HNSW, so a hit may be missed; scores are exact.
+        A large collection on a server is searched through HNSW, so a hit may be missed, unless `ids` names those to
+        look at; scores are exact.
         """
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        dimension = await self._dimension(collection)
-        query = checked_matrix(collection, [vector], dimension)[0].tolist()
-        rescored = models.SearchParams(
-            quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+        shape = await self._shape(collection)
+        query = checked_matrix(collection, [vector], shape.dimension)[0].tolist()
+        quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+        params = (
+            models.SearchParams(quantization=quantization) if ids is None else models.SearchParams(exact=True)
         )
+        fetch = self._query(
+            collection, VECTOR, query, params, where=where, ids=ids, with_payload=with_payload
+        )
+        hits = await best_hits(fetch, limit)
+        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
 
-        async def fetch(asked: int) -> list[Hit]:
-            async with self._request(collection):
-                answer = await self._client.query_points(
-                    self._name(collection),
-                    query=query,
-                    using=VECTOR,
-                    query_filter=_filter(where),
-                    # Local mode searches exactly, and warns when it is given parameters.
-                    search_params=None if self._local else rescored,
-                    limit=asked,
-                    with_payload=True,
-                )
-                return [Hit(str(hit.id), as_cosine(hit.score), hit.payload or {}) for hit in answer.points]
+    async def search_terms(  # noqa: PLR0913 - the port's
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+        with_payload: bool = True,
+    ) -> list[Hit]:
+        """Return the `limit` points that share the most telling terms; see the port.
 
-        return await best_hits(fetch, limit)
+        A server tells how common a term is by each of a collection's shards apart, deleted points included.
+        """
+        terms = _terms(collection, query, await self._shape(collection))
+        if terms is None:
+            return []
+        fetch = self._query(collection, TERMS, terms, None, where=where, ids=ids, with_payload=with_payload)
+        # Local mode also gives points whose score is 0.
+        return [hit for hit in await best_hits(fetch, limit) if hit.score > 0]
 
     async def flush(self) -> None:
         """Do nothing: how writes survive a power loss is the server's own setting."""
@@ -228,9 +268,38 @@ class QdrantStore:
             async with request_errors("", self._address, self._timeout):
                 await self._client.close()
 
+    def _query(  # noqa: PLR0913 - as many parts as a request has
+        self,
+        collection: str,
+        using: str,
+        query: list[float] | models.SparseVector,
+        params: models.SearchParams | None,
+        *,
+        where: Filter | None,
+        ids: Collection[str] | None,
+        with_payload: bool,
+    ) -> Callable[[int], Awaitable[list[Hit]]]:
+        """Return what asks the server for a number of hits, highest score first."""
+
+        async def fetch(asked: int) -> list[Hit]:
+            async with self._request(collection):
+                answer = await self._client.query_points(
+                    self._name(collection),
+                    query=query,
+                    using=using,
+                    query_filter=qdrant_filter(where, ids),
+                    # Local mode searches exactly, and warns when it is given parameters.
+                    search_params=None if self._local else params,
+                    limit=asked,
+                    with_payload=with_payload,
+                )
+                return [Hit(str(hit.id), hit.score, hit.payload or {}) for hit in answer.points]
+
+        return fetch
+
     async def _create(self, spec: CollectionSpec) -> None:
         behind = f"{self._name(spec.name)}-{uuid4().hex[:8]}"
-        settings = collection_settings(spec.dimension, self._placement)
+        settings = collection_settings(spec, self._placement)
         async with self._request(spec.name):
             await self._client.create_collection(behind, **settings, metadata=dict(spec.about) or None)
         await self._set_alias(spec.name, behind)
@@ -267,10 +336,11 @@ class QdrantStore:
         async with self._request(collection):
             return await self._client.get_collection(self._name(collection))
 
-    async def _dimension(self, collection: str) -> int:
-        if collection not in self._dimensions:
-            self._dimensions[collection] = stored_dimension(collection, await self._info(collection))
-        return self._dimensions[collection]
+    async def _shape(self, collection: str) -> Shape:
+        self._require_open()
+        if collection not in self._shapes:
+            self._shapes[collection] = stored_shape(collection, await self._info(collection))
+        return self._shapes[collection]
 
     def _request(self, collection: str) -> AbstractAsyncContextManager[None]:
         self._require_open()
@@ -284,20 +354,16 @@ class QdrantStore:
         return collection + self._suffix
 
 
-def _filter(where: Filter | None) -> models.Filter | None:
+def _terms(collection: str, terms: SparseVector | None, shape: Shape) -> models.SparseVector | None:
+    """Return the terms in the engine's form, or None if there are none."""
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-    if not where:
+    if terms is None:
         return None
-    conditions = [
-        models.FieldCondition(key=name, match=models.MatchValue(value=value)) for name, value in where.matches
-    ]
-    conditions += [
-        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
-        for times in where.times
-        if times.start or times.end
-    ]
-    return models.Filter(must=list(conditions))
+    if not shape.has_terms:
+        raise no_terms(collection, REBUILD)
+    indices, values = checked_terms(collection, terms)
+    return models.SparseVector(indices=indices, values=values) if indices else None
 
 
 def _record(read: models.Record) -> Record:

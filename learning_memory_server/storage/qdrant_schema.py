@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import CollectionSpec
 
 VECTOR: Final = "dense"
+TERMS: Final = "bm25"
 _TENANT: Final = "project"
 
 
@@ -25,8 +26,16 @@ class Placement:
     write_consistency_factor: int | None = None
 
 
-def collection_settings(dimension: int, placement: Placement) -> dict[str, Any]:
-    """Return the arguments of the vendor's `create_collection`, apart from the name.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a collection's points have: a vector of `dimension` numbers, and terms or not."""
+
+    dimension: int
+    has_terms: bool
+
+
+def collection_settings(spec: CollectionSpec, placement: Placement) -> dict[str, Any]:
+    """Return the arguments of the vendor's `create_collection`, apart from the name and what it is about.
 
     The graph has links within a tenant (`payload_m`), so that a filter on one keeps its recall; strict mode
     refuses filters on fields without an index.
@@ -34,7 +43,10 @@ def collection_settings(dimension: int, placement: Placement) -> dict[str, Any]:
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     return {
-        "vectors_config": {VECTOR: models.VectorParams(size=dimension, distance=models.Distance.COSINE)},
+        "vectors_config": {VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
+        "sparse_vectors_config": {TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        if spec.has_terms
+        else None,
         "hnsw_config": models.HnswConfigDiff(m=16, payload_m=16),
         "quantization_config": models.ScalarQuantization(
             scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)
@@ -74,8 +86,8 @@ def payload_indexes(
     return indexes
 
 
-def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
-    """Return the length of the collection's vectors.
+def stored_shape(collection: str, info: models.CollectionInfo) -> Shape:
+    """Return what the collection's points have.
 
     Raises:
         StorageUnavailableError: If it holds vectors under other names only.
@@ -87,4 +99,4 @@ def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
             f"Collection `{collection}` holds no vectors named `{VECTOR}`: another program made it.",
             hint="Give this program a Qdrant of its own, or remove that collection.",
         )
-    return dense.size
+    return Shape(dense.size, TERMS in (info.config.params.sparse_vectors or {}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -13,7 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from learning_memory_server.storage.base import Vector
+    from learning_memory_server.storage.base import SparseVector, Vector
+
+
+_TERMS: Final = 1 << 32
 
 
 def wrong_dimension(collection: str, expected: int, given: int) -> WrongDimensionError:
@@ -43,6 +48,30 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
             f"A vector for collection `{collection}` holds NaN or infinity and was not used."
         )
     return matrix
+
+
+def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list[float]]:
+    """Return the indices and values as engines take them.
+
+    Raises:
+        StorageUnavailableError: If they are not what the port says they are: engines sum up what is double, and one
+            of them takes NaN for a score.
+    """
+    indices, values = list(terms.indices), list(terms.values)
+    ascending = all(first < second for first, second in pairwise(indices))
+    in_range = not indices or (indices[0] >= 0 and indices[-1] < _TERMS)
+    if len(indices) != len(values) or not ascending or not in_range:
+        raise StorageUnavailableError(
+            f"Terms for collection `{collection}` are not distinct, ascending and below 2**32, each with a weight."
+        )
+    if not all(0 < value < math.inf for value in values):
+        raise StorageUnavailableError(f"A weight of a term for collection `{collection}` is not above 0.")
+    return indices, values
+
+
+def no_terms(collection: str, hint: str) -> StorageUnavailableError:
+    """Return the error for terms in a collection that was made without."""
+    return StorageUnavailableError(f"Collection `{collection}` was made without terms.", hint=hint)
 
 
 def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:

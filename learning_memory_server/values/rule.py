@@ -15,7 +15,7 @@ everything genuine in small clusters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,9 +37,28 @@ MARGIN: Final = 0.04
 of the genuine texts pass, and 3.2 to 2.3 % of those of the nearest other topic."""
 _RIVALS: Final = 8
 """How many of the other clusters are looked at closely, by their centroids' order."""
-_SEED_DEVIATIONS: Final = 0.5
+SEED_DEVIATIONS: Final = 0.5
+_GENERAL: Final = 3
+"""A text that is as near to so many clusters, and within the reach of each, tells none of them apart."""
 _ROUNDING: Final = 1e-6
 """Single precision leaves this much distance between two equal unit vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """The nearest cluster besides a text's own.
+
+    Args:
+        place: Its position among the others.
+        name: Its id.
+        similarity: The cosine of the text to its centroid.
+        margin: By how much the text's own cluster is nearer, in the measure of the module; below 0 if it is not.
+    """
+
+    place: int
+    name: str
+    similarity: float
+    margin: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +70,9 @@ class Judgement:
         similarity: The cosine of the text to its cluster's centroid.
         centroid_distance: 1 - similarity.
         threshold: The largest distance that passes.
-        seed_threshold: The mean distance of members plus half a standard deviation, for comparison only.
-        nearest: The position in `others` of the nearest cluster, if it is nearer than the text's own or within the
-            margin; else None.
+        mean: The mean distance of members to the centroid, themselves included.
+        deviation: The standard deviation of those distances.
+        rival: The nearest other cluster, if there are others.
         reason: Why, in words.
     """
 
@@ -61,9 +80,20 @@ class Judgement:
     similarity: float
     centroid_distance: float
     threshold: float
-    seed_threshold: float
-    nearest: int | None
+    mean: float
+    deviation: float
+    rival: Rival | None
     reason: str
+
+    @property
+    def seed_threshold(self) -> float:
+        """The mean distance of members plus half a standard deviation, for comparison only."""
+        return self.mean + SEED_DEVIATIONS * self.deviation
+
+    @property
+    def nearest(self) -> int | None:
+        """The position in `others` of the nearest cluster, if it is nearer than the text's own or within the margin."""
+        return self.rival.place if self.rival and self.rival.margin < MARGIN else None
 
 
 def judge(
@@ -80,46 +110,73 @@ def judge(
     similarity = float(own.centroid @ unit)
     distance = 1 - similarity
     threshold = _threshold(own, others)
-    margin, rival = _margin(unit, own, others)
-    nearest = rival if margin < MARGIN else None
+    nearness = _nearness(unit, others)
+    rival = None
+    if nearness:
+        place, near = nearness[0]
+        other = others[place]
+        rival = Rival(place, other.name, float(other.centroid @ unit), own.nearness(unit) - near)
+    told_apart = rival is None or rival.margin >= MARGIN
     close_enough = distance <= threshold + _ROUNDING
-    if nearest is not None:
-        other = others[nearest]
-        cosines = f"({float(other.centroid @ unit):.2f}) than to {own.name} ({similarity:.2f})"
-        if margin <= 0:
-            reason = f"closer to cluster {other.name} {cosines}"
-        else:
-            reason = f"as close to cluster {other.name} as to {own.name}: it does not tell them apart"
-    elif not close_enough:
-        reason = f"{distance:.2f} away from the centre of {own.name}, its members reach {threshold:.2f}"
-    else:
-        reason = (
-            f"{distance:.2f} away from the centre of {own.name}, within the {threshold:.2f} of its members"
-        )
-        if others:
-            reason += ", and no other cluster is closer"
-    return Judgement(
-        valid=nearest is None and close_enough,
+    judged = Judgement(
+        valid=told_apart and close_enough,
         similarity=similarity,
         centroid_distance=distance,
         threshold=threshold,
-        seed_threshold=own.mean + _SEED_DEVIATIONS * own.deviation,
-        nearest=nearest,
-        reason=reason,
+        mean=own.mean,
+        deviation=own.deviation,
+        rival=rival,
+        reason="",
+    )
+    alike = _as_near(unit, own, others, nearness) if close_enough and not told_apart else []
+    return replace(judged, reason=_reason(judged, own.name, alike))
+
+
+def _reason(judged: Judgement, own: str, alike: Sequence[str]) -> str:
+    """Say in words what decided."""
+    away = f"{judged.centroid_distance:.2f} away from the centre of {own}"
+    if len(alike) + 1 >= _GENERAL:
+        return f"too general: as close to {', '.join(alike)} as to {own}, and within the reach of each"
+    rival = judged.rival
+    if rival and rival.margin <= 0:
+        return (
+            f"closer to cluster {rival.name} than to {own}, by {-rival.margin:.2f} "
+            "(centre and nearest members taken together)"
+        )
+    if rival and rival.margin < MARGIN:
+        return f"as close to cluster {rival.name} as to {own}: it does not tell them apart"
+    if not judged.valid:
+        return f"{away}, its members reach {judged.threshold:.2f}"
+    nearest = ", and no other cluster is closer" if rival else ""
+    return f"{away}, within the {judged.threshold:.2f} of its members{nearest}"
+
+
+def _nearness(unit: NDArray[np.float32], others: Sequence[ClusterEvidence]) -> list[tuple[int, float]]:
+    """Return the positions of the other clusters that can be the nearest, and how near they are, nearest first."""
+    if not others:
+        return []
+    cosines = np.stack([other.centroid for other in others]) @ unit
+    rivals = np.argsort(-cosines, kind="stable")[:_RIVALS].tolist()
+    return sorted(
+        ((rival, others[rival].nearness(unit)) for rival in rivals), key=lambda pair: pair[1], reverse=True
     )
 
 
-def _margin(
-    unit: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]
-) -> tuple[float, int | None]:
-    """Return by how much the own cluster is nearer than the nearest other, and that one's position."""
-    if not others:
-        return np.inf, None
-    cosines = np.stack([other.centroid for other in others]) @ unit
-    rivals = np.argsort(-cosines, kind="stable")[:_RIVALS].tolist()
-    nearness = [others[rival].nearness(unit) for rival in rivals]
-    best = int(np.argmax(nearness))
-    return own.nearness(unit) - nearness[best], rivals[best]
+def _as_near(
+    unit: NDArray[np.float32],
+    own: ClusterEvidence,
+    others: Sequence[ClusterEvidence],
+    nearness: Sequence[tuple[int, float]],
+) -> list[str]:
+    """Return the names of the clusters that are within the margin of the own one, either way, and within reach."""
+    here = own.nearness(unit)
+    as_near = [others[place] for place, near in nearness if abs(here - near) < MARGIN]
+    return [
+        rival.name
+        for rival in as_near
+        if 1 - float(rival.centroid @ unit)
+        <= _threshold(rival, [own, *(other for other in others if other is not rival)])
+    ]
 
 
 def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:

@@ -2,163 +2,129 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from learning_memory_server.domain.value import Evidence, Value, new_value_id
-from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.indexing.document import Collection, Document, point_id
-from learning_memory_server.journal.codec import value_from_data, value_to_data
-from learning_memory_server.journal.forgetting import Forgetting
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.domain.value import Evidence, Value, ValueOrder, new_value_id
+from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.values.likeness import values_like
+from learning_memory_server.values.log import document_of
+from learning_memory_server.values.standing import ordered, usual_outcome
+from learning_memory_server.values.weighing import weigh_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
 
-    from learning_memory_server.clustering.experiences import ExperienceCluster, ExperienceClusterer
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.clusters import ExperienceCluster
+    from learning_memory_server.clustering.experiences import ExperienceClusterer
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter
-    from learning_memory_server.journal.log import Log
+    from learning_memory_server.journal.forgetting import Forgetting
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.values.likeness import Likeness
+    from learning_memory_server.values.log import ValueLog
     from learning_memory_server.values.rule import Judgement
+    from learning_memory_server.values.standing import Standing
+    from learning_memory_server.values.witnesses import Witnesses
 
 
-class ValueLog:
-    """The values in the journal. Read once, at the first use."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a text that was tried as a value.
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._values: dict[str, Value] | None = None
-        self._forgotten: set[str] = set()
+    Args:
+        judgement: Whether it holds, and why.
+        similar: The values of the axis that say nearly the same.
+    """
 
-    def all(self) -> list[Value]:
-        """Return every value, oldest first."""
-        return list(self._loaded().values())
+    judgement: Judgement
+    similar: tuple[Likeness, ...] = ()
 
-    def add(self, value: Value) -> None:
-        """Write a value down; it is on the disk when this returns."""
-        loaded = self._loaded()
-        self._log.append([JournalRecord("value", value.id, value.created_at, value_to_data(value))])
-        loaded[value.id] = value
 
-    def look_up(self, ids: Iterable[str]) -> Forgetting[Value]:
-        """Return what `forget` would return, and change nothing."""
-        return Forgetting.of(ids, self._loaded(), self._forgotten)
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A value that was stored, and those that say nearly the same."""
 
-    def look_up_project(self, project: str) -> Forgetting[Value]:
-        """Return all values of a project as what would be forgotten, and change nothing."""
-        return self.look_up(value.id for value in self.all() if value.project == project)
-
-    def forget(self, ids: Iterable[str], at: datetime) -> Forgetting[Value]:
-        """Forget values, for ever; they are gone from every reading once this returns.
-
-        Raises:
-            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
-        """
-        forgetting = self.look_up(ids)
-        self._log.forget("value", (value.id for value in forgetting.found), at)
-        for value in forgetting.found:
-            del self._loaded()[value.id]
-            self._forgotten.add(value.id)
-        return forgetting
-
-    def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
-        """Return the values whose evidence has one of the entries, oldest first.
-
-        A value is its author's own sentence, and stays when an entry behind it is forgotten; its evidence
-        keeps that entry's id and nothing else of it.
-        """
-        wanted = set(ghap_ids)
-        return [value for value in self.all() if not wanted.isdisjoint(value.evidence.member_ids)]
-
-    def listed(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
-        """Return the values, those of the largest clusters first, then the newest."""
-        chosen = [
-            value
-            for value in self.all()
-            if (axis is None or value.cluster_id.axis is axis)
-            and (project is None or value.project == project)
-        ]
-        return sorted(
-            chosen,
-            key=lambda value: (len(value.evidence.member_ids), value.created_at, value.id),
-            reverse=True,
-        )
-
-    def find_by_request(self, request: str) -> Value | None:
-        """Return the value that this very call has stored before, if its answer was lost and it is sent again."""
-        return next((value for value in reversed(self.all()) if value.request == request), None)
-
-    def documents(self) -> Iterator[Document]:
-        """Return every value as a document for the index."""
-        return map(document_of, self.all())
-
-    def forgotten(self) -> Iterator[str]:
-        """Return the point ids of the values that are forgotten."""
-        self._loaded()
-        return (point_id("value", value_id) for value_id in self._forgotten)
-
-    def _loaded(self) -> dict[str, Value]:
-        if self._values is None:
-            content = self._log.read()
-            self._values = {record.id: record.decoded(value_from_data) for record in content.records}
-            self._forgotten = content.forgotten_ids("value")
-        return self._values
+    standing: Standing
+    similar: tuple[Likeness, ...] = ()
 
 
 class ValueStore:
-    """Judges texts against clusters, and keeps those that hold.
+    """Judges texts against clusters, keeps those that hold, and tells how they have held since.
 
     Args:
         log: Where values are kept.
+        witnesses: Which experiences count for them.
+        collector: Where experiences are.
         clusterer: Where clusters come from.
         index: Embeds the texts.
         writer: Indexes the values.
         clock: Tells the time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a value draws on everything there is
         self,
         log: ValueLog,
+        witnesses: Witnesses,
+        collector: ObservationCollector,
         clusterer: ExperienceClusterer,
         index: VectorIndex,
         writer: IndexWriter,
         clock: Clock,
     ) -> None:
         self._log = log
+        self._witnesses = witnesses
+        self._collector = collector
         self._clusterer = clusterer
         self._index = index
         self._writer = writer
         self._clock = clock
 
-    async def validate(self, text: str, cluster_id: ClusterId) -> Judgement:
-        """Judge a text against a cluster.
+    async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
+        """Judge a text against a cluster, and look for values that say nearly the same.
 
         Raises:
             NotFoundError: If there is no such cluster.
             InsufficientDataError: If there are too few experiences for clusters.
         """
-        _, judgement = await self._judge(text, cluster_id)
-        return judgement
+        vector = await self._index.embed(text)
+        _, judgement = await self._judge(vector, cluster_id)
+        return Trial(judgement, await self._similar(vector, cluster_id.axis))
 
-    async def store(self, caller: Caller, text: str, cluster_id: ClusterId, axis: Axis) -> Value:
+    async def store(
+        self, caller: Caller, text: str, cluster_id: ClusterId, axis: Axis, supersedes: str | None = None
+    ) -> Stored:
         """Keep a text as a value, if it holds.
 
+        Args:
+            caller: Who stores it.
+            text: The value.
+            cluster_id: The cluster that taught it.
+            axis: The cluster's axis.
+            supersedes: The id of the value whose place it takes.
+
         Raises:
-            InvalidInputError: If the axis is not the cluster's, or the text does not hold.
-            NotFoundError: If there is no such cluster.
+            InvalidInputError: If the axis is not the cluster's, the text does not hold, or the value that it is to
+                supersede is superseded already.
+            NotFoundError: If there is no such cluster, or no such value to supersede.
             InsufficientDataError: If there are too few experiences for clusters.
         """
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
-            return done
+            return Stored(self._weighed([done])[0])
         if cluster_id.axis is not axis:
             raise InvalidInputError(
                 f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
             )
-        cluster, judgement = await self._judge(text, cluster_id)
+        self._require_standing(supersedes)
+        vector = await self._index.embed(text)
+        cluster, judgement = await self._judge(vector, cluster_id)
         if not judgement.valid:
             raise InvalidInputError(
                 f"text: not accepted as a value of {cluster_id}: {judgement.reason} "
@@ -166,6 +132,10 @@ class ValueStore:
                 hint="Say what the cluster's members have in common, in their words; "
                 "get_cluster_members shows them. validate_value tries a text without storing it.",
             )
+        similar = await self._similar(vector, axis, supersedes)
+        digest = (await self._index.identity()).digest
+        # Another call may have superseded it meanwhile; from here on, nothing waits.
+        self._require_standing(supersedes)
         now = self._clock()
         value = Value(
             id=new_value_id(now),
@@ -174,22 +144,41 @@ class ValueStore:
             project=caller.project,
             created_at=now,
             request=caller.request,
-            evidence=Evidence(
-                member_ids=tuple(member.id for member in cluster.members),
-                centroid=tuple(float(x) for x in cluster.evidence.centroid),
-                similarity=judgement.similarity,
-                centroid_distance=judgement.centroid_distance,
-                threshold=judgement.threshold,
-                embedding=(await self._index.identity()).digest,
-            ),
+            supersedes=supersedes,
+            evidence=_evidence_of(cluster, judgement, digest),
         )
         self._log.add(value)
         await self._writer.write([document_of(value)])
-        return value
+        return Stored(self._weighed([value])[0], similar)
 
-    def list_values(self, axis: Axis | None = None, project: str | None = None) -> list[Value]:
-        """Return the values, those of the largest clusters first, then the newest."""
-        return self._log.listed(axis, project)
+    def add_new(self, values: Iterable[Value]) -> list[Value]:
+        """Take values from elsewhere, as they were judged there, and return those that were new, by id.
+
+        Raises:
+            JournalUnavailableError: If they could not be written down; then none is taken.
+        """
+        new = self._log.add_new(values)
+        self._writer.postpone([document_of(value) for value in new])
+        return new
+
+    async def list_values(
+        self,
+        axis: Axis | None = None,
+        project: str | None = None,
+        *,
+        order: ValueOrder = ValueOrder.CLUSTER_SIZE,
+        superseded: bool = False,
+    ) -> list[Standing]:
+        """Return the values as they stand now, with the experiences that can be judged at once taken into account.
+
+        Args:
+            axis: Only values of this axis.
+            project: Only values of this project.
+            order: Which come first.
+            superseded: Also those whose place another one took.
+        """
+        await self._witnesses.catch_up(self._log.all())
+        return ordered(self._weighed(self._log.standing(axis, project, superseded=superseded)), order)
 
     def look_up(self, ids: Iterable[str]) -> Forgetting[Value]:
         """Return what `forget` would return, and change nothing."""
@@ -199,13 +188,13 @@ class ValueStore:
         """Return what `forget_project` would return, and change nothing."""
         return self._log.look_up_project(project)
 
-    def forget(self, ids: Iterable[str]) -> Forgetting[Value]:
-        """Forget values, for ever. Their points are the caller's to remove from the index.
+    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Value]:
+        """Forget values, for ever; see `ValueLog.forget`. Their points are the caller's to remove from the index.
 
         Raises:
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
-        return self._log.forget(ids, self._clock())
+        return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
 
     def forget_project(self, project: str) -> Forgetting[Value]:
         """Forget all values of a project that there are now; see `forget`."""
@@ -215,23 +204,48 @@ class ValueStore:
         """Return the values whose evidence has one of the entries, oldest first; they outlive it."""
         return self._log.citing(ghap_ids)
 
-    async def _judge(self, text: str, cluster_id: ClusterId) -> tuple[ExperienceCluster, Judgement]:
+    async def _judge(
+        self, vector: NDArray[np.float32], cluster_id: ClusterId
+    ) -> tuple[ExperienceCluster, Judgement]:
         from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy
 
         found = await self._clusterer.cluster_axis(cluster_id.axis)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
-        return cluster, judge(await self._index.embed(text), cluster.evidence, others)
+        return cluster, judge(vector, cluster.evidence, others)
+
+    async def _similar(
+        self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
+    ) -> tuple[Likeness, ...]:
+        standing = [value for value in self._log.standing(axis) if value.id != besides]
+        return await values_like(self._index, vector, standing)
+
+    def _require_standing(self, value_id: str | None) -> None:
+        """Hold the value that is to be superseded to being there, and in force."""
+        if value_id is None:
+            return
+        if not self._log.look_up([value_id]).found:
+            raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
+        if successor := self._log.successors().get(value_id):
+            raise InvalidInputError(
+                f"supersedes: {value_id} was superseded by {successor} already.",
+                hint=f"Give {successor} as supersedes if the new value is to take its place.",
+            )
+
+    def _weighed(self, values: Sequence[Value]) -> list[Standing]:
+        return weigh_all(values, self._log, self._witnesses.of_values(), self._collector)
 
 
-def document_of(value: Value) -> Document:
-    """Return the value as a document."""
-    payload = {
-        "value_id": value.id,
-        "text": value.text,
-        "axis": value.cluster_id.axis.value,
-        "cluster_id": str(value.cluster_id),
-        "project": value.project,
-        "created_at": value.created_at.isoformat(),
-    }
-    return Document(Collection.VALUES, point_id("value", value.id), value.text, payload)
+def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, digest: str) -> Evidence:
+    from learning_memory_server.values.circles import radius_of  # noqa: PLC0415 - numpy
+
+    return Evidence(
+        member_ids=tuple(member.id for member in cluster.members),
+        centroid=tuple(float(x) for x in cluster.evidence.centroid),
+        similarity=judgement.similarity,
+        centroid_distance=judgement.centroid_distance,
+        threshold=judgement.threshold,
+        embedding=digest,
+        radius=radius_of(cluster.evidence),
+        outcome=usual_outcome(cluster.members),
+    )

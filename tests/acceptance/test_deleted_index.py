@@ -100,6 +100,6 @@ async def test_an_index_that_is_deleted_while_it_is_used_is_rebuilt(tmp_path: Pa
             while not services.writer.is_complete:  # noqa: ASYNC110 - the writer tells nobody
                 await asyncio.sleep(0.05)
         found = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
-        assert found.mode is SearchMode.SEMANTIC
+        assert found.mode is SearchMode.HYBRID
         assert {hit.entry.id for hit in found.found} == {numbered(n).id for n in (1, 2, 3)}
         task.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -68,9 +68,13 @@ class MortalHub:
 
     def answer(self, front: Wire, tool: str, **arguments: object) -> dict[str, object]:
         """Call the tool that the hub dies of, and return the one answer."""
+        return payload_of(self.frame(front, tool, **arguments))
+
+    def frame(self, front: Wire, tool: str, **arguments: object) -> dict[str, Any]:
+        """Call the tool that the hub dies of, and return the one answer as it is on the wire."""
         request = front.send_call(tool, **arguments)
         assert self._process.wait(30) == -signal.SIGKILL
-        return payload_of(front.answer(request))
+        return front.answer(request)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -125,6 +129,16 @@ def test_a_value_is_stored_once(memory: Memory) -> None:
     stored = hub.answer(front, "store_value", text=text, cluster_id=cluster, axis="full")
     assert front.call("list_values") == {"results": [stored], "count": 1}
     assert len((memory.storage / "journal" / "values.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_a_memory_is_added_once_and_answered_as_new(memory: Memory) -> None:
+    front = memory.greeted()
+    hub = MortalHub(memory, "/memories/")
+    (block,) = hub.frame(front, "add_memory", text=TOPIC)["result"]["content"]
+    assert block["text"].startswith("Memory stored successfully.")
+    (log,) = (memory.storage / "journal" / "memories").iterdir()
+    assert len(log.read_bytes().splitlines()) == 1
+    assert front.call("get_stats")["memories"]["total"] == 1
 
 
 def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) -> None:

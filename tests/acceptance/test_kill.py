@@ -101,7 +101,7 @@ async def test_ten_kills_lose_no_acknowledged_entry(tmp_path: Path) -> None:
         # Waits until the index has caught up, or says why it has not.
         wire.call("get_clusters", axis="strategy")
         found = wire.call("search_experiences", query="survive the end number 7", limit=50)
-        assert (found["mode"], found["count"]) == ("semantic", 50)
+        assert (found["mode"], found["count"]) == ("hybrid", 50)
         assert wire.close() == 0
 
     settings = Settings(storage_path=tmp_path, embedding_backend="hashing")

@@ -33,7 +33,12 @@ TOOLS = {
     "store_value",
     "list_values",
     "search_experiences",
+    "add_memory",
+    "search_memory",
+    "delete_memory",
+    "get_stats",
 }
+SPEAK_TEXT = {"add_memory", "search_memory", "delete_memory"}
 TOPICS = (
     "the price cache returns stale totals after every deploy",
     "session cookies vanish when users open a second browser window",
@@ -85,7 +90,7 @@ def test_a_client_is_greeted_and_sees_all_tools(tmp_path: Path, era: Era) -> Non
     assert {tool["name"] for tool in tools} == TOOLS
     for tool in tools:
         assert tool["inputSchema"]["additionalProperties"] is False
-        assert tool["outputSchema"]["type"] == "object"
+        assert tool.get("outputSchema", {}).get("type") == (None if tool["name"] in SPEAK_TEXT else "object")
         assert tool["annotations"].keys() >= {
             "readOnlyHint",
             "destructiveHint",
@@ -120,7 +125,7 @@ def test_a_whole_session_and_a_restart_that_finds_everything(tmp_path: Path, era
         listed = wire.call("list_ghap_entries", limit=100)
         assert [entry["id"] for entry in listed["results"]] == ids[::-1]
         found = wire.call("search_experiences", query=TOPICS[1], limit=50)
-        assert (found["mode"], found["count"]) == ("semantic", 22)
+        assert (found["mode"], found["count"]) == ("hybrid", 22)
         assert found["results"][0]["hypothesis"] == TOPICS[1]
         left_open = start(wire, TOPICS[0])
         assert wire.close() == 0

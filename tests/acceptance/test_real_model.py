@@ -49,7 +49,7 @@ def test_nothing_waits_for_the_model_and_searches_by_meaning_follow(tmp_path: Pa
         assert wire.answer(loaded)["result"]["isError"] is True
 
         later = wire.call("search_experiences", query="old amounts are shown because of outdated copies")
-        assert (later["mode"], [found["id"] for found in later["results"]]) == ("semantic", [ghap_id])
+        assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [ghap_id])
         assert 0.2 < later["results"][0]["score"] <= 1
         assert wire.call("resolve_ghap", status="abandoned", result="enough")["indexed"] is True
         assert wire.close() == 0

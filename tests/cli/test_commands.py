@@ -14,11 +14,13 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis, Domain, Strategy
+from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import exclusive
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.witnesses import WitnessLog
+from tests.support import NOON, numbered
 
 HEAVY = (
     "mcp",
@@ -147,7 +149,7 @@ def test_search_finds_by_meaning_and_says_so(run: Any, filled: Result) -> None:
     found = run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy")
     assert found.exit_code == 0
     assert found.stdout.count("Fix the flaky test") == 3
-    assert "3 found, mode: semantic" in found.stdout
+    assert "3 found, mode: hybrid" in found.stdout
 
 
 def test_search_goes_by_words_beside_a_holder_with_a_notice(run: Any, filled: Result, storage: Path) -> None:
@@ -205,6 +207,35 @@ def test_values_come_from_the_journal_largest_cluster_first(run: Any, storage: P
     lines = run("values").stdout.splitlines()
     assert [line.split()[-1] for line in lines[1:]] == ["1", "0"]
     assert run("values", "--axis", "surprise").stdout == "No values on axis surprise yet.\n"
+
+
+def test_values_show_how_they_have_held(run: Any, storage: Path) -> None:
+    journal = Journal(storage / "journal")
+    collector = ObservationCollector(journal, lambda: NOON)
+    held, contested = [numbered(n) for n in range(5)], [numbered(n) for n in range(5, 9)]
+    collector.add_resolved([*held, *contested])
+    log, witnesses = ValueLog(journal.values), WitnessLog(journal.evidence)
+    for name, outcome, supersedes in (
+        ("held", OutcomeStatus.CONFIRMED, None),
+        ("old", OutcomeStatus.CONFIRMED, None),
+        ("doubted", OutcomeStatus.FALSIFIED, "old"),
+    ):
+        members = tuple(entry.id for entry in held) if name == "held" else ("ghap_gone",)
+        evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest", 0.3, outcome)
+        cluster = ClusterId(Axis.FULL, 0)
+        log.add(Value(name, f"it is {name}", cluster, "garden", NOON, evidence, None, supersedes))
+    witnesses.add({entry.id: {"doubted": 0.8} for entry in contested}, NOON)
+
+    def rows(*options: str) -> list[list[str]]:
+        return [line.split() for line in run("values", *options).stdout.splitlines()[1:]]
+
+    assert [row[3:8] for row in rows()] == [
+        ["5", "0.57", "5", "0", "stands"],
+        ["1", "0.00", "0", "4", "contested"],
+    ]
+    assert [row[-1] for row in rows("--sort", "newest")] == ["held", "doubted"]
+    assert [row[-3:] for row in rows("--superseded")][-1:] == [["it", "is", "doubted"]]
+    assert "superseded" in [row[7] for row in rows("--superseded")]
 
 
 def test_a_malformed_setting_is_one_sentence(run: Any) -> None:

@@ -161,7 +161,7 @@ async def test_the_demo_works_from_nothing_to_the_line_for_claude_code() -> None
     shown = " ".join(output.getvalue().split())
     assert f"{len(gather().examples)} examples written for this demo" in shown
     assert "mode lexical" in shown
-    assert "mode semantic" in shown
+    assert "mode hybrid" in shown
     assert "✓ holds" in shown
     assert "✗ rejected" in shown
     assert "✗ different" not in shown

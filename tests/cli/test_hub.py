@@ -82,7 +82,7 @@ def test_every_command_says_the_same_with_and_without_a_hub(
     start_hub()
     through = [without_time(run(*command)) for command in commands]
     assert through == alone
-    assert "24 found, mode: semantic" in alone[1][1]
+    assert "24 found, mode: hybrid" in alone[1][1]
 
 
 def test_what_does_not_fit_into_one_reply_is_shown_all_the_same(

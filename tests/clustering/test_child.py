@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from learning_memory_server.children import detached, module_command
 from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.fitting import FitRequest, fit
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 
 def request_of(count: int = 60) -> FitRequest:
@@ -34,9 +38,17 @@ def request_of(count: int = 60) -> FitRequest:
     )
 
 
+def ready(request: FitRequest) -> Callable[[], Awaitable[FitRequest]]:
+    async def prepare() -> FitRequest:
+        await asyncio.sleep(0)
+        return request
+
+    return prepare
+
+
 async def test_the_fit_is_the_same_as_without_a_process_of_its_own() -> None:
     here = fit(request_of(), Clusterer(5, 2))
-    there = await ChildFitting(5, 2).fit(request_of())
+    there = await ChildFitting(5, 2).fit(ready(request_of()))
 
     assert len(there.partition.clusters) == 3
     for ours, theirs in zip(here.partition.clusters, there.partition.clusters, strict=True):
@@ -52,14 +64,25 @@ async def test_a_child_that_fails_is_an_error_and_its_output_stays_in_the_log() 
     broken = FitRequest(request.vectors[:, :0], request.weights, ["secret"], request.ids, {}, 0)
 
     with capture_logs() as logs, pytest.raises(LearningMemoryError, match="clustering failed") as caught:
-        await ChildFitting(None, 3).fit(broken)
+        await ChildFitting(None, 3).fit(ready(broken))
 
     assert "Traceback" not in str(caught.value)
     assert "Traceback" in logs[0]["output"]
 
 
+async def test_a_request_that_cannot_be_made_ends_the_child() -> None:
+    async def refuse() -> FitRequest:
+        raise InsufficientDataError("Too few.")
+
+    before = _children()
+    with pytest.raises(InsufficientDataError, match="Too few"):
+        await ChildFitting(None, 3).fit(refuse)
+
+    assert _children() <= before
+
+
 async def test_a_caller_who_leaves_takes_the_child_along() -> None:
-    task = asyncio.create_task(ChildFitting(None, 3).fit(request_of(2000)))
+    task = asyncio.create_task(ChildFitting(None, 3).fit(ready(request_of(2000))))
     while not (children := _children()):  # noqa: ASYNC110 - the kernel has no event for it
         await asyncio.sleep(0.01)
 
@@ -75,7 +98,7 @@ async def test_where_no_process_can_be_started_the_work_is_done_here(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
-    there = await ChildFitting(5, 2).fit(request_of())
+    there = await ChildFitting(5, 2).fit(ready(request_of()))
 
     assert len(there.partition.clusters) == 3
 
@@ -83,9 +106,9 @@ async def test_where_no_process_can_be_started_the_work_is_done_here(
 def test_the_parent_needs_neither_scipy_nor_hdbscan() -> None:
     program = """
 import asyncio, sys
-from tests.clustering.test_child import request_of
+from tests.clustering.test_child import ready, request_of
 from learning_memory_server.clustering.child import ChildFitting
-asyncio.run(ChildFitting(5, 2).fit(request_of()))
+asyncio.run(ChildFitting(5, 2).fit(ready(request_of())))
 print(sorted({"scipy", "hdbscan", "sklearn"} & set(sys.modules)))
 """
     root = str(Path(__file__).parents[2])

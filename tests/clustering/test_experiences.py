@@ -1,81 +1,23 @@
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.experiences import ExperienceClusterer
-from learning_memory_server.clustering.fitting import fit
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.errors import InsufficientDataError, NotFoundError, StorageUnavailableError
-from tests.support import TOPICS, about, full_ghap, numbered, open_memory
+from learning_memory_server.errors import (
+    InsufficientDataError,
+    LearningMemoryError,
+    NotFoundError,
+    StorageUnavailableError,
+)
+from tests.clustering.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
+from tests.support import TOPICS, about, fast_forward, full_ghap, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
-
-    from learning_memory_server.clustering.experiences import AxisClusters
-    from learning_memory_server.clustering.fitting import Fit, FitRequest
-    from learning_memory_server.domain.ghap import Ghap
-    from tests.support import Memory
-
-MINIMUM = 12
-
-
-class Learning:
-    """A running memory and the clusters over it."""
-
-    def __init__(self, memory: Memory, min_cluster_size: int | None) -> None:
-        self.memory = memory
-        self.runs = 0
-        self._size = min_cluster_size
-        self.clusterer = ExperienceClusterer(
-            memory.index,
-            memory.writer,
-            memory.collector,
-            self,
-            memory.journal.clusters,
-            memory.clock,
-            MINIMUM,
-        )
-
-    async def clusters(self, axis: Axis = Axis.FULL) -> AxisClusters:
-        return await self.clusterer.cluster_axis(axis)
-
-    async def fit(self, request: FitRequest) -> Fit:
-        self.runs += 1
-        return fit(request, Clusterer(self._size))
-
-
-@asynccontextmanager
-async def learning(
-    path: Path, *entries: Ghap, min_cluster_size: int | None = None
-) -> AsyncIterator[Learning]:
-    async with open_memory(path) as memory, memory.running():
-        await memory.writer.settle()
-        await memory.learn(*entries)
-        yield Learning(memory, min_cluster_size)
-
-
-def entries_about(topic: str, numbers: Sequence[int]) -> list[Ghap]:
-    return [about(topic, number) for number in numbers]
-
-
-POOL = entries_about("pool", range(10))
-CACHE = entries_about("cache", range(10, 18))
-TYPES = entries_about("types", range(18, 24))
-ALL = [*POOL, *CACHE, *TYPES]
-
-
-def named(found: AxisClusters) -> dict[str, set[str]]:
-    return {str(cluster.id): {entry.id for entry in cluster.members} for cluster in found.clusters}
-
-
-def ids(entries: Sequence[Ghap]) -> set[str]:
-    return {entry.id for entry in entries}
 
 
 async def test_the_topics_are_found_largest_first_and_named_by_their_words(tmp_path: Path) -> None:
@@ -84,6 +26,7 @@ async def test_the_topics_are_found_largest_first_and_named_by_their_words(tmp_p
 
     assert named(found) == {"full_0": ids(POOL), "full_1": ids(CACHE), "full_2": ids(TYPES)}
     assert (found.axis, found.total, found.noise_count, found.explanation) == (Axis.FULL, 24, 0, None)
+    assert found.placed_since == 0
     for cluster, topic in zip(found.clusters, TOPICS, strict=True):
         label = set(cluster.label.replace(",", "").split())
         assert label & set(TOPICS[topic].split())
@@ -138,7 +81,7 @@ async def test_no_cluster_is_an_answer_that_explains_itself(tmp_path: Path) -> N
     assert "15" in found.explanation
 
 
-async def test_clusters_are_computed_once_until_the_collection_changes(tmp_path: Path) -> None:
+async def test_clusters_are_computed_once_and_a_newcomer_is_placed_without_a_fit(tmp_path: Path) -> None:
     async with learning(tmp_path, *ALL) as each:
         first = await each.clusters()
         assert await each.clusters() is first
@@ -146,22 +89,143 @@ async def test_clusters_are_computed_once_until_the_collection_changes(tmp_path:
         assert await each.clusters() is first
         assert each.runs == 2
 
-        await each.memory.learn(about("pool", 90))
+        newcomer = about("types", 90)
+        await each.memory.learn(newcomer)
         second = await each.clusters()
 
-        assert second is not first
-        assert second.total == 25
-        assert each.runs == 3
+        assert (second.total, second.noise_count, second.placed_since) == (25, 0, 1)
+        assert named(second) == {**named(first), "full_2": ids([*TYPES, newcomer])}
+        assert second.fitted_at == first.fitted_at
+        # What has not changed is not put together again.
+        assert second.clusters[0] is first.clusters[0]
+        assert each.runs == 2
+        assert not each.clusterer.is_refitting(Axis.FULL)
+
+
+async def test_a_newcomer_unlike_all_clusters_is_in_none(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        await each.clusters()
+        await each.memory.learn(numbered(90))
+        found = await each.clusters()
+
+        assert (found.total, found.noise_count, found.placed_since) == (25, 1, 1)
+        assert len(found.clusters) == 3
 
 
 async def test_a_pending_entry_is_no_member_until_it_is_indexed(tmp_path: Path) -> None:
     async with learning(tmp_path, *ALL) as each:
+        await each.clusters()
         each.memory.collector.add_resolved([about("pool", 90)])
         assert (await each.clusters()).total == 24
 
         await each.memory.writer.find_pending()
         await each.memory.writer.catch_up()
         assert (await each.clusters()).total == 25
+
+
+async def test_enough_newcomers_make_a_new_fit_due_that_nobody_waits_for(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        first = await each.clusters()
+        each.hold()
+        await each.memory.learn(*entries_about("pool", range(90, 94)))
+        await each.clusters()
+        assert not each.clusterer.is_refitting(Axis.FULL)
+
+        await each.memory.learn(about("pool", 94))
+        second = await each.clusters()
+        assert (second.placed_since, second.fitted_at) == (5, first.fitted_at)
+        assert each.clusterer.is_refitting(Axis.FULL)
+        await each.entered.wait()
+        # Another call starts no second one.
+        assert await each.clusters() is second
+
+        each.gate.set()
+        await each.clusterer.settled()
+        third = await each.clusters()
+        assert (third.placed_since, each.runs) == (0, 2)
+        assert third.fitted_at > first.fitted_at
+        assert named(third) == named(second)
+
+
+async def test_axes_take_turns(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        await each.clusters(Axis.FULL)
+        await each.clusters(Axis.STRATEGY)
+        each.hold()
+        await each.memory.learn(*entries_about("pool", range(90, 95)))
+        await each.clusters(Axis.FULL)
+        await each.clusters(Axis.STRATEGY)
+        await each.entered.wait()
+        assert each.clusterer.is_refitting(Axis.FULL)
+        assert each.clusterer.is_refitting(Axis.STRATEGY)
+        assert each.runs == 3
+
+        each.gate.set()
+        await each.clusterer.settled()
+        assert each.runs == 4
+
+
+async def test_a_store_that_has_outgrown_its_fit_gets_a_new_one_at_once(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        await each.clusters()
+        await each.memory.learn(*entries_about("types", range(30, 42)))
+        found = await each.clusters()
+
+        assert (found.total, found.placed_since, each.runs) == (36, 0, 2)
+        assert len(each.requests[1].ids) == 36
+
+
+async def test_a_fit_that_fails_leaves_the_last_one_and_is_not_tried_again_before_something_changes(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        first = await each.clusters()
+        each.down = LearningMemoryError("The clustering failed.")
+        await each.memory.learn(*entries_about("pool", range(90, 95)))
+        found = await each.refitted()
+        assert (found.fitted_at, found.placed_since, each.runs) == (first.fitted_at, 5, 2)
+        assert not each.clusterer.is_refitting(Axis.FULL)
+
+        await each.memory.learn(*entries_about("cache", range(100, 112)))
+        found = await each.refitted()
+        assert (found.fitted_at, found.placed_since, each.runs) == (first.fitted_at, 17, 3)
+
+        each.down = None
+        await each.memory.learn(about("pool", 120))
+        assert (await each.refitted()).placed_since == 0
+
+
+async def test_what_is_forgotten_is_gone_from_the_answers_at_once_and_then_from_the_fit(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        first = await each.clusters()
+        gone = first.clusters[0].exemplars[0]
+        each.hold()
+        each.memory.collector.forget([gone.id])
+        found = await each.clusters()
+
+        assert (found.total, found.noise_count) == (23, 0)
+        assert gone.id not in ids(found.clusters[0].members)
+        assert gone not in found.clusters[0].exemplars
+        assert len(found.clusters[0].exemplars) == 3
+        assert each.clusterer.is_refitting(Axis.FULL)
+
+        each.gate.set()
+        await each.clusterer.settled()
+        assert gone.id not in each.requests[-1].ids
+        assert (await each.clusters()).fitted_at > first.fitted_at
+        assert not each.clusterer.is_refitting(Axis.FULL)
+        assert gone.id.encode() not in (each.directory / "full.fit").read_bytes()
+
+
+async def test_an_axis_that_shrinks_below_the_minimum_has_no_clusters_any_more(tmp_path: Path) -> None:
+    async with learning(tmp_path, *POOL, *CACHE) as each:
+        await each.clusters()
+        await each.forget([*POOL[3:], *CACHE[6:]])
+        with pytest.raises(InsufficientDataError, match=r"\b9\b.*\b12\b"):
+            await each.clusters()
+        assert not (each.directory / "full.fit").exists()
 
 
 async def test_ids_stay_with_their_members_when_sizes_change(tmp_path: Path) -> None:
@@ -189,6 +253,7 @@ async def test_ids_stay_over_a_restart(tmp_path: Path) -> None:
     async with learning(tmp_path) as each:
         assert named(await each.clusters()) == before
         assert each.memory.journal.size() == size
+        assert each.runs == 0
 
 
 async def test_an_id_is_never_given_twice(tmp_path: Path) -> None:
@@ -218,7 +283,9 @@ async def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_p
         found = await each.clusters()
 
     assert found.get(ClusterId(Axis.FULL, 1)) is found.clusters[1]
-    with pytest.raises(NotFoundError, match=r"full_9 .* full_0, full_1, full_2") as caught:
+    with pytest.raises(
+        NotFoundError, match=r"never been a cluster full_9; .* full_0, full_1, full_2"
+    ) as caught:
         found.get(ClusterId(Axis.FULL, 9))
     assert caught.value.hint == "Call get_clusters with axis full."
 
@@ -231,3 +298,35 @@ async def test_without_an_engine_there_are_no_clusters_but_a_clear_error(tmp_pat
             await each.clusters()
         each.memory.store.down = None
         assert len((await each.clusters()).clusters) == 3
+
+
+def test_new_fits_are_made_as_they_become_due_though_nobody_asks(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with learning(tmp_path, *ALL) as each:
+            await each.clusters()
+            await each.clusters(Axis.STRATEGY)
+            looking = asyncio.create_task(each.clusterer.run())
+            await each.memory.learn(*entries_about("pool", range(90, 95)))
+            while each.runs < 4:  # noqa: ASYNC110 - that is what is tested: it happens by itself
+                await asyncio.sleep(1)
+            await each.clusterer.settled()
+            assert (await each.clusters()).placed_since == 0
+            assert each.runs == 4
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
+    fast_forward(scenario())
+
+
+async def test_a_fit_that_is_being_made_ends_with_the_memory(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        await each.clusters()
+        each.hold()
+        await each.memory.learn(*entries_about("pool", range(90, 95)))
+        await each.clusters()
+        await each.entered.wait()
+
+        await each.clusterer.close()
+
+        assert not each.clusterer.is_refitting(Axis.FULL)
+        assert (await each.memory.index.identity()).dimension

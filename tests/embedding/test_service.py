@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -281,3 +282,96 @@ async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad) -> 
 
     assert service.runtime == "hashing"
     service.close()
+
+
+class Counting(HashingEmbedder):
+    """Notes the queries that it was really asked."""
+
+    def __init__(self, dimension: int = 16) -> None:
+        super().__init__(dimension)
+        self.queries: list[str] = []
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.queries.append(text)
+        return super().embed_query(text)
+
+
+async def test_a_query_is_embedded_once() -> None:
+    model = Counting()
+    service = EmbeddingService(lambda: model)
+
+    first, again = await service.embed_query("a b"), await service.embed_query("a b")
+
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(again, HashingEmbedder(16).embed_query("a b"))
+    assert model.queries == ["a b"]
+    service.close()
+
+
+async def test_nobody_can_change_a_vector_that_others_get() -> None:
+    service = EmbeddingService(Counting)
+    vector = await service.embed_query("a b")
+
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 7
+    service.close()
+
+
+async def test_what_was_not_asked_for_longest_is_no_more_remembered() -> None:
+    model = Counting()
+    service = EmbeddingService(lambda: model)
+    for number in range(256):
+        await service.embed_query(f"text {number}")
+    await service.embed_query("text 0")
+    await service.embed_query("one more")
+    assert len(model.queries) == 257
+
+    await service.embed_query("text 0")
+    assert len(model.queries) == 257
+    await service.embed_query("text 1")
+    assert model.queries[-1] == "text 1"
+    service.close()
+
+
+async def test_what_another_model_made_is_not_given() -> None:
+    model = Counting()
+    service = EmbeddingService(lambda: model)
+    await service.embed_query("a b")
+    model.identity = replace(model.identity, weights="2")
+
+    await service.embed_query("a b")
+
+    assert model.queries == ["a b", "a b"]
+    service.close()
+
+
+async def test_a_remembered_query_does_not_wait_for_the_model() -> None:
+    model = Gated()
+    service = EmbeddingService(lambda: model)
+    remembered = await service.embed_query("known")
+    documents = asyncio.create_task(service.embed_documents(["text"]))
+    assert await asyncio.to_thread(model.began.wait, 30)
+
+    np.testing.assert_array_equal(await service.embed_query("known"), remembered)
+
+    assert not documents.done()
+    model.allowed.release()
+    await documents
+    service.close()
+
+
+async def test_a_query_that_failed_is_not_remembered() -> None:
+    service = EmbeddingService(FailingOnce)
+    with pytest.raises(EmbeddingUnavailableError):
+        await service.embed_query("x")
+
+    assert (await service.embed_query("x")).shape == (16,)
+    service.close()
+
+
+class FailingOnce(Counting):
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        vector = super().embed_query(text)
+        if len(self.queries) == 1:
+            raise RuntimeError(SECRET)
+        return vector

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.embedding.terms import TERMS_VERSION
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, Query, point_id
-from learning_memory_server.storage.base import Filter
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point
 from tests.support import full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
@@ -169,3 +170,58 @@ async def test_vectors_that_the_model_would_not_make_now_are_made_anew(tmp_path:
         assert "other vectors" in notice
         assert await found(memory) == before
         assert json.loads(about.read_text()) == kept
+
+
+OUTDATED: list[dict[str, object] | None] = [
+    None,
+    {"layout": 1},
+    {"layout": None},
+    {"terms": TERMS_VERSION + 1},
+]
+
+
+@pytest.mark.parametrize("changes", OUTDATED)
+async def test_a_collection_of_another_layout_is_made_anew_and_it_is_said(
+    tmp_path: Path, changes: dict[str, object] | None
+) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(*(numbered(n) for n in range(3)))
+    about = tmp_path / "index" / FULL / "about.json"
+    kept = json.loads(about.read_text())
+    about.write_text(json.dumps({} if changes is None else {**kept, **changes}))
+
+    async with open_memory(tmp_path) as memory:
+        await memory.writer.complete()
+        (notice,) = memory.index.notices
+        assert notice == (
+            "Collection `experiences_full` was laid out by another version of this program. "
+            "It is made anew from the journal."
+        )
+        assert (await memory.index.counts())[FULL] == 3
+        assert json.loads(about.read_text()) == kept
+
+
+async def test_an_index_that_was_made_without_terms_gets_them(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        memory.collector.add_resolved([numbered(1)])
+        for collection in Collection:
+            await memory.store.ensure(CollectionSpec(collection, 384))
+        await memory.store.upsert(FULL, [Point(point_id("ghap", numbered(1).id), [1.0] * 384, {})])
+        await memory.writer.complete()
+
+        assert len(memory.index.notices) == len(Collection)
+        (match,) = await memory.index.search_hybrid(Query(FULL, "checkout", 5, Filter()))
+        assert match.payload["ghap_id"] == numbered(1).id
+        assert match.score > 0.6 * match.cosine
+
+
+async def test_an_index_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(numbered(1))
+
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        assert (await memory.index.counts())[FULL] == 1
+        assert memory.index.notices == []

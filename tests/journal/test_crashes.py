@@ -20,7 +20,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import ALICE, BOB, CAROL, CONFIRMED, TickingClock, ghap, start
 

@@ -15,7 +15,7 @@ from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Root
 from learning_memory_server.journal.codec import ghap_to_data, value_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
 from tests.support import BOB, NOON, TickingClock
 
 if TYPE_CHECKING:

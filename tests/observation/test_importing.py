@@ -11,10 +11,11 @@ import pytest
 
 from learning_memory_server.domain.ghap import Revision
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.foreign import find_category
-from learning_memory_server.observation.importing import ParsedEntries, parse_entries
+from learning_memory_server.observation.importing import ParsedEntries, parse_entries, parse_open
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -220,3 +221,47 @@ def test_other_records_and_open_entries_are_rejected() -> None:
     open_entry = own()
     del open_entry["resolution"]
     assert "still open" in reason(own_line(open_entry))
+
+
+def record_of(**changes: Any) -> JournalRecord:
+    (entry,) = parse(old(**changes)).entries.values()
+    return JournalRecord("ghap", entry.id, NOW, ghap_to_data(entry))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_entry_that_its_own_file_forgets_is_not_taken_in_any_order(order: int) -> None:
+    gone, kept = record_of(), record_of(id="ghap_20260101_000001_abcdef")
+    lines = [gone, kept, JournalRecord.tombstone("ghap", gone.id, NOW)][::order]
+    parsed = parse(*(line.to_line() for line in lines))
+    assert list(parsed.entries) == [kept.id]
+    assert parsed.forgotten == {gone.id}
+    assert parsed.rejections == []
+
+
+def test_a_tombstone_of_something_else_is_no_entry() -> None:
+    parsed = parse(JournalRecord.tombstone("value", "value_1", NOW).to_line())
+    assert parsed.forgotten == set()
+    assert len(parsed.rejections) == 1
+
+
+def test_an_open_file_is_taken_as_an_orphan_without_the_names_of_its_calls() -> None:
+    data = {**record_of().data, "requests": ["front:1"]}
+    del data["resolution"]
+    entry = parse_open(json.dumps({"v": 1, **data}).encode(), hashed)
+    assert entry.orphaned
+    assert entry.requests == ()
+    assert entry.resolution is None
+    assert parse_open(json.dumps(data).encode(), hashed) == entry
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff"])
+def test_what_is_no_open_entry_is_refused(text: bytes) -> None:
+    with pytest.raises(InvalidInputError):
+        parse_open(text, hashed)
+
+
+def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
+    with pytest.raises(JournalUnavailableError, match="format 2"):
+        parse_open(b'{"v":2}', hashed)
+    with pytest.raises(InvalidInputError, match="is resolved"):
+        parse_open(json.dumps(record_of().data).encode(), hashed)

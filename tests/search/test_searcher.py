@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
+from learning_memory_server.embedding.terms import encode_query
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.indexing.fusion import relevance
 from learning_memory_server.search.searcher import ExperienceQuery
+from learning_memory_server.storage.base import SparseVector
 from tests.support import CAROL, CONFIRMED, NOON, about, full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.search.searcher import SearchResult
     from tests.support import Memory
 
-MODES = [SearchMode.LEXICAL, SearchMode.SEMANTIC]
+MODES = [SearchMode.LEXICAL, SearchMode.HYBRID]
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 async def keep(memory: Memory, mode: SearchMode, *entries: Ghap) -> None:
     """Keep entries so that a search for them is of the given mode."""
-    if mode is SearchMode.SEMANTIC:
+    if mode is SearchMode.HYBRID:
         await memory.ready()
         await memory.learn(*entries)
     else:
@@ -172,7 +175,7 @@ async def test_while_the_index_is_still_being_filled_a_search_is_lexical_and_com
 
 
 async def test_when_the_engine_fails_the_journal_answers_and_says_so(memory: Memory) -> None:
-    await keep(memory, SearchMode.SEMANTIC, numbered(1))
+    await keep(memory, SearchMode.HYBRID, numbered(1))
     memory.store.down = StorageUnavailableError("down")
 
     result = await memory.searcher.search_experiences(ExperienceQuery("database pool"))
@@ -180,22 +183,25 @@ async def test_when_the_engine_fails_the_journal_answers_and_says_so(memory: Mem
     assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.LEXICAL)
     memory.store.down = None
     again = await memory.searcher.search_experiences(ExperienceQuery("database pool"))
-    assert again.mode is SearchMode.SEMANTIC
+    assert again.mode is SearchMode.HYBRID
 
 
-async def test_a_match_by_meaning_is_scored_by_its_cosine(memory: Memory) -> None:
-    await keep(memory, SearchMode.SEMANTIC, about("pool", 1))
+async def test_a_match_is_scored_by_meaning_and_by_words(memory: Memory) -> None:
+    await keep(memory, SearchMode.HYBRID, about("pool", 1), about("types", 2))
 
-    (found,) = (await memory.searcher.search_experiences(ExperienceQuery("pool"))).found
-    vector = await memory.embeddings.embed_query("pool")
+    found = (await memory.searcher.search_experiences(ExperienceQuery("pool exhausted"))).found
+    vector = await memory.embeddings.embed_query("pool exhausted")
 
-    (hit,) = await memory.store.search("experiences_full", vector, limit=1)
-    assert found.score == pytest.approx(hit.score)
-    assert 0 < found.score < 1
+    near = await memory.store.search("experiences_full", vector, limit=2)
+    terms = SparseVector(*encode_query("pool exhausted"))
+    (worded,) = await memory.store.search_terms("experiences_full", terms, limit=2)
+    scores = [relevance(near[0].score, worded.score), relevance(near[1].score, 0)]
+    assert [match.score for match in found] == pytest.approx(scores)
+    assert [match.entry.id for match in found] == [about("pool", 1).id, about("types", 2).id]
 
 
-async def test_a_negative_cosine_is_shown_as_zero(memory: Memory) -> None:
-    await keep(memory, SearchMode.SEMANTIC, numbered(1))
+async def test_scores_are_never_negative(memory: Memory) -> None:
+    await keep(memory, SearchMode.HYBRID, numbered(1))
 
     scores = []
     for number in range(60):
@@ -204,3 +210,15 @@ async def test_a_negative_cosine_is_shown_as_zero(memory: Memory) -> None:
 
     assert min(scores) == 0
     assert max(scores) <= 1
+
+
+async def test_what_is_forgotten_is_not_shown_though_the_index_still_holds_it(memory: Memory) -> None:
+    entries = [about("pool", number) for number in range(1, 9)]
+    await keep(memory, SearchMode.HYBRID, *entries)
+    everything = ids(await memory.searcher.search_experiences(ExperienceQuery("connection pool")))
+
+    memory.collector.forget(everything[:3])
+
+    result = await memory.searcher.search_experiences(ExperienceQuery("connection pool", limit=3))
+    assert (ids(result), result.mode) == (everything[3:6], SearchMode.HYBRID)
+    assert (await memory.index.counts())["experiences_full"] == 8

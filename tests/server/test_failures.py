@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.clustering.kept_fits import KeptFits
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
@@ -98,6 +99,7 @@ async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
         services.collector,
         ChildFitting(None, 3),
         services.journal.clusters,
+        KeptFits(tmp_path / "clusters", ""),
         utc_now,
         20,
     )

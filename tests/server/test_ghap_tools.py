@@ -143,7 +143,7 @@ async def test_before_the_model_is_ready_resolve_saves_warns_and_is_found_later(
 
         await open_index(services)
         later = await agent.call("search_experiences", query="stale price cache")
-        assert (later["mode"], [found["id"] for found in later["results"]]) == ("semantic", [reply["id"]])
+        assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [reply["id"]])
     assert services.writer.pending == 0
 
 

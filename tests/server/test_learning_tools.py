@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,11 +65,27 @@ async def test_clusters_are_shown_largest_first_on_every_axis(
 ) -> None:
     async with agent_of(indexed) as agent:
         reply = await agent.call("get_clusters", axis=axis)
-    assert reply.keys() <= {"axis", "clusters", "count", "noise_count", "total", "explanation"}
+    assert reply.keys() == {"axis", "clusters", "count", "noise_count", "total", "fitted_at"}
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(reply["fitted_at"])) < timedelta(minutes=5)
     assert (reply["axis"], reply["count"], reply["noise_count"], reply["total"]) == (axis, 3, 0, 24)
     assert [cluster["size"] for cluster in reply["clusters"]] == [10, 8, 6]
     for topic, cluster in zip(topics, reply["clusters"], strict=True):
-        assert cluster.keys() == {"cluster_id", "label", "size", "avg_weight", "exemplars"}
+        assert cluster.keys() == {
+            "cluster_id",
+            "label",
+            "size",
+            "avg_weight",
+            "exemplars",
+            "outcomes",
+            "root_causes",
+            "first_seen",
+            "last_seen",
+            "last_30_days",
+        }
+        assert cluster["outcomes"] == {"falsified": cluster["size"]}
+        assert cluster["root_causes"] == {"oversight": cluster["size"]}
+        assert cluster["last_30_days"] == cluster["size"]
+        assert date.fromisoformat(cluster["first_seen"]) <= date.fromisoformat(cluster["last_seen"])
         assert cluster["cluster_id"].startswith(f"{axis}_")
         assert cluster["label"]
         assert cluster["avg_weight"] == 0.8
@@ -193,6 +210,34 @@ async def test_an_unknown_cluster_is_not_found_and_the_present_ones_are_named(
     assert "get_clusters" in error["hint"]
 
 
+async def test_of_a_cluster_that_is_gone_every_tool_says_what_became_of_it(
+    indexed: Services, topics: dict[str, list[str]]
+) -> None:
+    async with agent_of(indexed) as agent:
+        before = (await agent.call("get_clusters", axis="surprise"))["clusters"]
+        gone = before[2]["cluster_id"]
+        # 18 experiences are left, fewer than clusters need, so others come.
+        await resolve_topic(agent, "login", 3)
+        indexed.collector.forget(topics["build"])
+        errors = [
+            await agent.refused("get_cluster_members", cluster_id=gone),
+            await agent.refused("validate_value", text=VALUE, cluster_id=gone),
+            await agent.refused("store_value", text=VALUE, cluster_id=gone, axis="surprise"),
+        ]
+        left = await agent.call("get_clusters", axis="surprise")
+    assert errors == 3 * [
+        {
+            "type": "not_found",
+            "message": f"{gone} is gone: all its members were forgotten.",
+            "hint": "Call get_clusters with axis surprise.",
+        }
+    ]
+    assert {cluster["cluster_id"] for cluster in left["clusters"]} == {
+        cluster["cluster_id"] for cluster in before[:2]
+    }
+    assert left["total"] == 21
+
+
 @pytest.mark.usefixtures("topics")
 async def test_a_value_is_tried_stored_and_listed_with_its_evidence(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
@@ -215,6 +260,13 @@ async def test_a_value_is_tried_stored_and_listed_with_its_evidence(indexed: Ser
         "project",
         "created_at",
         "evidence",
+        "support",
+    }
+    assert stored["support"] == {
+        "strength": 0.722,
+        "supporting": 10,
+        "contradicting": 0,
+        "contested": False,
     }
     assert (
         stored["text"],
@@ -245,12 +297,26 @@ async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services)
             for text in (VALUE, TOPICS["login"], "nothing of the kind")
         ]
     for verdict in verdicts:
-        assert {"valid", "similarity", "centroid_distance", "threshold", "reason"} <= verdict.keys()
+        assert verdict.keys() == {
+            "valid",
+            "similarity",
+            "centroid_distance",
+            "threshold",
+            "seed_rule",
+            "rival",
+            "reason",
+        }
         assert all(
             isinstance(verdict[key], float) for key in ("similarity", "centroid_distance", "threshold")
         )
         assert verdict["centroid_distance"] == pytest.approx(1 - verdict["similarity"], abs=2e-4)
+        seed = verdict["seed_rule"]
+        assert seed["k"] == 0.5
+        assert seed["threshold"] == pytest.approx(seed["mean"] + 0.5 * seed["std"], abs=2e-4)
+        assert verdict["rival"]["cluster_id"].startswith("full_")
+        assert verdict["rival"]["margin_needed"] == 0.04
         assert verdict["reason"]
+    assert verdicts[1]["rival"]["margin"] < 0 < verdicts[0]["rival"]["margin"]
     assert [verdict["valid"] for verdict in verdicts] == [True, False, False]
     assert "closer to cluster" in verdicts[1]["reason"]
 
@@ -307,6 +373,55 @@ async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexe
         assert await listed(limit=2, offset=2) == [stored["login"]]
 
 
+@pytest.mark.usefixtures("topics")
+async def test_a_value_shows_what_contradicts_it_and_is_superseded_by_a_better_one(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
+        old = await agent.call("store_value", **arguments)
+        assert old["support"]["supporting"] == 10
+        belief = TOPICS["cache"]
+        # Cached totals that were expected to be stale, and this once were.
+        against = [
+            await agent.resolve_new(
+                entry={
+                    "domain": "debugging",
+                    "strategy": "root-cause-analysis",
+                    "goal": f"cache goal: {belief}",
+                    "hypothesis": belief,
+                    "action": f"look at it, {apart(number)}",
+                    "prediction": "cache works again",
+                },
+                status="confirmed",
+                result=f"cache surprise: {belief}, {apart(number)}",
+            )
+            for number in range(40, 51)
+        ]
+        (contested,) = (await agent.call("list_values"))["results"]
+        support = contested["support"]
+        assert (support["supporting"], support["contradicting"], support["contested"]) == (10, 11, True)
+        assert support["contradicted_by"] == against[:5:-1]
+        assert support["contested_since"].endswith("+00:00")
+        assert support["strength"] < old["support"]["strength"]
+
+        verdict = await agent.call("validate_value", text=VALUE, cluster_id=first)
+        assert verdict["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
+        new = await agent.call("store_value", **arguments, supersedes=old["id"])
+        assert new["supersedes"] == old["id"]
+        assert "similar" not in new
+        assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
+        both = (await agent.call("list_values", include_superseded=True, sort="strength"))["results"]
+        assert {value["id"]: value.get("superseded_by") for value in both} == {
+            new["id"]: None,
+            old["id"]: new["id"],
+        }
+        error = await agent.refused("store_value", **arguments, supersedes=old["id"])
+        assert error["type"] == "validation_error"
+        assert new["id"] in error["message"]
+        error = await agent.refused("store_value", **arguments, supersedes="value_0")
+        assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
+
+
 async def test_clusters_keep_their_ids_and_values_stay_over_a_restart(settings: Settings) -> None:
     async with (
         open_services(settings, purpose="a test") as services,
@@ -330,3 +445,5 @@ async def test_clusters_keep_their_ids_and_values_stay_over_a_restart(settings: 
     assert [cluster["size"] for cluster in after["clusters"]] == [13, 10, 8]
     assert after["clusters"][0]["cluster_id"] == before["clusters"][2]["cluster_id"]
     assert after["clusters"][1]["cluster_id"] == first
+    assert (after["placed_since"], after["refitting"]) == (7, True)
+    assert after["fitted_at"] == before["fitted_at"]

@@ -74,7 +74,7 @@ async def test_large_search_results_come_in_cut_pages_that_add_up(
     async with agent_of(indexed) as agent:
         found = await pages(agent, "search_experiences", "results", query=WORDS, limit=50)
     assert_pages_add_up(found, "results", large)
-    assert {reply["mode"] for reply in found} == {"semantic"}
+    assert {reply["mode"] for reply in found} == {"hybrid"}
 
 
 async def test_large_lexical_results_come_in_cut_pages_that_add_up(services: Services) -> None:

@@ -8,10 +8,12 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from learning_memory_server.domain import limits
+from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import (
     Axis,
     Domain,
     OutcomeStatus,
+    ResponseFormat,
     RootCauseCategory,
     Strategy,
 )
@@ -36,7 +38,12 @@ NAMES = [
     "store_value",
     "list_values",
     "search_experiences",
+    "add_memory",
+    "search_memory",
+    "delete_memory",
+    "get_stats",
 ]
+STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
 SCHEMAS = {tool.name: tool.input_schema for tool in TOOLS}
 DESCRIPTION_BYTES = 2048
 
@@ -57,7 +64,7 @@ def at(tool: str, path: str) -> dict[str, Any]:
     return node
 
 
-async def test_a_client_sees_all_eleven_tools_as_they_are_defined(services: Services) -> None:
+async def test_a_client_sees_all_tools_as_they_are_defined(services: Services) -> None:
     async with agent_of(services) as agent:
         assert list(agent.tools) == NAMES
         for tool in TOOLS:
@@ -82,14 +89,14 @@ def test_descriptions_are_not_cut_and_begin_distinctly(tool: Any) -> None:
 
 
 async def test_every_tool_carries_all_four_hints(services: Services) -> None:
-    writes = {"start_ghap", "update_ghap", "resolve_ghap", "store_value"}
+    writes = {"start_ghap", "update_ghap", "resolve_ghap", "store_value", "add_memory", "delete_memory"}
     async with agent_of(services) as agent:
         for name, tool in agent.tools.items():
             hints = tool.annotations
             assert hints is not None
             assert hints.read_only_hint is (name not in writes)
-            assert hints.idempotent_hint is (name not in writes)
-            assert hints.destructive_hint is False
+            assert hints.idempotent_hint is (name not in writes or name == "add_memory")
+            assert hints.destructive_hint is (name == "delete_memory")
             assert hints.open_world_hint is False
 
 
@@ -100,11 +107,20 @@ def test_schemas_are_plain_objects_that_forbid_what_they_do_not_name(name: str) 
     assert schema["type"] == "object"
     for node in nodes(schema):
         assert not {"$ref", "$defs", "anyOf", "oneOf", "allOf"} & node.keys()
-        if node.get("type") == "object":
+        if node.get("type") == "object" and node is not at_or_none(name, "metadata"):
             assert node["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def at_or_none(name: str, argument: str) -> Any:
+    """Return the schema of an argument, if the tool has it."""
+    return SCHEMAS[name].get("properties", {}).get(argument)
+
+
+def test_only_the_metadata_of_a_memory_may_have_parts_of_any_name() -> None:
+    assert SCHEMAS["add_memory"]["properties"]["metadata"]["additionalProperties"] == {}
+
+
+@pytest.mark.parametrize("tool", STRUCTURED, ids=lambda tool: tool.name)
 def test_output_schemas_are_plain_objects(tool: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(tool.output_schema)
     assert tool.output_schema["type"] == "object"
@@ -124,6 +140,7 @@ def test_output_schemas_are_plain_objects(tool: Any) -> None:
         ("get_clusters axis", Axis),
         ("store_value axis", Axis),
         ("list_values axis", Axis),
+        ("list_values sort", ValueOrder),
         ("search_experiences axis", Axis),
         ("search_experiences domain", Domain),
         ("search_experiences outcome", OutcomeStatus),
@@ -137,10 +154,19 @@ def test_enums_are_the_vocabularies(path: str, vocabulary: type[StrEnum]) -> Non
 def test_no_other_enum_is_advertised() -> None:
     enums = [node["enum"] for schema in SCHEMAS.values() for node in nodes(schema) if "enum" in node]
     vocabularies = [
-        [*vocabulary] for vocabulary in (Domain, Strategy, OutcomeStatus, RootCauseCategory, Axis)
+        [*vocabulary]
+        for vocabulary in (
+            Domain,
+            Strategy,
+            OutcomeStatus,
+            RootCauseCategory,
+            Axis,
+            ResponseFormat,
+            ValueOrder,
+        )
     ]
     assert all(enum in vocabularies for enum in enums)
-    assert len(enums) == 14
+    assert len(enums) == 16
 
 
 @pytest.mark.parametrize(

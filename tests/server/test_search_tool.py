@@ -21,12 +21,12 @@ OTHER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 async def test_a_result_is_the_experience_and_its_score(services: Services, mode: str) -> None:
     async with agent_of(services) as agent:
         started = await agent.call("start_ghap", **ENTRY)
         await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
-        if mode == "semantic":
+        if mode == "hybrid":
             await open_index(services)
         reply = await agent.call("search_experiences", query="stale price cache after a deploy")
     assert reply.keys() == {"results", "count", "mode"}
@@ -54,11 +54,11 @@ async def test_a_result_leaves_out_what_it_has_not(indexed: Services) -> None:
     assert not {"surprise", "root_cause", "lesson", "left_out"} & found.keys()
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 async def test_the_best_match_comes_first_and_scores_fall(services: Services, mode: str) -> None:
     async with agent_of(services) as agent:
         cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
-        if mode == "semantic":
+        if mode == "hybrid":
             await open_index(services)
         for query, best in (("stale price cache", cache), ("fixture leaks its socket", fixture)):
             reply = await agent.call("search_experiences", query=query)
@@ -69,13 +69,13 @@ async def test_the_best_match_comes_first_and_scores_fall(services: Services, mo
             assert all(0 <= score <= 1 for score in scores)
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 async def test_filters_hold_before_the_limit(services: Services, mode: str) -> None:
     async with agent_of(services) as agent:
         for _ in range(5):
             await agent.resolve_new()
         wanted = await agent.resolve_new(entry=OTHER, **FALSIFIED)
-        if mode == "semantic":
+        if mode == "hybrid":
             await open_index(services)
         filters: list[dict[str, Any]] = [
             {"domain": "testing"},
@@ -93,7 +93,7 @@ async def test_filters_hold_before_the_limit(services: Services, mode: str) -> N
         assert nothing == {"mode": mode, "results": [], "count": 0}
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 @pytest.mark.parametrize(
     ("axis", "query"),
     [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")],
@@ -104,7 +104,7 @@ async def test_an_axis_holds_only_the_entries_that_have_it(
     async with agent_of(services) as agent:
         await agent.resolve_new()
         wanted = await agent.resolve_new(**FALSIFIED)
-        if mode == "semantic":
+        if mode == "hybrid":
             await open_index(services)
         reply = await agent.call("search_experiences", query=query, axis=axis)
     assert (reply["mode"], [found["id"] for found in reply["results"]]) == (mode, [wanted])
@@ -114,7 +114,7 @@ async def test_an_empty_memory_has_no_results_and_no_error(indexed: Services) ->
     async with agent_of(indexed) as agent:
         for axis in ("full", "strategy", "surprise", "root_cause"):
             reply = await agent.call("search_experiences", query="anything", axis=axis)
-            assert reply == {"mode": "semantic", "results": [], "count": 0}
+            assert reply == {"mode": "hybrid", "results": [], "count": 0}
 
 
 async def test_an_open_entry_is_not_found(services: Services) -> None:
@@ -124,11 +124,11 @@ async def test_an_open_entry_is_not_found(services: Services) -> None:
 
 
 @pytest.mark.parametrize("query", ["\x00", '"quoted" (a|b) [c]* \\', "\U0001f600", "-", "null", "a" * 1_000])
-@pytest.mark.parametrize("mode", ["lexical", "semantic"])
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 async def test_any_text_is_a_query(services: Services, query: str, mode: str) -> None:
     async with agent_of(services) as agent:
         await agent.resolve_new()
-        if mode == "semantic":
+        if mode == "hybrid":
             await open_index(services)
         assert (await agent.call("search_experiences", query=query))["mode"] == mode
 
@@ -140,4 +140,4 @@ async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
     async with agent_of(indexed) as agent:
         await agent.resolve_new()
         reply = await agent.call("search_experiences", query="cache", offset=offset)
-    assert reply == {"mode": "semantic", "results": [], "count": 0}
+    assert reply == {"mode": "hybrid", "results": [], "count": 0}

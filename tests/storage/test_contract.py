@@ -15,7 +15,14 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
-from learning_memory_server.storage.base import CollectionSpec, Filter, Point, TimeRange, VectorStore
+from learning_memory_server.storage.base import (
+    CollectionSpec,
+    Filter,
+    Point,
+    SparseVector,
+    TimeRange,
+    VectorStore,
+)
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 EAST = [1.0, 0.0, 0.0, 0.0]
@@ -28,6 +35,7 @@ OPERATIONS: dict[str, Callable[[VectorStore], Awaitable[Any]]] = {
     "count": lambda store: store.count("notes"),
     "delete": lambda store: store.delete("notes", [uid(1)]),
     "search": lambda store: store.search("notes", EAST, limit=1),
+    "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
 }
 
 

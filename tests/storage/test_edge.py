@@ -1,6 +1,7 @@
 """What the embedded engine must survive: restarts, killed processes, damage, a full disk."""
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
-from learning_memory_server.storage.base import CollectionSpec, Filter, Point
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
 MORE_THAN_ANY_DISK = 2**62
@@ -273,3 +274,26 @@ async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpe
     schema = store._shards["notes"].engine.info().payload_schema
     assert sorted(schema) == ["created_at", "keys__project__tags", "later", "seen_at"]
     await store.close()
+
+
+async def test_terms_are_found_after_a_restart_and_what_was_deleted_counts_no_more(
+    index: Path, spec: CollectionSpec
+) -> None:
+    with_terms = replace(spec, has_terms=True)
+    query = SparseVector([7], [1.0])
+    before = EdgeStore(index)
+    await before.ensure(with_terms)
+    stored = [
+        replace(point, terms=SparseVector([7, 100 + n], [2.0, 1.0])) for n, point in enumerate(points(9))
+    ]
+    await before.upsert("notes", stored)
+    await before.delete("notes", [point.id for point in stored[3:]])
+    assert len(await before.search_terms("notes", query, limit=9)) == 3
+    await before.close()
+
+    after = EdgeStore(index)
+    hits = await after.search_terms("notes", query, limit=9)
+    await after.close()
+
+    assert [hit.id for hit in hits] == [point.id for point in stored[:3]]
+    assert hits[0].score == pytest.approx(2 * math.log(1 + 0.5 / 3.5), rel=1e-4)

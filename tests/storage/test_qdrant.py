@@ -19,7 +19,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
-from learning_memory_server.storage.base import CollectionSpec, Filter, Point, TimeRange
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, TimeRange
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Placement
 
@@ -38,6 +38,7 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
     "count": lambda store: store.count("notes", where=Filter((("project", "a"),), (TimeRange("seen_at"),))),
     "delete": lambda store: store.delete("notes", [ID]),
     "search": lambda store: store.search("notes", EAST, limit=1),
+    "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
 }
 
 
@@ -57,7 +58,10 @@ def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dic
         "points_count": 0,
         "segments_count": 2,
         "config": {
-            "params": {"vectors": vectors or {"dense": {"size": size, "distance": "Cosine"}}},
+            "params": {
+                "vectors": vectors or {"dense": {"size": size, "distance": "Cosine"}},
+                "sparse_vectors": {"bm25": {"modifier": "idf"}},
+            },
             "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
             "optimizer_config": {
                 "deleted_threshold": 0.2,
@@ -263,7 +267,7 @@ class FreshServer:
 async def test_a_new_collection_is_created_with_its_indexes_before_any_point(server: Stub) -> None:
     server.answer = FreshServer()
     store = QdrantStore(server.url, suffix="m1", placement=Placement(replication_factor=2))
-    await store.ensure(SPEC)
+    await store.ensure(replace(SPEC, has_terms=True))
     await store.close()
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
@@ -274,6 +278,7 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
         {"actions": [{"create_alias": {"collection_name": behind, "alias_name": "notes-m1"}}]},
     )
     assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine"}}
+    assert created["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
     assert created["hnsw_config"] == {"m": 16, "payload_m": 16}
     assert created["quantization_config"] == {"scalar": {"type": "int8"}}
     assert created["replication_factor"] == 2
@@ -299,6 +304,25 @@ async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:
     with pytest.raises(StorageUnavailableError, match="another program made it"):
         await store.ensure(SPEC)
     await store.close()
+
+
+async def test_named_points_are_searched_exactly_and_terms_by_their_own_vector(server: Stub) -> None:
+    server.answer = lambda method, _path: (
+        200,
+        success(collection_info() if method == "GET" else {"points": []}),
+    )
+    store = QdrantStore(server.url)
+    where = Filter((("project", "a"),))
+    await store.search("notes", EAST, limit=1, ids=[ID])
+    await store.search_terms("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
+    await store.close()
+
+    named = {"has_id": [ID]}
+    near, worded = [body for method, _path, body in server.asked if method == "POST"]
+    assert (near["using"], near["params"], near["filter"]) == ("dense", {"exact": True}, {"must": [named]})
+    assert worded["using"] == "bm25"
+    assert worded["query"] == {"nearest": {"indices": [7, 9], "values": [1.0, 1.0]}}
+    assert worded["filter"] == {"must": [{"key": "project", "match": {"value": "a"}}, named]}
 
 
 async def test_writes_wait_until_they_are_applied(server: Stub) -> None:

@@ -11,7 +11,7 @@ from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.values.store import ValueLog
+from learning_memory_server.values.log import ValueLog
 from tests.support import ALICE, CAROL, NOON, numbered
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_a_forgotten_value_is_gone_from_every_reading_and_stays_gone(log: ValueL
     journal.recover(NOON)
     for reader in (log, ValueLog(Journal(journal.path).values)):
         assert [each.id for each in reader.all()] == ["c"]
-        assert [each.id for each in reader.listed(Axis.FULL)] == ["c"]
+        assert [each.id for each in reader.standing(Axis.FULL)] == ["c"]
         assert [document.text for document in reader.documents()] == ["text c"]
         assert reader.find_by_request("request a") is None
         assert reader.look_up(["a", "b"]) == Forgetting((), ("a", "b"), ())

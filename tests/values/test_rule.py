@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.values.rule import judge
+from learning_memory_server.values.rule import MARGIN, judge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,8 +45,11 @@ def test_a_text_of_another_cluster_is_refused_and_that_cluster_is_named() -> Non
 
     assert not verdict.valid
     assert verdict.nearest == 1
-    assert verdict.reason.startswith("closer to cluster strategy_2 (0.9")
-    assert "than to strategy_0 (" in verdict.reason
+    assert verdict.rival
+    assert verdict.reason == (
+        f"closer to cluster strategy_2 than to strategy_0, by {-verdict.rival.margin:.2f} "
+        "(centre and nearest members taken together)"
+    )
 
 
 def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> None:
@@ -181,3 +184,38 @@ def test_two_members_that_cancel_out_do_not_break_the_figures() -> None:
 def test_a_cluster_without_members_is_no_evidence() -> None:
     with pytest.raises(ValueError, match="full_3 has no members"):
         evidence("full_3", np.empty((0, DIMENSION), dtype=np.float32))
+
+
+def test_every_figure_is_there_whatever_the_verdict() -> None:
+    for text in (around(0, 1, 0.4, 9)[0], around(2, 1, 0.4, 9)[0], around(7, 1, 0.4, 9)[0]):
+        verdict = judge(text, OWN, OTHERS)
+
+        assert (verdict.mean, verdict.deviation) == (OWN.mean, OWN.deviation)
+        assert verdict.rival
+        rival = OTHERS[verdict.rival.place]
+        assert verdict.rival.name == rival.name
+        assert verdict.rival.similarity == pytest.approx(float(rival.centroid @ text), abs=1e-6)
+        assert verdict.rival.margin == pytest.approx(OWN.nearness(text) - rival.nearness(text), abs=1e-6)
+        assert verdict.valid == (
+            verdict.rival.margin >= MARGIN and verdict.centroid_distance <= verdict.threshold
+        )
+
+
+def test_a_text_as_near_to_three_clusters_is_too_general() -> None:
+    wide = [evidence(f"full_{axis}", around(axis, 20, 1.5, axis)) for axis in range(4)]
+    general, far = np.zeros((2, DIMENSION), dtype=np.float32)
+    general[:3] = 1.0
+    far[9] = 1.0
+
+    verdict = judge(general, wide[0], wide[1:])
+
+    assert not verdict.valid
+    assert verdict.reason.startswith("too general: as close to full_")
+    assert verdict.reason.endswith("as to full_0, and within the reach of each")
+    assert {"full_1", "full_2"} <= set(verdict.reason.replace(",", "").split())
+    # It is as far from all, which is something else.
+    assert "too general" not in judge(far, wide[0], wide[1:]).reason
+
+
+def test_with_a_single_cluster_there_is_no_rival() -> None:
+    assert judge(around(0, 1, 0.6, 9)[0], OWN, []).rival is None

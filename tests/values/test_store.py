@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.clustering.child import ChildFitting
-from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import (
@@ -20,45 +15,26 @@ from learning_memory_server.errors import (
     NotFoundError,
 )
 from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.observation.documents import axis_texts
-from learning_memory_server.values.store import ValueLog, ValueStore
-from tests.support import ALICE, CAROL, NOON, TOPICS, about, open_memory
+from learning_memory_server.values.log import ValueLog
+from tests.support import ALICE, CAROL, TOPICS
+from tests.values.parts import FULL_0, GOOD, POOL, open_values, value
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from learning_memory_server.domain.value import Value
     from learning_memory_server.journal.journal import Journal
-    from tests.support import Memory
-
-POOL = [about("pool", number) for number in range(10)]
-CACHE = [about("cache", number) for number in range(10, 18)]
-FULL_0, FULL_1 = ClusterId(Axis.FULL, 0), ClusterId(Axis.FULL, 1)
-GOOD = axis_texts(about("pool", 50))[Axis.FULL]
+    from learning_memory_server.values.store import ValueStore
 
 
-@asynccontextmanager
-async def open_values(path: Path, *, learn: bool = True) -> AsyncIterator[tuple[ValueStore, Memory]]:
-    async with open_memory(path) as memory, memory.running():
-        await memory.writer.settle()
-        if learn:
-            await memory.learn(*POOL, *CACHE)
-        clusterer = ExperienceClusterer(
-            memory.index,
-            memory.writer,
-            memory.collector,
-            ChildFitting(None, 3),
-            memory.journal.clusters,
-            memory.clock,
-            12,
-        )
-        yield ValueStore(memory.values, clusterer, memory.index, memory.writer, memory.clock), memory
+async def listed(store: ValueStore, **which: Any) -> list[Value]:
+    return [standing.value for standing in await store.list_values(**which)]
 
 
 async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, memory):
-        judgement = await store.validate(GOOD, FULL_0)
-        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        judgement = (await store.validate(GOOD, FULL_0)).judgement
+        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
         assert judgement.valid
         assert (value.text, value.cluster_id, value.project) == (GOOD, FULL_0, ALICE.project)
@@ -71,17 +47,17 @@ async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp
         assert evidence.embedding == HashingEmbedder().identity.digest
         assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
         assert len(evidence.centroid) == 384
-        assert store.list_values() == [value]
+        assert await listed(store) == [value]
         (record,) = await memory.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
         assert record.payload["text"] == GOOD
 
 
 async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
-        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
     async with open_values(tmp_path, learn=False) as (store, _):
-        (again,) = store.list_values()
+        (again,) = await listed(store)
 
     assert again.evidence.centroid == pytest.approx(value.evidence.centroid, abs=1e-6)
     assert (again.id, again.text, again.cluster_id, again.project, again.created_at) == (
@@ -98,7 +74,7 @@ async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
 async def test_a_text_elsewhere_is_refused_and_not_kept(tmp_path: Path, text: str) -> None:
     async with open_values(tmp_path) as (store, memory):
-        judgement = await store.validate(text, FULL_0)
+        judgement = (await store.validate(text, FULL_0)).judgement
         assert not judgement.valid
         with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
             await store.store(ALICE, text, FULL_0, Axis.FULL)
@@ -107,14 +83,14 @@ async def test_a_text_elsewhere_is_refused_and_not_kept(tmp_path: Path, text: st
         assert f"{judgement.centroid_distance:.3f}" in caught.value.message
         assert f"{judgement.threshold:.3f}" in caught.value.message
         assert caught.value.hint
-        assert store.list_values() == []
+        assert await listed(store) == []
         assert (await memory.index.counts())["values"] == 0
         assert memory.journal.values.read().records == []
 
 
 async def test_a_text_nearer_to_another_cluster_is_told_which(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
-        judgement = await store.validate(f"{TOPICS['cache']} first", FULL_0)
+        judgement = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).judgement
 
     assert "closer to cluster full_1" in judgement.reason
 
@@ -124,7 +100,7 @@ async def test_the_axis_must_be_the_cluster_s(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match=r"^axis: strategy .*full_0; expected full\.$"):
             await store.store(ALICE, GOOD, FULL_0, Axis.STRATEGY)
 
-        assert store.list_values() == []
+        assert await listed(store) == []
 
 
 async def test_a_cluster_that_is_not_there_is_not_found(tmp_path: Path) -> None:
@@ -152,8 +128,8 @@ async def test_a_value_that_cannot_be_indexed_is_kept_and_pending(tmp_path: Path
     async with open_values(tmp_path) as (store, memory):
         await store.validate(GOOD, FULL_0)
         memory.store.failures = [DiskFullError("full")]
-        value = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
-        assert store.list_values() == [value]
+        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        assert await listed(store) == [value]
 
     async with open_values(tmp_path, learn=False) as (store, memory):
         assert (await memory.index.counts())["values"] == 1
@@ -167,15 +143,8 @@ async def test_a_value_that_cannot_be_written_down_is_not_kept(tmp_path: Path) -
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
         (memory.journal.path / "values.jsonl").rmdir()
 
-        assert store.list_values() == []
+        assert await listed(store) == []
         assert (await memory.index.counts())["values"] == 0
-
-
-def value(
-    name: str, *, size: int, minutes: int = 0, cluster: ClusterId = FULL_0, project: str = "p"
-) -> Value:
-    evidence = Evidence(tuple(map(str, range(size))), (1.0,), 0.9, 0.1, 0.4, "digest")
-    return Value(name, f"text {name}", cluster, project, NOON + timedelta(minutes=minutes), evidence)
 
 
 async def test_values_are_listed_by_cluster_size_then_newest(tmp_path: Path) -> None:
@@ -188,7 +157,7 @@ async def test_values_are_listed_by_cluster_size_then_newest(tmp_path: Path) -> 
         ):
             memory.values.add(each)
 
-        assert [each.id for each in store.list_values()] == ["large", "new", "old", "small"]
+        assert [each.id for each in await listed(store)] == ["large", "new", "old", "small"]
 
 
 async def test_values_are_listed_by_axis_and_project(tmp_path: Path) -> None:
@@ -197,11 +166,11 @@ async def test_values_are_listed_by_axis_and_project(tmp_path: Path) -> None:
         memory.values.add(value("b", size=4, cluster=ClusterId(Axis.ROOT_CAUSE, 1), project=ALICE.project))
         memory.values.add(value("c", size=3, project=CAROL.project))
 
-        assert [each.id for each in store.list_values(Axis.ROOT_CAUSE)] == ["b"]
-        assert [each.id for each in store.list_values(Axis.FULL)] == ["a", "c"]
-        assert [each.id for each in store.list_values(project=CAROL.project)] == ["c"]
-        assert [each.id for each in store.list_values(Axis.FULL, ALICE.project)] == ["a"]
-        assert store.list_values(Axis.SURPRISE) == []
+        assert [each.id for each in await listed(store, axis=Axis.ROOT_CAUSE)] == ["b"]
+        assert [each.id for each in await listed(store, axis=Axis.FULL)] == ["a", "c"]
+        assert [each.id for each in await listed(store, project=CAROL.project)] == ["c"]
+        assert [each.id for each in await listed(store, axis=Axis.FULL, project=ALICE.project)] == ["a"]
+        assert await listed(store, axis=Axis.SURPRISE) == []
 
 
 async def test_values_are_forgotten_by_id_and_by_project(tmp_path: Path) -> None:
@@ -213,11 +182,11 @@ async def test_values_are_forgotten_by_id_and_by_project(tmp_path: Path) -> None
 
         assert store.look_up(["a"]).found == (a,)
         assert store.look_up_project(ALICE.project).found == (a, b)
-        assert store.list_values() == [a, b, c]
+        assert await listed(store) == [a, b, c]
         assert store.forget(["a"]).found == (a,)
         assert store.forget_project(ALICE.project).found == (b,)
 
-        assert store.list_values() == [c]
+        assert await listed(store) == [c]
         assert store.citing(["2"]) == [c]
         assert ValueLog(memory.journal.values).look_up(["a", "b"]).before == ("a", "b")
 

@@ -26,6 +26,9 @@ Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
 ValueText = Annotated[Text, _text(limits.VALUE_MAX)]
 QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
 Identifier = Annotated[Text, _text(limits.ID_MAX)]
+MemoryText = Annotated[Text, _text(limits.MEMORY_MAX)]
+SourceText = Annotated[Text, _text(limits.SOURCE_MAX)]
+Tag = Annotated[Text, _text(limits.TAG_MAX)]
 ProjectName = Annotated[
     Text,
     _text(limits.PROJECT_MAX),

@@ -9,9 +9,11 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools import views
+from learning_memory_server.server.tools import cluster_views, views
 from learning_memory_server.server.tools.arguments import (
     Identifier,
     Offset,
@@ -20,37 +22,28 @@ from learning_memory_server.server.tools.arguments import (
     ValueText,
     named_project,
 )
+from learning_memory_server.server.tools.cluster_views import ClusterView
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.store import ValueStore
 
 toolset = ToolSet()
 
 
-class Exemplar(TypedDict):
-    """An experience that stands for its cluster."""
-
-    id: str
-    goal: str
-
-
-class ClusterView(TypedDict):
-    """A group of experiences that belong together."""
-
-    cluster_id: str
-    label: str
-    size: int
-    avg_weight: float
-    exemplars: list[Exemplar]
-
-
 class ClusterList(TypedDict):
-    """The clusters of an axis, largest first, and how many of `total` experiences are in none."""
+    """The clusters of an axis, largest first, and how many of `total` experiences are in none.
+
+    They were found at `fitted_at`. `placed_since` experiences came later and were placed by their neighbours; with
+    `refitting` clusters are being looked for anew, and another call a few seconds later shows those.
+    """
 
     axis: str
     clusters: list[ClusterView]
     count: int
     noise_count: int
     total: int
+    fitted_at: str
+    placed_since: NotRequired[int]
+    refitting: NotRequired[bool]
     explanation: NotRequired[str]
     offset: NotRequired[int]
     truncated: NotRequired[bool]
@@ -64,21 +57,47 @@ class ClusterMembers(views.Paged):
     members: list[views.Experience]
 
 
+class SeedRule(TypedDict):
+    """A stricter bound, for comparison: mean + k * std of the members' distances to their centroid."""
+
+    mean: float
+    std: float
+    k: float
+    threshold: float
+
+
+class Rival(TypedDict):
+    """The nearest other cluster. `margin`: by how much the own one is nearer, centroid and nearest members taken together.
+
+    It must be `margin_needed` at least.
+    """
+
+    cluster_id: str
+    similarity: float
+    margin: float
+    margin_needed: float
+
+
 class Verdict(TypedDict):
-    """Whether a text holds as a value, and the figures: distances are 1 - cosine."""
+    """Whether a text holds as a value, and the figures: distances are 1 - cosine to the centroid.
+
+    `similar` where there are values that say nearly the same.
+    """
 
     valid: bool
     similarity: float
     centroid_distance: float
     threshold: float
-    seed_threshold: float
+    seed_rule: SeedRule
+    rival: NotRequired[Rival]
     reason: str
+    similar: NotRequired[list[views.SimilarValue]]
 
 
 class ValueList(views.Paged):
-    """Values, those of the largest clusters first."""
+    """Values, in the order that was asked for."""
 
-    results: list[views.StoredValue]
+    results: list[views.ListedValue]
 
 
 @toolset.tool("Show clusters of experiences", changes=False)
@@ -87,19 +106,13 @@ async def get_clusters(clusterer: ExperienceClusterer, /, *, axis: Axis, offset:
 
     The start of a retrospective. axis says what to compare: full (the whole story), strategy (how it was
     gone about), surprise (what was unexpected), root_cause (why it went wrong). Read a group with
-    get_cluster_members, then write down what it teaches with validate_value and store_value.
+    get_cluster_members, then write down what it teaches with validate_value and store_value. A group has a
+    label and exemplars, counts of outcomes and root causes, and first_seen, last_seen and last_30_days, which
+    show whether it still happens. A group keeps its cluster_id while it keeps its members.
     """
     found = await clusterer.cluster_axis(axis)
-    shown = [
-        {
-            "cluster_id": str(cluster.id),
-            "label": cluster.label,
-            "size": len(cluster.members),
-            "avg_weight": round(cluster.mean_weight, 3),
-            "exemplars": [{"id": entry.id, "goal": entry.goal} for entry in cluster.exemplars],
-        }
-        for cluster in found.clusters[offset:]
-    ]
+    now = utc_now()
+    shown = [cluster_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
     return cast(
         "ClusterList",
         page(
@@ -109,6 +122,9 @@ async def get_clusters(clusterer: ExperienceClusterer, /, *, axis: Axis, offset:
             axis=axis.value,
             noise_count=found.noise_count,
             total=found.total,
+            fitted_at=found.fitted_at.isoformat(timespec="seconds"),
+            placed_since=found.placed_since or None,
+            refitting=clusterer.is_refitting(axis) or None,
             explanation=found.explanation,
         ),
     )
@@ -120,7 +136,8 @@ async def get_cluster_members(
 ) -> ClusterMembers:
     """Read the experiences of one cluster, most central first, to see what they have in common.
 
-    cluster_id comes from get_clusters, such as full_0.
+    cluster_id comes from get_clusters, such as full_0. For one that is gone the error says what became of it and
+    which present one to ask for.
     """
     wanted = ClusterId.parse(cluster_id)
     cluster = (await clusterer.cluster_axis(wanted.axis)).get(wanted)
@@ -142,30 +159,34 @@ async def get_cluster_members(
 async def validate_value(values: ValueStore, /, *, text: ValueText, cluster_id: Identifier) -> Verdict:
     """Try a value before storing it: does this short principle sit in the middle of the cluster's evidence?
 
-    The reply has the figures and a reason in words, also when it is valid. A good value says, in the words
-    of its experiences, what to do in such situations.
+    The reply has the figures and a reason in words, also when it is valid, and in similar the values that say nearly
+    the same. A good value says, in the words of its experiences, what to do in such situations.
     """
-    verdict = await values.validate(text, ClusterId.parse(cluster_id))
-    return {
-        "valid": verdict.valid,
-        "similarity": round(verdict.similarity, 4),
-        "centroid_distance": round(verdict.centroid_distance, 4),
-        "threshold": round(verdict.threshold, 4),
-        "seed_threshold": round(verdict.seed_threshold, 4),
-        "reason": verdict.reason,
-    }
+    trial = await values.validate(text, ClusterId.parse(cluster_id))
+    return cast("Verdict", views.verdict(trial))
 
 
 @toolset.tool("Store a value", changes=True)
 async def store_value(
-    values: ValueStore, caller: Caller, /, *, text: ValueText, cluster_id: Identifier, axis: Axis
+    values: ValueStore,
+    caller: Caller,
+    /,
+    *,
+    text: ValueText,
+    cluster_id: Identifier,
+    axis: Axis,
+    supersedes: Identifier | None = None,
 ) -> views.StoredValue:
     """Keep a value: a short principle that a cluster of experiences teaches, with its evidence.
 
-    It is validated first, as by validate_value, and refused if it does not hold.
+    It is validated first, as by validate_value, and refused if it does not hold. To put one that validate_value shows
+    as similar, or a contested one, into better words, give its id as supersedes: it leaves the list and is kept.
     """
-    value = await values.store(caller, text, ClusterId.parse(cluster_id), axis)
-    return cast("views.StoredValue", views.value(value))
+    stored = await values.store(caller, text, ClusterId.parse(cluster_id), axis, supersedes)
+    reply = views.value(stored.standing)
+    if stored.similar:
+        reply["similar"] = views.similar(stored.similar)
+    return cast("views.StoredValue", reply)
 
 
 @toolset.tool("List values", changes=False)
@@ -175,14 +196,20 @@ async def list_values(
     /,
     *,
     axis: Axis | None = None,
+    sort: ValueOrder = ValueOrder.CLUSTER_SIZE,
+    include_superseded: bool = False,
     limit: UpTo100 = 20,
     project: ProjectName | None = None,
     offset: Offset = 0,
 ) -> ValueList:
-    """List the values learned so far, those with the most experiences behind them first.
+    """List the values learned so far, and how they have held: those with the most experiences behind them first.
 
-    Call it at the start of a task to know the principles that past work taught.
+    Call it at the start of a task to know the principles that past work taught. support counts the experiences that
+    bear a value out and those that went the other way; doubt a contested one, and store a better one that supersedes
+    it. sort: cluster_size, strength or newest.
     """
-    found = values.list_values(axis, named_project(project, caller))
+    found = await values.list_values(
+        axis, named_project(project, caller), order=sort, superseded=include_superseded
+    )
     shown: list[dict[str, Any]] = [views.value(value) for value in found[offset : offset + limit]]
     return cast("ValueList", page("results", shown, offset=offset, of=len(found)))

@@ -11,11 +11,15 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from learning_memory_server.server.schema import lean_schema
+from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    F = TypeVar("F", bound=Callable[..., Awaitable[Mapping[str, Any]]])
+    from learning_memory_server.server.wire import Wire
+
+    Reply = Mapping[str, Any] | str
+    F = TypeVar("F", bound=Callable[..., Awaitable[Reply]])
 
 
 class Arguments(BaseModel):
@@ -34,13 +38,15 @@ class Tool:
         arguments: The model of the client's arguments.
         title: What people see.
         annotations: What the tool may do, for clients.
+        wire: How its replies and failures look.
     """
 
-    function: Callable[..., Awaitable[Mapping[str, Any]]]
+    function: Callable[..., Awaitable[Reply]]
     services: tuple[type, ...]
     arguments: type[Arguments]
     title: str
     annotations: ToolAnnotations
+    wire: Wire = JSON
 
     @property
     def name(self) -> str:
@@ -58,8 +64,10 @@ class Tool:
         return lean_schema(self.arguments.model_json_schema())
 
     @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """The JSON schema of the reply, from the function's return annotation."""
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON schema of the reply, from the function's return annotation; None if the reply is text."""
+        if not self.wire.is_structured:
+            return None
         returned = get_type_hints(self.function)["return"]
         return lean_schema(TypeAdapter(returned).json_schema(mode="serialization"))
 
@@ -74,13 +82,23 @@ class ToolSet:
     def __init__(self) -> None:
         self.tools: list[Tool] = []
 
-    def tool(self, title: str, *, changes: bool, idempotent: bool = False) -> Callable[[F], F]:
+    def tool(
+        self,
+        title: str,
+        *,
+        changes: bool,
+        idempotent: bool = False,
+        destroys: bool = False,
+        wire: Wire = JSON,
+    ) -> Callable[[F], F]:
         """Register a function as a tool.
 
         Args:
             title: What people see.
             changes: Whether a call changes anything that is kept.
             idempotent: Whether a second call with the same arguments changes nothing more.
+            destroys: Whether a call takes something away for ever.
+            wire: How replies and failures look.
         """
 
         def register(function: F) -> F:
@@ -100,10 +118,11 @@ class ToolSet:
                     annotations=ToolAnnotations(
                         title=title,
                         read_only_hint=not changes,
-                        destructive_hint=False,
+                        destructive_hint=destroys,
                         idempotent_hint=idempotent or not changes,
                         open_world_hint=False,
                     ),
+                    wire=wire,
                 )
             )
             return function

@@ -1,0 +1,169 @@
+"""How well the search finds what is relevant: by words, by meaning and by both, on any set of judged queries.
+
+The baselines are computed apart in the same run: `dense` is a plain scan over the same model's vectors, and `bm25` is
+the bm25s package, stemmed as its documentation recommends. Figures are printed in percent; the JSON has them from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bm25s
+import numpy as np
+import Stemmer
+
+from benchmarks.growth import measure_growth
+from benchmarks.ranking import measures, open_ranking
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.loading import load_embedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import Embedder
+
+LIMIT = 20
+"""The number of results asked for; an answer that is not among them counts as not found."""
+MEASURES = ("recall@1", "recall@5", "recall@10", "recall@20", "ndcg@10", "mrr")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSet:
+    """Documents as (id, text), and queries as (text, ids of the relevant documents)."""
+
+    name: str
+    documents: list[tuple[str, str]]
+    queries: list[tuple[str, set[str]]]
+
+    @classmethod
+    def read(cls, path: Path, limit_queries: int | None) -> RetrievalSet:
+        """Read a set; queries without a relevant document are left out."""
+        data = json.loads(path.read_text("utf-8"))
+        queries = [(query["text"], set(map(str, query["relevant"]))) for query in data["queries"]]
+        return cls(
+            data["name"],
+            [(str(document["id"]), document["text"]) for document in data["documents"]],
+            [query for query in queries if query[1]][:limit_queries],
+        )
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="a set, or a folder of retrieval-*.json")
+    parser.add_argument("--growth", action="store_true", help="what a search costs as a collection grows")
+    parser.add_argument("--limit-queries", type=int, help="the first N queries of each set")
+    parser.add_argument("--models", type=Path, help="where the exported model is kept, for a faster run")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if not options.data and not options.growth:
+        parser.error("there is nothing to measure without --data or --growth")
+    paths: list[Path] = []
+    if options.data:
+        paths = sorted(options.data.glob("retrieval-*.json")) if options.data.is_dir() else [options.data]
+        if not paths:
+            parser.error(f"there is no retrieval-*.json in {options.data}")
+    with tempfile.TemporaryDirectory() as nowhere:
+        embedder = load_embedder(DEFAULT_MODEL, None, options.models or Path(nowhere))
+    reports = {}
+    for path in paths:
+        judged = RetrievalSet.read(path, options.limit_queries)
+        reports[judged.name] = measure(judged, embedder)
+    report: dict[str, Any] = {}
+    if reports:
+        report |= {"methods": _mean(list(reports.values())), "sets": reports}
+    if options.growth:
+        report["growth"] = measure_growth(embedder)
+    if options.json:
+        print(json.dumps(report))
+
+
+def measure(judged: RetrievalSet, embedder: Embedder) -> dict[str, dict[str, float]]:
+    """Print and return every method's figures on a set."""
+    print(f"\n{judged.name}: {len(judged.documents)} documents, {len(judged.queries)} queries")
+    started = time.perf_counter()
+    vectors = embedder.embed_documents([text for _, text in judged.documents])
+    print(f"  embed all documents            {time.perf_counter() - started:8.2f} s")
+    with open_ranking(judged.documents, vectors, embedder) as ranking:
+        methods: dict[str, Callable[[str, int], list[str]]] = {
+            "hybrid": ranking.search,
+            "lexical": ranking.search_words,
+            "dense": _plain_dense(judged, vectors, embedder),
+            "bm25": _plain_bm25(judged),
+        }
+        report = {name: _figures(judged, search) for name, search in methods.items()}
+    for stage, milliseconds in ranking.stages.items():
+        print(f"  {stage:30} {statistics.median(milliseconds):8.2f} ms")
+    print(f"  {'':8}" + "".join(f"{name:>11}" for name in (*MEASURES, "p50 ms", "p95 ms")))
+    for name, figures in report.items():
+        percent = "".join(f"{100 * figures[key]:11.1f}" for key in MEASURES)
+        print(f"  {name:8}{percent}{figures['p50_ms']:11.2f}{figures['p95_ms']:11.2f}")
+    for key in ("recall@10", "ndcg@10"):
+        margin = 100 * (report["hybrid"][key] - max(report["dense"][key], report["bm25"][key]))
+        verdict = "better" if margin > 0 else "worse" if margin < 0 else "the same"
+        print(f"  {key} of hybrid against the better baseline: {margin:+.2f}, {verdict}")
+    return report
+
+
+def _figures(judged: RetrievalSet, search: Callable[[str, int], list[str]]) -> dict[str, float]:
+    found = []
+    milliseconds = []
+    for text, _ in judged.queries:
+        started = time.perf_counter()
+        found.append(search(text, LIMIT))
+        milliseconds.append(1000 * (time.perf_counter() - started))
+    milliseconds.sort()
+    return {
+        **measures(found, [relevant for _, relevant in judged.queries]),
+        "p50_ms": round(statistics.median(milliseconds), 3),
+        "p95_ms": round(milliseconds[int(0.95 * len(milliseconds))], 3),
+    }
+
+
+def _plain_dense(
+    judged: RetrievalSet, vectors: NDArray[np.float32], embedder: Embedder
+) -> Callable[[str, int], list[str]]:
+    def search(text: str, limit: int) -> list[str]:
+        best = np.argsort(-(vectors @ embedder.embed_query(text)), kind="stable")[:limit]
+        return [judged.documents[row][0] for row in best]
+
+    return search
+
+
+def _plain_bm25(judged: RetrievalSet) -> Callable[[str, int], list[str]]:
+    stemmer = Stemmer.Stemmer("english")
+
+    def tokens(texts: list[str]) -> Any:  # noqa: ANN401 - bm25s has a type of its own for each option
+        return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
+
+    index = bm25s.BM25()
+    index.index(tokens([text for _, text in judged.documents]), show_progress=False)
+
+    def search(text: str, limit: int) -> list[str]:
+        depth = min(limit, len(judged.documents))
+        rows, scores = index.retrieve(tokens([text]), k=depth, show_progress=False)
+        # It fills up with documents that share no word with the query.
+        return [judged.documents[row][0] for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
+
+    return search
+
+
+def _mean(reports: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Return each method's figures, averaged over sets that count the same."""
+    return {
+        name: {key: round(statistics.fmean(report[name][key] for report in reports), 4) for key in figures}
+        for name, figures in reports[0].items()
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A journal in one file: to keep, to move, and to take in elsewhere."""

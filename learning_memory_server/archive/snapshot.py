@@ -1,0 +1,207 @@
+"""What a journal holds at a moment, beside a process that goes on writing."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
+from learning_memory_server.journal.files import journal_errors
+from learning_memory_server.journal.formats import CURRENT, is_version
+from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ENTRIES: Final = "entries"
+
+
+@dataclass(slots=True)
+class Piece:
+    """A file of an archive that is put together."""
+
+    content: bytearray = field(default_factory=bytearray)
+    lines: int = 0
+    records: Counter[str] = field(default_factory=Counter)
+    tombstones: int = 0
+
+    def add(self, line: bytes) -> None:
+        """Add a line."""
+        self.content += line
+        self.lines += 1
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What is to be kept.
+
+    Args:
+        pieces: The files, by their names in an archive.
+        forgotten: How many records were left out because they are forgotten.
+        elsewhere: How many lines were left out because they are not, or cannot be said to be, of the project.
+    """
+
+    pieces: dict[str, Piece] = field(default_factory=dict)
+    forgotten: int = 0
+    elsewhere: int = 0
+
+    def piece(self, name: str) -> Piece:
+        """Return the file of that name, which is begun if there is none."""
+        return self.pieces.setdefault(name, Piece())
+
+    @property
+    def records(self) -> Counter[str]:
+        """How many records of each kind."""
+        return sum((piece.records for piece in self.pieces.values()), Counter())
+
+    @property
+    def tombstones(self) -> int:
+        """How many lines say that something is forgotten."""
+        return sum(piece.tombstones for piece in self.pieces.values())
+
+    @property
+    def open_entries(self) -> int:
+        """How many open entries."""
+        return sum(name.startswith(JOURNAL + OPEN) for name in self.pieces)
+
+    @property
+    def damaged(self) -> dict[str, int]:
+        """How many lines were set aside from each file."""
+        return {
+            name.removeprefix(DAMAGED): piece.lines
+            for name, piece in self.pieces.items()
+            if name.startswith(DAMAGED)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    name: str
+    text: bytes
+    record: JournalRecord | None
+
+
+def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
+    """Read a journal as it is now, every log of it and the open entries.
+
+    Nothing is locked: segments only grow, so each is whole up to its last line feed, and open files are replaced
+    in one step. What has an unfinished last line was never acknowledged, and is left out.
+
+    Args:
+        journal: The journal's folder.
+        project: Leave everything out that does not say that it is this project's.
+
+    Raises:
+        JournalUnavailableError: If a file cannot be opened, or a newer program wrote it.
+    """
+    # In this order an entry that is resolved meanwhile is in both, and entries win; in the other one it could be
+    # in neither. Values and clusters come before the entries that they cite.
+    still_open = _open_files(journal)
+    segments = sorted((*journal.glob("*.jsonl"), *journal.glob("*/*.jsonl")))
+    segments.sort(key=lambda path: path.parent.name == _ENTRIES)
+    lines = [line for path in segments for line in _lines(path, path.relative_to(journal).as_posix())]
+
+    said = [line.record for line in lines if line.record]
+    forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
+    snapshot = Snapshot()
+    wanted = _Wanted(project, said)
+    for line in lines:
+        record = line.record
+        if record and not record.is_tombstone and (record.kind, record.id) in forgotten:
+            snapshot.forgotten += 1
+        elif record and wanted.has(record):
+            piece = snapshot.piece(JOURNAL + line.name)
+            piece.add(line.text)
+            if record.is_tombstone:
+                piece.tombstones += 1
+            else:
+                piece.records[record.kind] += 1
+        elif record or project is not None:
+            snapshot.elsewhere += 1
+        elif _names_any(line.text, forgotten):
+            snapshot.forgotten += 1
+        else:
+            snapshot.piece(DAMAGED + line.name).add(line.text)
+    closed = {record.id for record in said if record.kind == "ghap"}
+    for ghap_id, text in still_open.items():
+        if ghap_id not in closed:
+            _add_open(snapshot, ghap_id, text, project)
+    return snapshot
+
+
+class _Wanted:
+    """Which records are of a project; of a tombstone, what it is about may say so."""
+
+    def __init__(self, project: str | None, said: list[JournalRecord]) -> None:
+        self._project = project
+        self._projects = {
+            (record.kind, record.id): _project(record)
+            for record in (said if project is not None else ())
+            if not record.is_tombstone
+        }
+
+    def has(self, record: JournalRecord) -> bool:
+        if self._project is None:
+            return True
+        of = self._projects.get((record.kind, record.id), self._project)
+        return of == self._project
+
+
+def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None) -> None:
+    name = f"{OPEN}{ghap_id}.json"
+    try:
+        content = json.loads(text)
+        version = content.get("v", 1)
+    except (ValueError, AttributeError, RecursionError):
+        if project is None:
+            snapshot.piece(DAMAGED + name).add(text)
+        else:
+            snapshot.elsewhere += 1
+        return
+    CURRENT.refuse_newer(version if is_version(version) else 1)
+    if project is not None and content.get("project") != project:
+        snapshot.elsewhere += 1
+        return
+    piece = snapshot.piece(JOURNAL + name)
+    piece.content += text
+    piece.lines = text.count(b"\n") + 1
+    piece.records["open"] += 1
+
+
+def _open_files(journal: Path) -> dict[str, bytes]:
+    found = {}
+    for path in sorted((journal / OPEN).glob("*.json")):
+        with journal_errors(path):
+            try:
+                found[path.stem] = path.read_bytes()
+            except FileNotFoundError:
+                # It is in the log by now, which is read afterwards.
+                continue
+    return found
+
+
+def _lines(path: Path, name: str) -> list[_Line]:
+    with journal_errors(path):
+        content = path.read_bytes()
+    lines = []
+    for text in io.BytesIO(content):
+        # A last line without a line feed counts if nothing else is missing, as it does for the journal itself.
+        whole = text if text.endswith(b"\n") else text + b"\n"
+        try:
+            lines.append(_Line(name, whole, JournalRecord.from_line(whole)))
+        except DamagedLineError:
+            if whole is text:
+                lines.append(_Line(name, text, None))
+    return lines
+
+
+def _project(record: JournalRecord) -> object:
+    return record.data.get("project") if isinstance(record.data, dict) else None
+
+
+def _names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
+    """Tell whether a line that cannot be read names something that is forgotten."""
+    return any(record_id.encode() in text for _, record_id in forgotten)

@@ -1,0 +1,97 @@
+"""What is kept of a fit: who is in which cluster, and what each cluster is judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from learning_memory_server.clustering.partition import explain
+from learning_memory_server.domain.cluster import ClusterId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from learning_memory_server.clustering.evidence import ClusterEvidence
+    from learning_memory_server.clustering.fitting import Fit
+    from learning_memory_server.domain.vocabulary import Axis
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedCluster:
+    """A cluster as the fit has found it.
+
+    Args:
+        id: What clients call it.
+        label: A few words that set it apart.
+        members: The cosine to the centroid of each entry's id, most central first.
+        evidence: What a value is judged by.
+    """
+
+    id: ClusterId
+    label: str
+    members: Mapping[str, float]
+    evidence: ClusterEvidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisFit:
+    """A fit of one axis.
+
+    Args:
+        at: When it was made.
+        clusters: Largest first.
+        numbers: The number of each entry's cluster, or None for noise.
+        explanation: Why there are few clusters, where that is so.
+    """
+
+    at: datetime
+    clusters: tuple[FittedCluster, ...]
+    numbers: Mapping[str, int | None]
+    explanation: str | None
+
+    @classmethod
+    def of(cls, axis: Axis, at: datetime, ids: Sequence[str], fit: Fit) -> AxisFit:
+        """Return what is kept of `fit`, whose rows were called `ids`."""
+        parts = zip(fit.partition.clusters, fit.matching.numbers, fit.labels, fit.evidence, strict=True)
+        return cls.made_of(
+            at,
+            [
+                FittedCluster(
+                    ClusterId(axis, number),
+                    label,
+                    {
+                        ids[row]: cosine
+                        for row, cosine in zip(
+                            cluster.members.tolist(), cluster.similarities.tolist(), strict=True
+                        )
+                    },
+                    replace(proof, name=str(ClusterId(axis, number))),
+                )
+                for cluster, number, label, proof in parts
+            ],
+            ids,
+            explain(fit.partition),
+        )
+
+    @classmethod
+    def made_of(
+        cls,
+        at: datetime,
+        clusters: Sequence[FittedCluster],
+        ids: Sequence[str],
+        explanation: str | None,
+    ) -> AxisFit:
+        """Return the fit that has these clusters, largest first, of the entries called `ids`, in order."""
+        numbers: dict[str, int | None] = dict.fromkeys(ids)
+        for cluster in clusters:
+            numbers.update(dict.fromkeys(cluster.members, cluster.id.number))
+        return cls(at, tuple(clusters), numbers, explanation)
+
+    def members(self) -> dict[int, frozenset[str]]:
+        """Return who is in each cluster, by number."""
+        return {cluster.id.number: frozenset(cluster.members) for cluster in self.clusters}
+
+    def noise(self) -> Iterator[str]:
+        """Return who is in none."""
+        return (name for name, number in self.numbers.items() if number is None)

@@ -1,0 +1,54 @@
+"""What the members of a cluster have come to, in numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from learning_memory_server.domain.ghap import Ghap
+
+Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)
+
+RECENT: Final = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How the members ended, and when.
+
+    Args:
+        outcomes: How many ended in which way, most frequent first.
+        root_causes: How many went wrong for which reason, most frequent first; those without one do not count.
+        times: When they were resolved, in order.
+    """
+
+    outcomes: Mapping[OutcomeStatus, int]
+    root_causes: Mapping[RootCauseCategory, int]
+    times: Sequence[datetime]
+
+    @classmethod
+    def of(cls, members: Sequence[Ghap]) -> Profile:
+        """Return the profile of at least one resolved entry."""
+        ends = [member.outcome for member in members]
+        return cls(
+            _ranked(Counter(end.status for end in ends)),
+            _ranked(Counter(end.root_cause.category for end in ends if end.root_cause)),
+            sorted(end.resolved_at for end in ends),
+        )
+
+    def recent(self, now: datetime) -> int:
+        """Return how many were resolved within `RECENT` before now."""
+        return len(self.times) - bisect_left(self.times, now - RECENT)
+
+
+def _ranked(counts: Counter[Kind]) -> dict[Kind, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,206 @@
+"""Adding memories and forgetting them: the journal first, then the index."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+
+from learning_memory_server.domain.memory import Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.errors import LearningMemoryError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.domain.memory import Cuts
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.writer import IndexWriter
+    from learning_memory_server.journal.forgetting import Forgetting
+    from learning_memory_server.memories.log import MemoryLog
+
+_AT_ONCE: Final = 64
+"""Chunks that a caller waits for: about 8,000 tokens, one or two seconds."""
+_LOOK_SECONDS: Final = 0.5
+_WITHDRAWN_WITHIN: Final = 5.0
+"""Seconds that a cancelled call may take to leave nothing behind in the index. The journal is first, and sure."""
+
+
+class Tell(Protocol):
+    """Is told how far an addition is."""
+
+    async def __call__(self, done: float, total: float, /) -> None:
+        """Take how many chunks are indexed, which only grows, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What adding a memory came to.
+
+    Args:
+        memory: The memory, new or not.
+        chunks: How many chunks it has.
+        is_new: Whether this call has added it; else the same one was there.
+        is_indexed: Whether searches by meaning find all of it now; else it is indexed in the background.
+    """
+
+    memory: Memory
+    chunks: int
+    is_new: bool
+    is_indexed: bool
+
+
+class MemoryStore:
+    """Keeps memories.
+
+    Args:
+        log: Where they are kept.
+        writer: Indexes their chunks.
+        clock: Tells the time.
+    """
+
+    def __init__(self, log: MemoryLog, writer: IndexWriter, clock: Clock) -> None:
+        self._log = log
+        self._writer = writer
+        self._clock = clock
+        self._unanswered: set[str] = set()
+        self._promised: set[str] = set()
+
+    async def add(
+        self, caller: Caller, text: str, metadata: Mapping[str, Any], tell: Tell | None = None
+    ) -> Added:
+        """Keep a text. It is in the journal when this returns, and in the index if it is short.
+
+        A long text is indexed in the background, unless somebody is told how far it is: then this returns when all of
+        it is indexed. If the call is cancelled before it has returned, nothing of the memory is left.
+
+        Args:
+            caller: Whose project it belongs to.
+            text: The text, stripped.
+            metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
+            tell: Is told how far the indexing of a long text is.
+
+        Raises:
+            InvalidInputError: If the metadata is too large, or its timestamp is none.
+            JournalUnavailableError: If it could not be written down; then nothing is added.
+        """
+        metadata = checked_metadata(metadata)
+        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
+            return await self._known(done, is_new=True)
+        if same := self._log.find_same(text, metadata, caller.project):
+            return await self._known(same, is_new=False)
+        cuts = await self._cut(text)
+        # Another call may have been quicker.
+        if same := self._log.find_same(text, metadata, caller.project):
+            return await self._known(same, is_new=False)
+        now = self._clock()
+        memory = Memory(
+            id=new_memory_id(),
+            text=text,
+            metadata=metadata,
+            date=date_of(metadata, now),
+            project=caller.project,
+            created_at=now,
+            request=caller.request,
+            cuts=cuts,
+        )
+        self._log.add(memory)
+        self._unanswered.add(memory.id)
+        try:
+            is_indexed = await self._index(memory, tell)
+        except asyncio.CancelledError:
+            await self._withdraw(memory)
+            raise
+        finally:
+            self._unanswered.discard(memory.id)
+            self._promised.discard(memory.id)
+        return Added(memory, len(cuts.spans), is_new=True, is_indexed=is_indexed)
+
+    async def delete(self, memory_id: str) -> Memory:
+        """Forget a memory, for ever, and remove its points.
+
+        Raises:
+            NotFoundError: If there is none of that id.
+            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        """
+        forgetting = self.forget([memory_id])
+        await self._writer.remove(self._log.points_of(forgetting))
+        if forgetting.before:
+            raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
+        if forgetting.unknown:
+            raise NotFoundError(
+                f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs."
+            )
+        return forgetting.found[0]
+
+    def forget(self, ids: Iterable[str]) -> Forgetting[Memory]:
+        """Forget memories, for ever. Their points (`MemoryLog.points_of`) are the caller's to remove from the index.
+
+        Raises:
+            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        """
+        return self._log.forget(ids, self._clock())
+
+    def forget_project(self, project: str) -> Forgetting[Memory]:
+        """Forget all memories of a project that there are now; see `forget`."""
+        return self.forget([memory.id for memory in self._log.look_up_project(project).found])
+
+    async def _known(self, memory: Memory, *, is_new: bool) -> Added:
+        if memory.id in self._unanswered:
+            # Whoever adds it may still give it up; this caller is told that it is kept.
+            self._promised.add(memory.id)
+        return Added(memory, self._log.chunks_of(memory), is_new=is_new, is_indexed=not self._writer.pending)
+
+    async def _cut(self, text: str) -> Cuts:
+        """Cut the text in a thread, which stops soon if the call is cancelled."""
+        given_up = threading.Event()
+        try:
+            return await asyncio.to_thread(self._log.cut, text, given_up.is_set)
+        finally:
+            given_up.set()
+
+    async def _index(self, memory: Memory, tell: Tell | None) -> bool:
+        documents = await asyncio.to_thread(lambda: list(self._log.documents_of(memory)))
+        if len(documents) <= _AT_ONCE:
+            return await self._writer.write(documents)
+        self._writer.postpone(documents)
+        return tell is not None and await self._follow(documents, tell)
+
+    async def _follow(self, documents: list[Document], tell: Tell) -> bool:
+        """Write what is pending and tell how far that is; return whether all is written."""
+        total, told = len(documents), -1
+        work = asyncio.create_task(self._writer.complete())
+        try:
+            while not (await asyncio.wait([work], timeout=_LOOK_SECONDS))[0]:
+                # These came last, so what is pending is these once there is nothing else.
+                done = total - min(total, self._writer.pending)
+                if done > told:
+                    told = done
+                    await tell(done, total)
+            work.result()
+        except LearningMemoryError:
+            return False
+        finally:
+            work.cancel()
+            with suppress(asyncio.CancelledError, LearningMemoryError):
+                await work
+        await tell(total, total)
+        return True
+
+    async def _withdraw(self, memory: Memory) -> None:
+        """Undo an addition that nobody waits for any more."""
+        if memory.id in self._promised:
+            return
+        forgetting = self.forget([memory.id])
+        points = self._log.points_of(forgetting)
+        with anyio.move_on_after(_WITHDRAWN_WITHIN, shield=True), suppress(LearningMemoryError):
+            await self._writer.remove(points)
+            # A batch that was on its way when the points were removed has arrived after this.
+            await self._writer.catch_up()
+            await self._writer.remove(points)

@@ -1,0 +1,37 @@
+"""Filters in the form that a Qdrant server takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from learning_memory_server.storage.base import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from qdrant_client import models
+
+_EVERYTHING: Final = Filter()
+
+
+def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> models.Filter | None:
+    """Return the vendor's form of `where` and, if there are any, of the only ids that are meant.
+
+    Raises:
+        ValueError: If an id is no UUID.
+    """
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    where = where or _EVERYTHING
+    conditions: list[models.Condition] = [
+        models.FieldCondition(key=name, match=models.MatchValue(value=value)) for name, value in where.matches
+    ]
+    conditions += [
+        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
+        for times in where.times
+        if times.start or times.end
+    ]
+    if ids is not None:
+        conditions.append(models.HasIdCondition(has_id=[str(UUID(point_id)) for point_id in ids]))
+    return models.Filter(must=conditions) if conditions else None

@@ -1,0 +1,78 @@
+"""A memory of ten million characters, through the front and the hub."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.hubs import memory_in, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.acceptance.hubs import Memory
+    from tests.acceptance.wire import Wire
+
+pytestmark = pytest.mark.slow
+
+PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{number} least of all. " * 6
+TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()
+EXTRA = 200 << 20
+"""Bytes that a process may need more than before."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+def text_of(wire: Wire, tool: str, **arguments: object) -> str:
+    """Return the text of a tool that speaks text."""
+    text: str = wire.answer(wire.send_call(tool, **arguments))["result"]["content"][0]["text"]
+    return text
+
+
+def own_memory(pid: int, name: str) -> int:
+    """Return bytes of a process that are no pages of files: those go when others need the room."""
+    lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
+def indexed(front: Wire) -> bool:
+    """Tell whether nothing is pending."""
+    return bool(front.call("get_stats")["index"]["complete"])
+
+
+def test_it_is_taken_in_indexed_after_a_kill_and_found(memory: Memory) -> None:
+    front = memory.greeted()
+    assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
+    until(lambda: indexed(front), "the index was not opened")
+    pids = [memory.hub(), front.process.pid]
+    before = [own_memory(pid, "VmRSS") for pid in pids]
+
+    reply = text_of(front, "add_memory", text=TEXT)
+
+    assert reply.startswith("Memory stored successfully.")
+    assert "Indexing goes on in the background" in reply
+    after = [own_memory(pid, "VmHWM") for pid in pids]
+    assert all(high - low < EXTRA for low, high in zip(before, after, strict=True)), (before, after)
+    os.kill(pids[0], signal.SIGKILL)
+
+    assert text_of(front, "search_memory", query="anything").endswith("Mode: lexical")
+    until(lambda: indexed(front), "it was not indexed", seconds=120)
+    found = text_of(front, "search_memory", query="topic12345", limit=1)
+    assert "topic12345 " in found
+    assert found.endswith("Mode: hybrid")
+
+
+def test_half_a_message_of_64_mib_is_no_reason_to_end(memory: Memory) -> None:
+    front = memory.greeted()
+    assert "at most 10000000 characters" in text_of(front, "add_memory", text="x" * 30_000_000)
+    assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")

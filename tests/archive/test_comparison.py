@@ -1,0 +1,102 @@
+"""What taking in an archive would do: ours stays, and what was forgotten here stays forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.archive.comparison import Difference, Lineage, compare, lineage_of
+from learning_memory_server.archive.contents import Contents
+from learning_memory_server.journal.record import JournalRecord
+from tests.archive.making import held, value_record
+from tests.support import NOON, full_ghap, ghap, numbered
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.journal import Journal
+
+ONE, TWO, THREE = (JournalRecord("clusters", "full", NOON, {"next_number": n, "moved": {}}) for n in range(3))
+
+
+def test_the_same_journal_changes_nothing(journal: Journal) -> None:
+    comparison = compare(held(journal), held(journal))
+    assert comparison.changes_nothing
+    assert comparison.lineage is Lineage.THERE
+    assert comparison.doomed == comparison.never == {}
+    assert {name: len(sort.there) for name, sort in comparison.sorts.items()} == {
+        "entry": 3,
+        "open entry": 1,
+        "value": 1,
+    }
+
+
+def test_an_empty_journal_gets_everything(journal: Journal) -> None:
+    comparison = compare(held(journal), Contents())
+    assert not comparison.changes_nothing
+    assert comparison.lineage is Lineage.NEW
+    assert {name: len(sort.new) for name, sort in comparison.sorts.items()} == {
+        "entry": 3,
+        "open entry": 1,
+        "value": 1,
+    }
+    assert comparison.never == {"ghap": [numbered(2).id]}
+
+
+def test_each_id_is_in_one_place(journal: Journal) -> None:
+    theirs, ours = held(journal), held(journal)
+    gone, other, new = numbered(1).id, numbered(3).id, numbered(4).id
+    del ours.entries[gone], ours.entries[new]
+    ours.forgotten.add(("ghap", gone))
+    ours.entries[other] = replace(ours.entries[other], goal="another goal")
+    ours.records["value", value_record(1).id] = value_record(1, text="other")
+    comparison = compare(theirs, ours)
+    assert comparison.sorts["entry"] == Difference([new], [], [other], [gone])
+    assert comparison.sorts["value"].differing == [value_record(1).id]
+    assert comparison.lineage is Lineage.THERE
+
+
+def test_what_call_made_it_and_who_orphaned_it_make_no_difference() -> None:
+    theirs = Contents(entries={full_ghap().id: full_ghap()}, records={("value", "v"): value_record(1)})
+    ours = Contents(
+        entries={full_ghap().id: replace(full_ghap(), requests=("front:1",))},
+        records={("value", "v"): value_record(1, request="front:2")},
+    )
+    assert compare(theirs, ours).changes_nothing
+    opened = Contents(open={ghap().id: replace(ghap(), orphaned=True)})
+    assert compare(opened, Contents(open={ghap().id: ghap()})).sorts["open entry"].there == [ghap().id]
+
+
+def test_ours_stays_open_and_ours_stays_resolved() -> None:
+    resolved, still_open = Contents(entries={ghap().id: full_ghap()}), Contents(open={ghap().id: ghap()})
+    assert compare(resolved, still_open).sorts["entry"].differing == [ghap().id]
+    assert compare(still_open, resolved).sorts["open entry"].there == [ghap().id]
+
+
+def test_deletions_are_told_apart_by_what_is_here() -> None:
+    theirs = Contents(forgotten={("ghap", "here"), ("ghap", "never"), ("ghap", "gone"), ("value", "v")})
+    ours = Contents(
+        entries={"here": full_ghap()}, records={("value", "v"): value_record(1)}, forgotten={("ghap", "gone")}
+    )
+    comparison = compare(theirs, ours)
+    assert comparison.doomed == {"ghap": ["here"], "value": ["v"]}
+    assert comparison.never == {"ghap": ["never"]}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_empty", "becomes"),
+    [
+        ([], [ONE], False, Lineage.NONE),
+        ([ONE, TWO], [], True, Lineage.NEW),
+        ([ONE, TWO], [ONE], True, Lineage.NEW),
+        ([ONE, TWO], [ONE], False, Lineage.SKIPPED),
+        ([ONE, TWO], [], False, Lineage.SKIPPED),
+        ([ONE, TWO], [TWO], True, Lineage.SKIPPED),
+        ([ONE, TWO], [ONE, TWO], False, Lineage.THERE),
+        ([ONE, TWO], [ONE, TWO, THREE], False, Lineage.THERE),
+    ],
+)
+def test_numbers_of_clusters_are_taken_where_nothing_has_one(
+    theirs: list[JournalRecord], ours: list[JournalRecord], is_empty: bool, becomes: Lineage
+) -> None:
+    assert lineage_of(theirs, ours, is_empty=is_empty) is becomes

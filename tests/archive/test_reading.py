@@ -1,0 +1,189 @@
+"""A hostile or damaged archive is refused before anything of it is believed."""
+
+from __future__ import annotations
+
+import tarfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.archive.contents import checked_record, contents_of
+from learning_memory_server.archive.reading import is_archive, open_archive
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.record import JournalRecord
+from tests.archive.making import archived, compressed, forged, members_of, sealed, value_record
+from tests.support import NOON, numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.journal.journal import Journal
+
+NAME = "journal/values.jsonl"
+
+
+def member(name: str, **changes: Any) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    for key, value in changes.items():
+        setattr(info, key, value)
+    return info
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InvalidInputError) as refused, open_archive(path):
+        pass
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil.jsonl",
+        "/etc/evil.jsonl",
+        "journal/../evil.jsonl",
+        "journal/open/../x.json",
+        "journal/.lock",
+        "journal/a/b/c.jsonl",
+        "journal/..\\evil.jsonl",
+        "elsewhere/a.jsonl",
+        "journal/open/x.sh",
+        "journal/new\nline.jsonl",
+    ],
+)
+def test_a_name_that_is_no_file_of_a_journal_is_refused(tmp_path: Path, name: str) -> None:
+    assert "is no name of a journal's file" in refusal(forged(tmp_path / "a.tar", sealed({name: b""})))
+    said = {"sha256": "", "bytes": 0, "lines": 0, "records": {}, "tombstones": 0}
+    only_said = forged(tmp_path / "b.tar", sealed({}, files={name: said}))
+    assert "is no name of a journal's file" in refusal(only_said)
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+)
+def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: bytes) -> None:
+    odd = member(NAME, type=kind, linkname="/etc/passwd")
+    assert "is no plain file" in refusal(forged(tmp_path / "a.tar", [*sealed({}), (odd, b"")]))
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    members = sealed({NAME: b""})
+    assert "is in it twice" in refusal(forged(tmp_path / "a.tar", [*members, (NAME, b"other")]))
+
+
+@pytest.mark.parametrize("size", [3 * 1024**3, 7 * 1024**3])
+def test_a_member_that_claims_to_be_huge_is_refused(tmp_path: Path, size: int) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b""})[:2])
+    with path.open("r+b") as file:
+        file.seek(-10240, 2)
+        head = path.read_bytes().rstrip(b"\0")
+        blocks = -(-len(head) // 512)
+        file.seek(blocks * 512)
+        file.write(member(NAME, size=size).tobuf())
+    assert "is too large" in refusal(path)
+    assert "is too large" in refusal(compressed(path))
+
+
+def test_a_header_that_claims_to_be_huge_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    path.write_bytes(member("x", type=tarfile.XHDTYPE, size=1024**3).tobuf() + bytes(10240))
+    assert "claims to be enormous" in refusal(path)
+
+
+def test_members_and_manifest_must_be_the_same(tmp_path: Path) -> None:
+    whole = sealed({NAME: b"x\n"})
+    assert "disagree about" in refusal(forged(tmp_path / "a.tar", whole[:2]))
+    assert "disagree about" in refusal(forged(tmp_path / "b.tar", [*whole, ("journal/more.jsonl", b"")]))
+    assert "checksum of journal/values.jsonl" in refusal(
+        forged(tmp_path / "c.tar", [*whole[:2], (NAME, b"y\n")])
+    )
+    assert "checksum of manifest.json" in refusal(
+        forged(tmp_path / "d.tar", [("manifest.json", b"{}"), *whole[1:]])
+    )
+    assert "has no manifest.json" in refusal(forged(tmp_path / "e.tar", whole[1:]))
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_every_cut_and_every_flipped_byte_is_noticed(journal: Journal, tmp_path: Path, name: str) -> None:
+    path = archived(journal, tmp_path / name)
+    whole = path.read_bytes()
+    end = len(whole) if name.endswith("gz") else len(whole.rstrip(b"\0"))
+    for length in range(1, end, max(1, end // 60)):
+        path.write_bytes(whole[:length])
+        refusal(path)
+    content = whole.index(b'"id"') if name == "a.tar" else 30
+    for place in range(content, end - 8, max(1, end // 60)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            with open_archive(path) as archive:
+                contents = contents_of(archive, str)
+        except InvalidInputError:
+            continue
+        # What is left are bytes of a header that mean nothing here, such as a time.
+        assert len(contents.entries) == 3
+
+
+@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 2}])
+def test_a_newer_archive_is_refused_with_a_sentence(tmp_path: Path, changes: dict[str, int]) -> None:
+    with (
+        pytest.raises(InvalidInputError, match="format 2; this program reads up to 1") as refused,
+        open_archive(forged(tmp_path / "a.tar", sealed({}, **changes))),
+    ):
+        pass
+    assert refused.value.hint == "Update learning-memory-server; nothing was changed."
+
+
+@pytest.mark.parametrize(
+    "changes", [{"format": "x"}, {"files": []}, {"created_at": 3}, {"files": {NAME: {"bytes": -1}}}]
+)
+def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    assert "manifest.json cannot be read" in refusal(forged(tmp_path / "a.tar", sealed({}, **changes)))
+
+
+def test_a_newer_line_is_refused_though_the_manifest_does_not_say_so(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":2}\n'}))
+    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 2"):
+        contents_of(archive, str)
+
+
+def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path) -> None:
+    entry = ghap_to_data(numbered(1))
+    bad = [
+        JournalRecord("ghap", numbered(1).id, NOON, {**entry, "goal": "x" * 1001}),
+        JournalRecord("ghap", "other", NOON, entry),
+        value_record(1, text=""),
+        value_record(2, evidence={}),
+        replace(value_record(3), id="../x"),
+        JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}}),
+        JournalRecord("clusters", "sideways", NOON, {"next_number": 1, "moved": {}}),
+        JournalRecord.tombstone("ghap", "../../x", NOON),
+    ]
+    lines = b"".join(record.to_line() for record in bad) + b"{}\n"
+    files = {NAME: lines, "journal/open/ghap_x.json": b'{"id":"ghap_x"}'}
+    with open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive:
+        contents = contents_of(archive, str)
+    assert len(contents.rejections) == len(bad) + 2
+    taken = (contents.entries, contents.records, contents.clusters, contents.open, contents.forgotten)
+    assert not any(taken)
+
+
+def test_a_record_of_a_value_loses_the_name_of_its_call() -> None:
+    assert "request" not in checked_record(value_record(1, request="front:3")).data
+
+
+def test_only_what_looks_like_a_tar_is_one(tmp_path: Path, journal: Journal) -> None:
+    lines = journal.path / "entries" / "2026-03.jsonl"
+    assert not is_archive(lines)
+    assert is_archive(compressed(lines))
+    assert "cannot be read" in refusal(compressed(lines))
+    assert "journal/entries/2026-03.jsonl" in members_of(archived(journal, tmp_path / "b.tar"))
+
+
+def test_what_is_judged_anew_anyway_is_passed_over_without_a_word(tmp_path: Path) -> None:
+    line = JournalRecord("evidence", numbered(1).id, NOON, {"near": {"value_1": 0.7}}).to_line()
+    with open_archive(forged(tmp_path / "a.tar", sealed({"journal/evidence.jsonl": line}))) as archive:
+        contents = contents_of(archive, str)
+    assert contents.rejections == []
+    assert not contents.records

@@ -1,0 +1,190 @@
+"""A number is given once, and leads from then on to where its members are."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.clustering.lineage import Lineage, LineageLog
+from learning_memory_server.clustering.matching import inherit
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.record import JournalRecord
+from tests.clustering.parts import ALL, TYPES, entries_about, ids, learning, named
+from tests.support import NOON, TickingClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Groups = list[frozenset[str]]
+
+GROUPINGS = st.lists(
+    # Where each of up to 24 entries is, fit after fit: in one of five clusters, or (-1) in none.
+    st.lists(st.integers(-1, 4), min_size=1, max_size=24),
+    min_size=1,
+    max_size=6,
+)
+
+
+def groups_of(places: Sequence[int]) -> Groups:
+    return [
+        frozenset(f"e{entry:02}" for entry, place in enumerate(places) if place == group)
+        for group in range(5)
+        if group in places
+    ]
+
+
+async def grow(log: LineageLog, groupings: Sequence[Sequence[int]]) -> list[dict[int, frozenset[str]]]:
+    """Take one fit after the other into the log, and return the clusters of each."""
+    fits = []
+    for places in groupings:
+        groups = groups_of(places)
+        lineage = await log.of(Axis.FULL)
+        before = {number: frozenset(members) for number, members in lineage.members.items()}
+        matching = inherit(before, groups, lineage.next_number)
+        fits.append(dict(zip(matching.numbers, groups, strict=True)))
+        await log.remember(Axis.FULL, fits[-1], matching)
+    return fits
+
+
+@given(GROUPINGS)
+def test_numbers_are_never_reused_and_always_lead_to_living_clusters_or_to_none(
+    groupings: list[list[int]],
+) -> None:
+    async def check(folder: str) -> None:
+        journal = Journal(Path(folder) / "journal")
+        fits = await grow(LineageLog(journal.clusters, TickingClock()), groupings)
+        last_members: dict[int, frozenset[str]] = {}
+        gone: set[int] = set()
+        for fit in fits:
+            assert gone.isdisjoint(fit)
+            gone |= last_members.keys() - fit.keys()
+            last_members |= fit
+        # As the process knows it that has just restarted.
+        lineage = await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL)
+        assert lineage.members == fits[-1]
+        assert lineage.gone == {number: last_members[number] for number in gone}
+        assert lineage.next_number == max(last_members, default=-1) + 1
+
+        living = {member: number for number, members in fits[-1].items() for member in members}
+        everybody = {f"e{entry:02}" for entry in range(1, 24)}  # the first was forgotten
+        places = {member: living.get(member) for member in everybody}
+        for number, members in last_members.items():
+            found = lineage.whereabouts(number, places)
+            assert found is not None
+            assert found.clusters == Counter(living[m] for m in members & everybody if m in living)
+            assert found.clusters.keys() <= fits[-1].keys()
+            assert found.loose == len((members & everybody) - living.keys())
+            assert sum(found.clusters.values()) + found.loose + found.forgotten == len(members)
+        assert lineage.whereabouts(lineage.next_number, places) is None
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(folder))
+
+
+@pytest.mark.parametrize(
+    ("places", "message", "hint"),
+    [
+        (
+            {"a": 1, "b": 1, "c": 1, "d": 1},
+            "full_3 was merged into full_1, which has all its 4 members.",
+            "Use cluster_id full_1,",
+        ),
+        (
+            {"a": 1, "b": 1, "c": 1, "d": None},
+            "full_3 was merged into full_1, which has 3 of its 4 members.",
+            "Use cluster_id full_1,",
+        ),
+        (
+            {"a": 7, "b": 1, "c": 1},
+            "full_3 has split: its members are now in full_1 (2), full_7 (1). 1 was forgotten.",
+            "Use cluster_id full_1 or cluster_id full_7,",
+        ),
+        (
+            {"a": 7, "b": 1, "c": 1, "d": None},
+            "full_3 has split: its members are now in full_1 (2), full_7 (1); 1 in no cluster.",
+            "Use cluster_id full_1 or cluster_id full_7,",
+        ),
+        (
+            {"a": None, "b": None, "c": None, "d": 1},
+            "full_3 has dissolved: 3 of its 4 members are in no cluster now, the others in full_1 (1).",
+            "Use cluster_id full_1,",
+        ),
+        (
+            {"a": None, "b": None, "d": None},
+            "full_3 has dissolved: its 3 members are in no cluster now. 1 was forgotten.",
+            "Call get_clusters with axis full.",
+        ),
+        ({}, "full_3 is gone: all its members were forgotten.", "Call get_clusters with axis full."),
+    ],
+)
+def test_the_error_tells_what_became_of_a_cluster_and_names_those_that_live(
+    places: dict[str, int | None], message: str, hint: str
+) -> None:
+    lineage = Lineage(gone={3: frozenset("abcd")}, next_number=8)
+
+    found = lineage.whereabouts(3, places)
+
+    assert found is not None
+    error = found.error(ClusterId(Axis.FULL, 3))
+    assert error.message == message
+    assert error.hint is not None
+    assert error.hint.startswith(hint)
+
+
+async def test_a_chain_of_mergers_leads_to_the_living_one(tmp_path: Path) -> None:
+    log = LineageLog(Journal(tmp_path).clusters, TickingClock())
+    # Entries 0-2 join 3-8, and those then join 9-23.
+    await grow(log, [[0] * 3 + [1] * 6 + [2] * 15, [1] * 9 + [2] * 15, [2] * 24])
+    lineage = await log.of(Axis.FULL)
+
+    assert lineage.members.keys() == {2}
+    found = lineage.whereabouts(0, {f"e{entry:02}": 2 for entry in range(24)})
+    assert found is not None
+    assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
+
+
+async def test_a_fit_that_moves_nobody_is_not_written_down(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    await grow(log, [[0, 0, 0, 1, 1, 1]] * 3)
+    assert len(journal.clusters.read().records) == 1
+
+
+async def test_a_line_of_another_kind_of_program_is_an_error_and_not_another_lineage(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moves": {}})])
+    with pytest.raises(JournalUnavailableError, match="full"):
+        await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL)
+
+
+async def test_real_clusters_that_go_are_found_again_over_fits_and_restarts(tmp_path: Path) -> None:
+    more = entries_about("types", range(30, 42))
+    async with learning(tmp_path, *ALL, min_cluster_size=4) as each:
+        assert set(named(await each.clusters())) == {"full_0", "full_1", "full_2"}
+    async with learning(tmp_path, min_cluster_size=7) as each:
+        # Another setting is another fit; this one has no room for the smallest topic.
+        found = await each.clusters()
+        assert set(named(found)) == {"full_0", "full_1"}
+        with pytest.raises(NotFoundError, match="full_2 was merged into full_1, which has all its 6 members"):
+            found.get(ClusterId(Axis.FULL, 2))
+        await each.memory.learn(*more)
+        found = await each.refitted()
+        assert named(found)["full_3"] == ids(TYPES) | ids(more)
+    async with learning(tmp_path, min_cluster_size=7) as each:
+        found = await each.clusters()
+        with pytest.raises(
+            NotFoundError, match="full_2 was merged into full_3, which has all its 6"
+        ) as caught:
+            found.get(ClusterId(Axis.FULL, 2))
+        assert caught.value.hint is not None
+        assert "full_3" in caught.value.hint

@@ -1,0 +1,89 @@
+"""Bounds on how well a value holds."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.domain.support import CONTESTED_FROM, Support, wilson_interval
+
+COUNTS = st.integers(0, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "lower", "upper"),
+    # R. G. Newcombe, Statistics in Medicine 17 (1998), 857-872, table I, method 3.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_the_bounds_are_those_of_the_literature(
+    successes: int, trials: int, lower: float, upper: float
+) -> None:
+    assert wilson_interval(successes, trials) == pytest.approx((lower, upper), abs=5e-5)
+
+
+def test_without_trials_nothing_is_known() -> None:
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+    assert Support().strength == 0.0
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(-1, 3), (4, 3), (1, 0)])
+def test_more_successes_than_trials_are_refused(successes: int, trials: int) -> None:
+    with pytest.raises(ValueError, match="is no share"):
+        wilson_interval(successes, trials)
+
+
+@given(COUNTS, COUNTS)
+def test_the_interval_holds_the_share_and_stays_within_its_range(supporting: int, contradicting: int) -> None:
+    trials = supporting + contradicting
+    lower, upper = wilson_interval(supporting, trials)
+
+    assert 0 <= lower < upper <= 1
+    if trials:
+        assert lower - 1e-12 <= supporting / trials <= upper + 1e-12
+
+
+@given(COUNTS, COUNTS)
+def test_the_bounds_solve_the_score_equation(supporting: int, contradicting: int) -> None:
+    trials = supporting + contradicting + 1
+    share = supporting / trials
+    for bound in wilson_interval(supporting, trials):
+        if 0 < bound < 1:
+            score = abs(share - bound) / math.sqrt(bound * (1 - bound) / trials)
+            assert score == pytest.approx(1.959964, abs=1e-3)
+
+
+@given(COUNTS, COUNTS)
+def test_for_and_against_mirror_each_other(supporting: int, contradicting: int) -> None:
+    lower, upper = Support(supporting, contradicting).interval
+    other = Support(contradicting, supporting).interval
+
+    assert (1 - upper, 1 - lower) == pytest.approx(other, abs=1e-9)
+
+
+@given(COUNTS, COUNTS)
+def test_one_more_for_strengthens_and_one_more_against_weakens(supporting: int, contradicting: int) -> None:
+    strength = Support(supporting, contradicting).strength
+
+    assert Support(supporting + 1, contradicting).strength > strength
+    assert Support(supporting, contradicting + 1).strength <= strength
+
+
+@given(COUNTS, COUNTS)
+def test_an_interval_below_one_half_is_always_contested(supporting: int, contradicting: int) -> None:
+    support = Support(supporting, contradicting)
+
+    if support.interval[1] < 0.5:
+        assert support.is_contested
+    if support.is_contested:
+        assert contradicting > supporting
+        assert support.interval[0] < 0.5
+
+
+def test_two_accidents_contest_nothing_and_a_third_does() -> None:
+    assert not Support(0, CONTESTED_FROM - 1).is_contested
+    assert Support(0, CONTESTED_FROM).is_contested
+    assert not Support(3, 3).is_contested
+    assert Support(3, 4).is_contested

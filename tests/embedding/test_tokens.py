@@ -1,0 +1,57 @@
+"""Texts measured without a model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = ["The connection pool ran out.", "def read_file(path: str) -> bytes:\n    return b''", "x" * 500, ""]
+
+
+def test_the_packaged_model_reads_256_tokens() -> None:
+    measure = ModelTokens(model_folder(DEFAULT_MODEL))
+    assert measure.window == 256
+    assert measure.count(["connection", "", "two words"]) == [1, 0, 2]
+
+
+def test_long_texts_are_counted_whole() -> None:
+    measure = ModelTokens(model_folder(DEFAULT_MODEL))
+    assert measure.count(["word " * 3000]) == [3000]
+
+
+@pytest.mark.parametrize("measure", [EstimatedTokens(), ModelTokens(model_folder(DEFAULT_MODEL))])
+def test_spans_and_counts_agree(measure: ModelTokens | EstimatedTokens) -> None:
+    assert [len(measure.spans(text)) for text in TEXTS] == measure.count(TEXTS)
+    for text in TEXTS:
+        ends = [place for span in measure.spans(text) for place in span]
+        assert ends == sorted(ends)
+        assert all(0 <= place <= len(text) for place in ends)
+
+
+def test_the_estimate_is_seldom_below_the_model() -> None:
+    model = ModelTokens(model_folder(DEFAULT_MODEL)).count(TEXTS[:2])
+    assert all(guess >= real for guess, real in zip(EstimatedTokens().count(TEXTS[:2]), model, strict=True))
+
+
+@pytest.mark.parametrize(("stated", "window"), [(128, 128), (8192, 256), (None, 256), ("x", 256)])
+def test_the_window_is_what_the_models_files_say_up_to_256(
+    tmp_path: Path, stated: object, window: int
+) -> None:
+    shutil.copy(model_folder(DEFAULT_MODEL) / "tokenizer.json", tmp_path)
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": stated}))
+    assert ModelTokens(tmp_path).window == window
+
+
+def test_a_model_that_is_not_here_has_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError):
+        model_folder(str(tmp_path / "nothing"))

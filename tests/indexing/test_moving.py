@@ -1,0 +1,187 @@
+"""An index moves between engines: vectors are copied where they are this model's, and everything arrives."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.moving import IndexMove
+from learning_memory_server.observation.documents import FILTER_FIELDS, documents_of
+from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
+from tests.support import FaultyStore, about, full_ghap, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.moving import Moved
+    from learning_memory_server.storage.base import VectorStore
+
+FULL = Collection.EXPERIENCES_FULL
+ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"] * 60)), full_ghap()]
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += texts
+        return super().embed_documents(texts)
+
+
+class OtherEmbedder(HashingEmbedder):
+    """Claims to be the same model, and makes other vectors."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().embed_documents([text[::-1] for text in texts])
+
+
+@dataclass
+class Move:
+    """Two engines, and what belongs in both."""
+
+    source: VectorStore
+    target: FaultyStore
+    model: CountingEmbedder
+    embeddings: EmbeddingService
+    entries: list[Ghap] = field(default_factory=lambda: list(ENTRIES))
+
+    def documents(self) -> list[Document]:
+        return [document for entry in self.entries for document in documents_of(entry)]
+
+    async def fill(self, model: HashingEmbedder | None = None, entries: Sequence[Ghap] = ()) -> None:
+        """Index entries in the source."""
+        embeddings = EmbeddingService(lambda: model or HashingEmbedder())
+        index = VectorIndex(embeddings, lambda _: self.source, FILTER_FIELDS)
+        await index.open()
+        await index.write([each for entry in entries or self.entries for each in documents_of(entry)])
+        embeddings.close()
+
+    async def run(self) -> dict[Collection, Moved]:
+        self.told: list[tuple[int, int]] = []
+        move = IndexMove(self.source, self.target, self.embeddings, FILTER_FIELDS)
+        return await move.run(self.documents, lambda *progress: self.told.append(progress))
+
+
+@asynccontextmanager
+async def move_between(source: VectorStore, target: VectorStore) -> AsyncIterator[Move]:
+    model = CountingEmbedder()
+    embeddings = EmbeddingService(lambda: model)
+    try:
+        yield Move(source, FaultyStore(target), model, embeddings)
+    finally:
+        embeddings.close()
+        await source.close()
+        await target.close()
+
+
+@pytest.fixture(params=["to a server", "from a server"])
+async def move(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Move]:
+    stores: list[VectorStore] = [EdgeStore(tmp_path / "index"), QdrantStore(MEMORY)]
+    if request.param == "from a server":
+        stores.reverse()
+    async with move_between(*stores) as made:
+        yield made
+
+
+async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -> None:
+    await move.fill()
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
+    assert moved[Collection.EXPERIENCES_SURPRISE].copied == 1
+    assert not any(each.missing or each.others or each.there_before for each in moved.values())
+    # The probe, which is also the index's own, and one text of each collection that has any.
+    assert len(move.model.texts) <= 6
+    assert move.told[-1] == (364, 364)
+    for collection in Collection:
+        theirs = await move.source.scroll(collection, with_vectors=True)
+        ours = await move.target.scroll(collection, with_vectors=True)
+        assert [(each.id, each.payload) for each in ours] == [(each.id, each.payload) for each in theirs]
+        for left, right in zip(ours, theirs, strict=True):
+            assert left.vector is not None
+            assert right.vector is not None
+            assert abs(left.vector - right.vector).max() < 1e-6
+
+
+async def test_what_the_source_does_not_have_is_made_anew(move: Move) -> None:
+    await move.fill(entries=ENTRIES[:100])
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (100, 81, 0)
+
+
+async def test_a_source_that_has_nothing_is_not_needed(move: Move) -> None:
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (0, 181, 0)
+    with pytest.raises(StorageUnavailableError):
+        await move.source.count(FULL)
+
+
+async def test_vectors_of_a_model_that_only_claims_to_be_this_one_are_not_copied(move: Move) -> None:
+    await move.fill(OtherEmbedder())
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded) == (0, 181)
+
+
+async def test_a_point_of_an_earlier_version_of_its_entry_is_not_copied(move: Move) -> None:
+    await move.fill(entries=[numbered(0, goal="an earlier goal"), *ENTRIES[1:]])
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded) == (180, 1)
+
+
+async def test_an_interrupted_move_is_taken_up_again(move: Move) -> None:
+    await move.fill()
+
+    def fail_late(*progress: int) -> None:
+        if progress[0] > 130:
+            move.target.down = StorageUnavailableError("gone")
+
+    with pytest.raises(StorageUnavailableError):
+        await IndexMove(move.source, move.target, move.embeddings, FILTER_FIELDS).run(
+            move.documents, fail_late
+        )
+    move.target.down = None
+    moved = await move.run()
+    assert (moved[FULL].there_before, moved[FULL].copied) == (181, 0)
+    assert (await move.run())[FULL].there_before == 181
+    assert not any(each.missing for each in moved.values())
+
+
+async def test_points_of_somebody_else_are_counted_and_left_alone(move: Move) -> None:
+    await move.fill()
+    await move.run()
+    move.entries = ENTRIES[1:]
+    moved = await move.run()
+    assert (moved[FULL].count, moved[FULL].others, moved[FULL].missing) == (181, 1, 0)
+
+
+async def test_what_is_resolved_meanwhile_is_moved_too(tmp_path: Path) -> None:
+    async with move_between(EdgeStore(tmp_path / "index"), QdrantStore(MEMORY)) as move:
+        await move.fill()
+        late = numbered(999)
+
+        def resolve_one(*_progress: int) -> None:
+            if late not in move.entries:
+                move.entries.append(late)
+
+        moved = await IndexMove(move.source, move.target, move.embeddings, FILTER_FIELDS).run(
+            move.documents, resolve_one
+        )
+        assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (181, 1, 0)

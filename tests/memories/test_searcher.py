@@ -1,0 +1,224 @@
+"""Finding memories."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import DeadlineExceededError, DiskFullError, StorageUnavailableError
+from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery
+from tests.memories.shelf import LONG, open_shelf
+from tests.support import ALICE, CAROL
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.storage.base import Hit, Vector
+    from tests.memories.shelf import Shelf
+
+MODES = pytest.mark.parametrize("mode", [SearchMode.LEXICAL, SearchMode.HYBRID])
+
+
+@asynccontextmanager
+async def library(path: Path, mode: SearchMode) -> AsyncIterator[Shelf]:
+    """Five memories, and a search of the given mode over them."""
+    async with open_shelf(path) as shelf:
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        given: list[tuple[str, Any, dict[str, Any]]] = [
+            ("postgres is the database", ALICE, {"tags": ["db", "decision"], "timestamp": "2026-01-31"}),
+            (
+                "redis is the database of the cache",
+                ALICE,
+                {"tags": ["db"], "source": "a.md", "timestamp": "2026-02-01T00:00:00Z"},
+            ),
+            (
+                "the database has a replica",
+                ALICE,
+                {"tags": ["decision"], "timestamp": "2026-02-01T23:59:59.5Z"},
+            ),
+            ("a database of butterflies", CAROL, {"timestamp": "2026-02-02"}),
+            ("nothing of the kind", ALICE, {}),
+        ]
+        for text, caller, metadata in given:
+            await shelf.add(text, caller, **metadata)
+        yield shelf
+
+
+async def found(shelf: Shelf, text: str = "database", *, limit: int = 4, **where: Any) -> list[str]:
+    result = await shelf.searcher.search(MemoryQuery(text, limit, MemoryFilter(**where)))
+    return sorted(item.memory.text.split()[0] for item in result.found if item.score > 0)
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 2, number, tzinfo=UTC)
+
+
+@MODES
+async def test_a_search_says_what_ranked_it(tmp_path: Path, mode: SearchMode) -> None:
+    async with library(tmp_path, mode) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("butterflies"))
+        assert result.mode is mode
+        assert result.found[0].memory.text == "a database of butterflies"
+        assert result.found[0].chunk == "a database of butterflies"
+        assert all(0 <= item.score <= 1 for item in result.found)
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, ["a", "postgres", "redis", "the"]),
+        ({"tags": ("db",)}, ["postgres", "redis"]),
+        ({"tags": ("db", "decision")}, ["postgres"]),
+        ({"tags": ("DB",)}, []),
+        ({"source": "a.md"}, ["redis"]),
+        ({"project": CAROL.project}, ["a"]),
+        ({"start": day(1)}, ["a", "redis", "the"]),
+        ({"end": day(2) - timedelta(microseconds=1)}, ["postgres", "redis", "the"]),
+        ({"start": day(1), "end": day(1)}, ["redis"]),
+        ({"start": day(1), "tags": ("decision",)}, ["the"]),
+    ],
+)
+async def test_filters_restrict_a_search(
+    tmp_path: Path, mode: SearchMode, where: dict[str, Any], expected: list[str]
+) -> None:
+    async with library(tmp_path, mode) as shelf:
+        assert await found(shelf, **where) == expected
+
+
+@MODES
+async def test_filters_apply_before_the_best_are_taken(tmp_path: Path, mode: SearchMode) -> None:
+    async with library(tmp_path, mode) as shelf:
+        for number in range(60):
+            await shelf.add(f"database database database {number}")
+        assert await found(shelf, limit=1, source="a.md") == ["redis"]
+
+
+@MODES
+async def test_each_memory_is_found_once_with_its_best_chunk(tmp_path: Path, mode: SearchMode) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        long, short = await shelf.add(LONG), await shelf.add("topic77 in short, and much else besides it")
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        result = await shelf.searcher.search(MemoryQuery("paragraph that tells of topic77", 5))
+        assert sorted(item.memory.id for item in result.found) == sorted([long.memory.id, short.memory.id])
+        (item,) = (item for item in result.found if item.memory == long.memory)
+        assert "topic77 " in item.chunk
+
+
+@MODES
+async def test_scores_fall_and_equal_ones_are_ordered_by_id(tmp_path: Path, mode: SearchMode) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        for number in range(6):
+            await shelf.add("the very same text", kind=number % 3, number=number)
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        result = await shelf.searcher.search(MemoryQuery("the very same text"))
+        order = [(-item.score, item.memory.id) for item in result.found]
+        assert len(order) == 6
+        assert order == sorted(order)
+
+
+async def test_min_similarity_compares_the_cosine(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        text = "2026-02-02 a database of butterflies"
+        everything = await shelf.searcher.search(MemoryQuery(text, 10))
+        close = await shelf.searcher.search(MemoryQuery(text, 10, min_similarity=0.95))
+        assert len(everything.found) == 5
+        assert [item.memory.project for item in close.found] == [CAROL.project]
+
+
+async def test_min_similarity_means_nothing_to_a_search_by_words(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.LEXICAL) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("butterflies", min_similarity=1))
+        assert len(result.found) == 1
+
+
+async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        shelf.memories.forget([shelf.log.all()[3].id])
+        assert await found(shelf, "butterflies database") == ["postgres", "redis", "the"]
+        assert await shelf.points() == 5
+
+
+async def test_pending_memories_are_found_by_their_words(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add("postgres is the database")
+        assert not added.is_indexed
+        assert await found(shelf) == ["postgres"]
+
+
+class Failing:
+    """What happens to the next searches of a shelf's store, in order."""
+
+    def __init__(self, shelf: Shelf, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.calls = 0
+        self._inner = shelf.store.inner
+        shelf.store.inner = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def search(self, collection: str, vector: Vector, **options: Any) -> list[Hit]:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return await self._inner.search(collection, vector, **options)
+
+
+async def test_a_lost_connection_is_tried_three_times(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 2)
+        assert (await shelf.searcher.search(MemoryQuery("database"))).mode is SearchMode.HYBRID
+        assert failing.calls == 3
+
+
+async def test_after_three_tries_the_journal_answers(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 4)
+        result = await shelf.searcher.search(MemoryQuery("butterflies"))
+        assert result.mode is SearchMode.LEXICAL
+        assert [item.memory.project for item in result.found] == [CAROL.project]
+        assert failing.calls == 3
+
+
+async def test_a_lasting_failure_is_not_tried_again(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[DiskFullError("full")] * 4)
+        assert (await shelf.searcher.search(MemoryQuery("butterflies"))).mode is SearchMode.LEXICAL
+        assert failing.calls == 1
+
+
+class SlowQueries(HashingEmbedder):
+    """A model whose queries wait to be let through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.gate.wait()
+        return super().embed_query(text)
+
+
+async def test_a_search_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    model = SlowQueries()
+    async with open_shelf(tmp_path, load=lambda: model, deadline=0.05) as shelf:
+        await shelf.ready()
+        try:
+            with pytest.raises(DeadlineExceededError, match=r"^timed out$"):
+                await shelf.searcher.search(MemoryQuery("database"))
+        finally:
+            model.gate.set()

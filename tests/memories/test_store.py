@@ -1,0 +1,318 @@
+"""Adding memories and forgetting them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain import limits
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.errors import InvalidInputError, NotFoundError, StorageUnavailableError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.log import MemoryLog
+from tests.memories.shelf import LONG, open_shelf
+from tests.support import ALICE, BOB, CAROL, NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.domain.memory import Memory
+
+TEXT = "We chose Postgres.\n\nIt has partial indexes."
+TAGGED: dict[str, Any] = {
+    "tags": ["db", "decision"],
+    "source": "notes.md",
+    "language": "en",
+    "x": {"y": [1, None]},
+}
+
+
+def reloaded(path: Path) -> list[Memory]:
+    """What a new process makes of the journal."""
+    journal = Journal(path / "journal")
+    journal.recover(NOON)
+    return MemoryLog(journal.memories, lambda: Cutter(EstimatedTokens())).all()
+
+
+async def test_a_memory_is_in_the_journal_as_it_was_given(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT, **TAGGED)
+        assert added.is_new
+        assert (added.memory.text, added.memory.metadata) == (TEXT, TAGGED)
+        assert added.memory.project == ALICE.project
+    assert reloaded(tmp_path) == [added.memory]
+
+
+async def test_the_journal_comes_before_the_model(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT)
+        assert not added.is_indexed
+        assert shelf.writer.pending == added.chunks == 1
+        await shelf.ready()
+        assert await shelf.points() == 1
+
+
+async def test_a_short_memory_is_indexed_when_it_is_added(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert (await shelf.add(TEXT)).is_indexed
+        assert await shelf.points() == 1
+
+
+async def test_the_same_text_with_the_same_metadata_is_one_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        first, second = await shelf.add(TEXT, **TAGGED), await shelf.add(TEXT, BOB, **TAGGED)
+        assert (first.is_new, second.is_new) == (True, False)
+        assert first.memory == second.memory
+    async with open_shelf(tmp_path) as shelf:
+        third = await shelf.add(TEXT, **TAGGED)
+        assert not third.is_new
+    assert reloaded(tmp_path) == [first.memory]
+
+
+async def test_the_same_text_added_twice_at_once_is_one_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await asyncio.gather(*(shelf.add(TEXT) for _ in range(3)))
+        assert len({one.memory.id for one in added}) == 1
+        assert sum(one.is_new for one in added) == 1
+
+
+async def test_other_metadata_or_another_project_make_another_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = [await shelf.add(TEXT), await shelf.add(TEXT, tags=["db"]), await shelf.add(TEXT, CAROL)]
+        assert all(one.is_new for one in added)
+        assert len({one.memory.id for one in added}) == 3
+
+
+async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        stated = (await shelf.add(TEXT, timestamp="2025-12-31T23:30:00-01:00")).memory
+        unstated = (await shelf.add(TEXT)).memory
+        assert stated.date == datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+        assert unstated.date == unstated.created_at
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"timestamp": "soon"}, "metadata.timestamp: "),
+        ({"x": "\u00e9" * (limits.METADATA_MAX // 2)}, "metadata: "),
+    ],
+)
+async def test_bad_metadata_is_refused_and_nothing_is_kept(
+    tmp_path: Path, metadata: dict[str, Any], field: str
+) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        with pytest.raises(InvalidInputError) as caught:
+            await shelf.memories.add(ALICE, TEXT, metadata)
+        assert caught.value.message.startswith(field)
+        assert shelf.log.all() == []
+
+
+async def test_a_call_that_is_sent_again_adds_nothing_and_is_answered_as_before(tmp_path: Path) -> None:
+    first = replace(ALICE, request="r1")
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT, first)
+    async with open_shelf(tmp_path) as shelf:
+        again = await shelf.add(TEXT, replace(first, again=True))
+        assert again.is_new
+        assert again.memory == added.memory
+
+
+async def test_a_long_memory_is_indexed_in_the_background(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await shelf.add(LONG)
+        assert not added.is_indexed
+        assert shelf.writer.pending == added.chunks > 64
+        await shelf.ready()
+        assert await shelf.points() == added.chunks
+
+
+async def test_who_asks_for_progress_waits_and_is_told_all_of_it(tmp_path: Path) -> None:
+    told: list[tuple[float, float]] = []
+
+    async def tell(done: float, total: float) -> None:
+        told.append((done, total))
+
+    async with open_shelf(tmp_path) as shelf, shelf.running():
+        added = await shelf.add(LONG, tell=tell)
+        assert added.is_indexed
+        assert await shelf.points() == added.chunks
+    assert told[-1] == (added.chunks, added.chunks)
+    assert told == sorted(set(told))
+
+
+async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(tmp_path: Path) -> None:
+    async def tell(_done: float, _total: float) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.down = StorageUnavailableError("gone")
+        added = await shelf.add(LONG, tell=tell)
+        assert not added.is_indexed
+        shelf.store.down = None
+        await shelf.ready()
+        assert await shelf.points() == added.chunks
+
+
+async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.add(TEXT)
+        added = await shelf.add(LONG)
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == 1 + added.chunks
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+async def test_a_call_that_is_cancelled_half_way_leaves_nothing_behind(
+    tmp_path: Path, text: str, *, background: bool
+) -> None:
+    async def tell(_done: float, _total: float) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.gate.clear()
+        shelf.store.entered.clear()
+        call = asyncio.create_task(shelf.add(text, tell=tell))
+        if background:
+            running = shelf.running()
+            await running.__aenter__()
+        await shelf.store.entered.wait()
+        assert len(shelf.log.all()) == 1
+        call.cancel()
+        shelf.store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert shelf.log.all() == []
+        assert await shelf.points() == shelf.writer.pending == 0
+        if background:
+            await running.__aexit__(None, None, None)
+    assert reloaded(tmp_path) == []
+
+
+async def test_a_memory_that_somebody_else_was_told_is_kept_survives_the_cancelled_call(
+    tmp_path: Path,
+) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.gate.clear()
+        shelf.store.entered.clear()
+        call = asyncio.create_task(shelf.add(TEXT))
+        await shelf.store.entered.wait()
+        other = await shelf.add(TEXT, BOB)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert shelf.log.all() == [other.memory]
+
+
+async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.gate.clear()
+        shelf.store.entered.clear()
+        call = asyncio.create_task(shelf.add(TEXT))
+        await shelf.store.entered.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        shelf.store.gate.set()
+        assert (await shelf.add(TEXT)).is_new
+        assert await shelf.points() == 1
+
+
+async def test_a_deleted_memory_is_gone_from_everything(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        kept, gone = await shelf.add(LONG), await shelf.add(TEXT)
+        await shelf.ready()
+        assert await shelf.memories.delete(gone.memory.id) == gone.memory
+        assert shelf.log.all() == [kept.memory]
+        assert await shelf.points() == kept.chunks
+    assert reloaded(tmp_path) == [kept.memory]
+
+
+async def test_a_pending_memory_that_is_deleted_is_never_indexed(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.memories.delete((await shelf.add(LONG)).memory.id)
+        await shelf.ready()
+        assert await shelf.points() == 0
+
+
+async def test_points_that_outlived_their_memory_are_removed_by_the_next_process(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await shelf.add(LONG)
+        await shelf.ready()
+        shelf.memories.forget([added.memory.id])
+        shelf.journal.purge()
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == 0
+
+
+async def test_only_a_memory_that_is_there_can_be_deleted(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        gone = (await shelf.add(TEXT)).memory.id
+        await shelf.memories.delete(gone)
+        for memory_id, reason in ((gone, "was deleted before"), ("nothing", "there is no memory")):
+            with pytest.raises(NotFoundError, match=f"^memory_id: .*{reason}"):
+                await shelf.memories.delete(memory_id)
+
+
+async def test_a_deleted_memory_can_be_added_again(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        first = await shelf.add(TEXT)
+        await shelf.memories.delete(first.memory.id)
+        second = await shelf.add(TEXT)
+        assert second.is_new
+        assert second.memory.id != first.memory.id
+
+
+async def test_a_project_is_forgotten_with_all_its_memories(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.add(TEXT)
+        await shelf.add(LONG)
+        other = await shelf.add(TEXT, CAROL)
+        forgetting = shelf.memories.forget_project(ALICE.project)
+        assert len(forgetting.found) == 2
+        await shelf.writer.remove(shelf.log.points_of(forgetting))
+        assert shelf.log.all() == [other.memory]
+        assert await shelf.points() == 1
+
+
+class Coarse(EstimatedTokens):
+    """Another model's measure: it reads half as much."""
+
+    name = "coarse"
+    window = 128
+
+
+async def test_another_model_cuts_what_is_kept_anew(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        chunks = (await shelf.add(LONG)).chunks
+    async with open_shelf(tmp_path, cutter=Cutter(Coarse())) as shelf:
+        (memory,) = shelf.log.all()
+        assert shelf.log.chunks_of(memory) > chunks
+        assert len(list(shelf.log.documents())) == shelf.log.chunks_of(memory)
+
+
+async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(tmp_path: Path) -> None:
+    text = "# Setup\n\n" + "word " * 60 + "\n\n## Linux\n\n" + "other " * 60
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.add(text, title="Handbook", source="docs/setup.md", timestamp="2026-02-03")
+        first, *_, last = (document.text.split("\n")[0] for document in shelf.log.documents())
+    assert first == "2026-02-03 | docs/setup.md | Handbook"
+    assert last.startswith("2026-02-03 | docs/setup.md | Handbook | Setup")

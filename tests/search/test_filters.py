@@ -1,0 +1,148 @@
+"""Whatever restricts a search, the embedded engine finds what a look at every entry finds."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.terms import encode_document, encode_query
+from learning_memory_server.indexing.fusion import relevance
+from learning_memory_server.observation.collector import EntryQuery
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.search.searcher import ExperienceQuery, search_words
+from tests.support import CONFIRMED, NOON, TOPICS, numbered, open_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.search.searcher import SearchResult
+    from tests.support import Memory
+
+COUNT = 60
+# What is a value of another field, or looks like a condition, must match as a project only.
+PROJECTS = ["acme/shop", "acme/site", "debugging", "confirmed", "domain=debugging", "größe 日本"]
+WORDS = " ".join(TOPICS.values()).split()
+TOLERANCE = 1e-4
+
+
+def made(number: int) -> Ghap:
+    draw = random.Random(number)  # noqa: S311 - reproducible
+    words = draw.sample(WORDS, 8)
+    return numbered(
+        number,
+        project=draw.choice(PROJECTS),
+        domain=draw.choice(list(Domain)[:4]),
+        strategy=draw.choice(list(Strategy)[:3]),
+        goal=" ".join(words),
+        hypothesis=f"{words[0]} number {number}",
+        resolution=replace(
+            CONFIRMED,
+            status=draw.choice(list(OutcomeStatus)),
+            # Some at the very same moment, some a microsecond apart.
+            resolved_at=NOON + timedelta(minutes=number // 3, microseconds=draw.randrange(2)),
+        ),
+    )
+
+
+ENTRIES = [made(number) for number in range(COUNT)]
+MOMENTS = sorted({entry.outcome.resolved_at for entry in ENTRIES})
+TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A memory that holds the entries, and the loop that it lives on."""
+
+    runner: asyncio.Runner
+    memory: Memory
+
+    def search(self, query: ExperienceQuery) -> SearchResult:
+        return self.runner.run(self.memory.searcher.search_experiences(query))
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with asyncio.Runner() as runner:
+        opening = open_memory(tmp_path_factory.mktemp("filters"))
+        memory = runner.run(opening.__aenter__())
+        runner.run(memory.ready())
+        runner.run(memory.learn(*ENTRIES))
+        yield Opened(runner, memory)
+        runner.run(opening.__aexit__(None, None, None))
+
+
+def relevances(axis: Axis, text: str) -> dict[str, float]:
+    """The score of every entry, computed from its text alone."""
+    texts = [axis_texts(entry)[axis] for entry in ENTRIES]
+    encoded = [dict(zip(*encode_document(other), strict=True)) for other in texts]
+    rarity = {}
+    for term in encode_query(text)[0]:
+        having = sum(term in weights for weights in encoded)
+        rarity[term] = math.log(1 + (COUNT - having + 0.5) / (having + 0.5))
+    cosines = HashingEmbedder().embed_documents(texts) @ HashingEmbedder().embed_query(text)
+    return {
+        entry.id: relevance(
+            float(cosine), sum(rarity[term] * weights[term] for term in rarity.keys() & weights)
+        )
+        for entry, cosine, weights in zip(ENTRIES, cosines, encoded, strict=True)
+    }
+
+
+RESTRICTIONS = st.builds(
+    EntryQuery,
+    domain=st.none() | st.sampled_from(Domain),
+    outcome=st.none() | st.sampled_from(OutcomeStatus),
+    strategy=st.none() | st.sampled_from(Strategy),
+    project=st.none() | st.sampled_from([*PROJECTS, "acme", "", "ACME/SHOP"]),
+    since=st.none()
+    | st.builds(lambda at, step: at + step * TICK, st.sampled_from(MOMENTS), st.integers(-1, 1)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    restriction=RESTRICTIONS,
+    axis=st.sampled_from([Axis.FULL, Axis.STRATEGY]),
+    words=st.lists(st.sampled_from([*WORDS, "number", "7", "elsewhere"]), min_size=1, max_size=5),
+    limit=st.integers(1, COUNT + 1),
+)
+def test_a_search_finds_exactly_what_its_filters_leave(
+    opened: Opened, restriction: EntryQuery, axis: Axis, words: list[str], limit: int
+) -> None:
+    query = ExperienceQuery(
+        " ".join(words),
+        axis,
+        restriction.domain,
+        restriction.outcome,
+        restriction.strategy,
+        restriction.project,
+        restriction.since,
+        limit,
+    )
+    every = relevances(axis, query.text)
+    expected = {entry.id: every[entry.id] for entry in ENTRIES if restriction.matches(entry)}
+
+    result = opened.search(query)
+
+    assert result.mode is SearchMode.HYBRID
+    found = {match.entry.id: match.score for match in result.found}
+    assert len(found) == len(result.found) == min(limit, len(expected))
+    assert found.keys() <= expected.keys()
+    assert found == pytest.approx({key: expected[key] for key in found}, abs=TOLERANCE)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    left = [score for key, score in expected.items() if key not in found]
+    assert max(left, default=0) <= min(found.values(), default=0) + TOLERANCE
+    # The search by words alone has the same filters.
+    lexical = {match.entry.id for match in search_words(opened.memory.collector, query).found}
+    assert lexical <= expected.keys()

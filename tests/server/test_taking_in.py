@@ -1,0 +1,142 @@
+"""Operations that take in what an archive holds: all of a batch or none, the same when it comes twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.memory import Memory
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import InsufficientDataError, InvalidInputError
+from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
+from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.server.config import Settings
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.services import Services, open_services
+from tests.archive.making import held, value_record
+from tests.support import ALICE, NOON, about, ghap
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
+MEMORY = Memory(
+    id="7b0f7d5e-9a51-4c8e-8f0a-0123456789ab",
+    text="The build machine has two cores.",
+    metadata={"tags": ["ci"]},
+    date=NOON,
+    project=ALICE.project,
+    created_at=NOON,
+    request="front:1",
+)
+
+
+def fields(record: JournalRecord) -> dict[str, Any]:
+    return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
+
+
+def memory_record(**changes: Any) -> JournalRecord:
+    return JournalRecord("memory", MEMORY.id, NOON, {**memory_to_data(MEMORY), **changes})
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Services]:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
+    async with open_services(settings, purpose="a test") as opened:
+        yield opened
+
+
+async def run(services: Services, name: str, **arguments: Any) -> dict[str, Any]:
+    return await operate(services, lambda *_: None, name, arguments)
+
+
+async def take(services: Services, *records: JournalRecord) -> list[str]:
+    added: list[str] = (await run(services, "add_records", records=[fields(each) for each in records]))[
+        "added"
+    ]
+    return added
+
+
+async def test_numbers_that_come_first_are_those_that_new_clusters_go_on_from(services: Services) -> None:
+    await run(services, "complete")
+    # Whoever asks before there is anything must not make them forgotten.
+    with pytest.raises(InsufficientDataError):
+        await services.clusterer.cluster_axis(Axis.FULL)
+    numbers = JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 50, "moved": {}})
+    assert await take(services, numbers) == [Axis.FULL]
+    assert await take(services, numbers) == []
+    await run(services, "add", entries=[ghap_to_data(entry) for entry in ENTRIES])
+    await run(services, "complete")
+    found = (await services.clusterer.cluster_axis(Axis.FULL)).clusters
+    assert len(found) == 3
+    assert min(cluster.id.number for cluster in found) == 50
+    other = JournalRecord("clusters", Axis.STRATEGY, NOON, {"next_number": 9, "moved": {}})
+    assert await take(services, other) == []
+
+
+async def test_values_and_memories_are_taken_once_and_can_be_found(services: Services) -> None:
+    records = [value_record(1, request="front:2"), memory_record()]
+    assert await take(services, *records) == [value_record(1).id, MEMORY.id]
+    assert await take(services, *records) == []
+    assert (await run(services, "complete"))["points"] == 2
+    kept = held(services.journal).records
+    assert all("request" not in record.data for record in kept.values())
+    assert kept["memory", MEMORY.id].data["text"] == MEMORY.text
+
+
+async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None:
+    await take(services, value_record(1), memory_record())
+    services.collector.add_resolved(ENTRIES[:2])
+    await run(services, "add_open", entries=[ghap_to_data(ghap())])
+    await run(services, "complete")
+    forgotten = {
+        "ghap": [ENTRIES[0].id, ghap().id, ENTRIES[5].id],
+        "value": [value_record(1).id, value_record(2).id],
+        "memory": [MEMORY.id],
+    }
+    noted = await run(services, "apply_deletions", forgotten=forgotten, found_too=False)
+    assert noted == {"forgotten": 0, "noted": 2, "indexed": True}
+    applied = await run(services, "apply_deletions", forgotten=forgotten, found_too=True)
+    assert applied == {"forgotten": 4, "noted": 0, "indexed": True}
+    again = await run(services, "apply_deletions", forgotten=forgotten, found_too=True)
+    assert again == {"forgotten": 0, "noted": 0, "indexed": True}
+    assert await take(services, value_record(1), value_record(2), memory_record()) == []
+    assert (await run(services, "add_open", entries=[ghap_to_data(ghap())]))["added"] == []
+    entries = [ghap_to_data(ENTRIES[number]) for number in (0, 1, 5)]
+    assert (await run(services, "add", entries=entries))["added"] == []
+    assert (await run(services, "complete"))["points"] == 2
+    assert held(services.journal).entries.keys() == {ENTRIES[1].id}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"kind": "value", "id": "v", "at": "now", "data": {}},
+        {"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}},
+        fields(value_record(1, text="x" * 501)),
+        fields(value_record(1, evidence=3)),
+        fields(memory_record(text="")),
+        fields(memory_record(metadata={"timestamp": "yesterday"})),
+        fields(memory_record(id="other")),
+        fields(JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}})),
+    ],
+)
+async def test_a_bad_record_is_refused_with_its_whole_batch(services: Services, bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        await run(services, "add_records", records=[fields(value_record(3)), bad])
+    assert not held(services.journal).records
+
+
+async def test_an_open_entry_is_taken_as_an_orphan_that_can_be_adopted(services: Services) -> None:
+    resolved = ghap_to_data(ENTRIES[0])
+    with pytest.raises(InvalidInputError, match="is resolved"):
+        await run(services, "add_open", entries=[ghap_to_data(ghap()), resolved])
+    data = ghap_to_data(ghap())
+    assert (await run(services, "add_open", entries=[data, data]))["added"] == [ghap().id]
+    (orphan,) = services.collector.list_orphans(ALICE)
+    assert services.collector.find_current(ALICE) is None
+    adopted = services.collector.update(ALICE, orphan.id, note="mine now")
+    assert services.collector.find_current(ALICE) == adopted

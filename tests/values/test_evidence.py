@@ -1,0 +1,354 @@
+"""Values over time: what later experience says of them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.domain.ghap import RootCause
+from learning_memory_server.domain.support import Support
+from learning_memory_server.domain.value import Evidence, Value, ValueOrder
+from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, RootCauseCategory
+from learning_memory_server.errors import InvalidInputError, NotFoundError, StorageUnavailableError
+from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.values.circles import Circle
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.witnesses import WitnessLog
+from tests.support import ALICE, NOON, about
+from tests.values.parts import CACHE, FULL_0, GOOD, open_values, values_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.values.standing import Standing
+    from learning_memory_server.values.store import ValueStore
+    from tests.support import Memory
+
+TWELVE = [about("pool", number) for number in (*range(10), 50, 51)]
+REWORDED = axis_texts(about("pool", 60))[Axis.FULL]
+CALM, BUSY = 100, 200
+"""Where the numbers of later experiences begin; a number is a minute."""
+
+
+def opposite(number: int) -> Ghap:
+    """An experience of the pool that ended the other way."""
+    entry = about("pool", number)
+    return replace(
+        entry,
+        resolution=replace(
+            entry.outcome,
+            status=OutcomeStatus.FALSIFIED,
+            lesson=None,
+            surprise="it went on as before",
+            root_cause=RootCause(RootCauseCategory.WRONG_ASSUMPTION, "it was the load balancer"),
+        ),
+    )
+
+
+async def stored(memory: Memory) -> Value:
+    """A value that twelve experiences support, as it is stored when they are a cluster."""
+    await memory.learn(*TWELVE)
+    _, vectors = await memory.index.vectors(Collection.EXPERIENCES_FULL)
+    circle = Circle.around("", vectors)
+    evidence = Evidence(
+        member_ids=tuple(entry.id for entry in TWELVE),
+        centroid=tuple(map(float, circle.centre)),
+        similarity=0.9,
+        centroid_distance=0.1,
+        threshold=0.2,
+        embedding=(await memory.index.identity()).digest,
+        radius=circle.radius,
+        outcome=OutcomeStatus.CONFIRMED,
+    )
+    value = Value("value_1", GOOD, FULL_0, ALICE.project, memory.clock(), evidence)
+    memory.values.add(value)
+    return value
+
+
+async def only(store: ValueStore) -> Standing:
+    (standing,) = await store.list_values()
+    return standing
+
+
+async def test_a_value_becomes_contested_as_opposite_outcomes_arrive(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await memory.learn(*TWELVE, *CACHE)
+        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        assert value.evidence.outcome is OutcomeStatus.CONFIRMED
+        assert (await only(store)).support == Support(12, 0)
+        assert (await only(store)).support.strength == pytest.approx(0.757, abs=1e-3)
+
+        strengths = []
+        for number in range(12):
+            await memory.learn(opposite(BUSY + number))
+            standing = await only(store)
+            assert not standing.support.is_contested
+            strengths.append(standing.support.strength)
+        assert strengths == sorted(strengths, reverse=True)
+        await memory.learn(opposite(BUSY + 12))
+        standing = await only(store)
+
+        assert standing.value == value
+        assert standing.support == Support(12, 13)
+        assert standing.support.is_contested
+        assert standing.contested_since == NOON + timedelta(minutes=BUSY + 12, seconds=30)
+        assert standing.contradicting == tuple(opposite(BUSY + number).id for number in range(13))
+
+
+async def test_further_experiences_of_the_kind_support_it_and_others_are_nothing_to_it(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        again = [about("pool", CALM + number) for number in range(3)]
+        await memory.learn(
+            *again, *(about("types", BUSY + number) for number in range(3)), about("cache", 300)
+        )
+        standing = await only(store)
+
+    assert standing.support == Support(15, 0)
+    assert standing.supporting[-3:] == tuple(entry.id for entry in again)
+
+
+async def test_what_was_there_before_the_value_and_not_among_its_members_does_not_count(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(opposite(-5), opposite(-6))
+
+        assert (await only(store)).support == Support(12, 0)
+
+
+async def test_a_forgotten_experience_counts_no_more_on_either_side(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        against = [opposite(BUSY + number) for number in range(13)]
+        await memory.learn(*against)
+        assert (await only(store)).support.is_contested
+
+        memory.collector.forget([against[0].id, TWELVE[0].id])
+        standing = await only(store)
+        assert standing.support == Support(11, 12)
+        memory.collector.forget([entry.id for entry in against[1:]])
+        standing = await only(store)
+        assert standing.support == Support(11, 0)
+        assert standing.contested_since is None
+        memory.journal.purge()
+
+    again = ValueLog(Journal(memory.journal.path).values).all()
+    assert len(again) == 1
+
+
+async def test_what_was_judged_outlives_the_process_and_is_not_written_twice(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(*(opposite(BUSY + number) for number in range(3)))
+        before = await only(store)
+        written = (memory.journal.path / "evidence.jsonl").read_bytes()
+        assert len(written.splitlines()) == 3
+
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        assert await only(store) == replace(before, value=memory.values.all()[0])
+        await memory.learn(opposite(BUSY + 9))
+        assert (await only(store)).support == Support(12, 4)
+        now = (memory.journal.path / "evidence.jsonl").read_bytes()
+
+    assert now.startswith(written)
+    assert len(now.splitlines()) == 4
+    assert all(len(line) < 300 for line in now.splitlines())
+
+
+async def test_what_a_line_was_lost_of_is_judged_again(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(*(opposite(BUSY + number) for number in range(3)))
+        before = (await only(store)).support
+        (memory.journal.path / "evidence.jsonl").unlink()
+
+    async with open_values(tmp_path, learn=False) as (store, _):
+        assert (await only(store)).support == before
+
+
+async def test_nothing_is_judged_while_an_experience_is_resolved(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(opposite(BUSY))
+
+        assert not (memory.journal.path / "evidence.jsonl").exists()
+        assert (await only(store)).support == Support(12, 1)
+
+
+async def test_an_experience_that_is_not_indexed_yet_is_judged_later(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        memory.collector.add_resolved([opposite(BUSY)])
+        assert (await only(store)).support == Support(12, 0)
+
+        await memory.writer.find_pending()
+        await memory.writer.catch_up()
+        assert (await only(store)).support == Support(12, 1)
+
+
+async def test_an_engine_that_is_down_delays_the_judgement_and_no_list(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(opposite(BUSY))
+        memory.store.down = StorageUnavailableError("down")
+        assert (await only(store)).support == Support(12, 0)
+        memory.store.down = None
+        assert (await only(store)).support == Support(12, 1)
+
+
+async def test_evidence_that_cannot_be_written_down_fails_no_list_and_is_not_lost(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await only(store)
+        await memory.learn(opposite(BUSY))
+        blocked = memory.journal.path / "evidence.jsonl"
+        blocked.mkdir()
+        await only(store)
+        blocked.rmdir()
+
+        assert (await only(store)).support == Support(12, 1)
+
+
+async def test_a_value_of_another_model_or_an_earlier_version_is_judged_by_its_members_vectors(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        kept = await stored(memory)
+        memory.values.forget([kept.id], NOON)
+        foreign = replace(kept.evidence, embedding="another", centroid=(1.0,), radius=0.1)
+        early = replace(kept.evidence, radius=None, outcome=None)
+        memory.values.add(replace(kept, id="foreign", evidence=foreign))
+        memory.values.add(replace(kept, id="early", evidence=early))
+        memory.values.add(replace(kept, id="odd", evidence=replace(kept.evidence, centroid=(1.0,))))
+        await memory.learn(opposite(BUSY), about("types", BUSY + 1))
+        standings = await store.list_values()
+
+    assert [standing.support for standing in standings] == [Support(12, 1)] * 3
+
+
+async def test_a_circle_waits_until_all_members_are_indexed(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        kept = await stored(memory)
+        memory.values.forget([kept.id], NOON)
+        memory.values.add(replace(kept, id="early", evidence=replace(kept.evidence, radius=None)))
+        await memory.index.remove([point_id("ghap", TWELVE[0].id)])
+        await memory.learn(opposite(BUSY))
+        assert (await only(store)).support == Support(12, 0)
+
+        await memory.writer.find_pending()
+        await memory.writer.catch_up()
+        assert (await only(store)).support == Support(12, 1)
+
+
+async def test_a_value_from_elsewhere_hears_the_experiences_that_were_judged_before_it_came(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        value = await stored(memory)
+        await memory.learn(opposite(BUSY))
+        await only(store)
+        store.add_new([replace(value, id="elsewhere", created_at=value.created_at - timedelta(seconds=1))])
+
+        elsewhere = (await store.list_values(order=ValueOrder.NEWEST))[1]
+        assert elsewhere.value.id == "elsewhere"
+        assert elsewhere.support == Support(12, 1)
+
+
+async def test_a_list_can_be_read_from_the_journal_alone(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        value = await stored(memory)
+        await memory.learn(opposite(BUSY), opposite(BUSY + 1))
+        await only(store)
+
+    journal = Journal(memory.journal.path)
+    assert set(WitnessLog(journal.evidence).of_values()[value.id]) == {
+        opposite(BUSY).id,
+        opposite(BUSY + 1).id,
+    }
+
+
+async def test_a_text_that_says_nearly_the_same_as_a_value_is_shown_that_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, _):
+        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        trial = await store.validate(REWORDED, FULL_0)
+        again = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)
+        elsewhere = await store.validate("something that nobody ever spoke of", FULL_0)
+
+    for similar in (trial.similar, again.similar):
+        assert [each.value for each in similar] == [value]
+        assert 0.8 <= similar[0].similarity <= 1
+    assert elsewhere.similar == ()
+
+
+async def test_a_superseded_value_leaves_the_list_and_is_kept(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        new = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
+        assert new.similar == ()
+        assert new.standing.value.supersedes == old.id
+        assert [each.value.id for each in await store.list_values()] == [new.standing.value.id]
+        assert [each.value.id for each in (await store.validate(GOOD, FULL_0)).similar] == [
+            new.standing.value.id
+        ]
+        await memory.learn(opposite(BUSY))
+
+    async with open_values(tmp_path, learn=False) as (store, _):
+        (standing,) = await store.list_values()
+        assert standing.value.id == new.standing.value.id
+        both = await store.list_values(order=ValueOrder.NEWEST, superseded=True)
+
+    assert [(each.value.id, each.superseded_by) for each in both] == [
+        (new.standing.value.id, None),
+        (old.id, new.standing.value.id),
+    ]
+    assert both[0].support == both[1].support == Support(10, 1)
+
+
+async def test_only_a_value_in_force_can_be_superseded(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        new = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)).standing.value
+        with pytest.raises(InvalidInputError, match=f"{old.id} was superseded by {new.id}"):
+            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
+        with pytest.raises(NotFoundError, match="no value value_1"):
+            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes="value_1")
+        assert len(memory.values.all()) == 2
+
+        store.forget([new.id])
+        assert [each.value.id for each in await store.list_values()] == [old.id]
+
+
+async def test_a_call_that_is_sent_again_supersedes_once(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        caller = replace(ALICE, request="front:7")
+        first = await store.store(caller, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
+        again = await values_over(memory).store(
+            replace(caller, again=True), GOOD, FULL_0, Axis.FULL, supersedes=old.id
+        )
+
+        assert again.standing == first.standing
+        assert len(memory.values.all()) == 2
+
+
+async def test_two_calls_at_once_supersede_a_value_once(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        results = await asyncio.gather(
+            *(store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id) for _ in range(2)),
+            return_exceptions=True,
+        )
+
+        assert sum(isinstance(result, InvalidInputError) for result in results) == 1
+        assert len(memory.values.all()) == 2
