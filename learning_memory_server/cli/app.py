@@ -237,7 +237,7 @@ def values(
 @app.command()
 def forget(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries and values.")
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values and memories.")
     ] = None,
     project: Annotated[
         str | None,
@@ -254,7 +254,7 @@ def forget(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Forget entries and values for ever: they are found nowhere any more, and never come back.
+    """Forget entries, values and memories for ever: they are found nowhere any more, and never come back.
 
     Without --purge their lines stay in the journal's files, marked as forgotten. Copies of the journal that
     were made before still have them.

@@ -106,7 +106,9 @@ class AxisMemory:
                     return before
             else:
                 before = None
-            self._require(len(self._source.entries()))
+            if len(self._source.entries()) < self._min_experiences:
+                # Counted by the index: one that does not work is the worse news.
+                self._require(len((await self._source.material()).ids))
             state = await self._usable()
             stamp, entries = self._source.stamp(), self._source.entries()
             await state.take_in(self._source, entries)
@@ -117,6 +119,10 @@ class AxisMemory:
             self._require(clusters.total)
             self._seen, self._stamp = clusters, stamp
             return clusters
+
+    def drop(self) -> None:
+        """Forget the fit; the kept one is used again only if it has the journal's numbers."""
+        self._state = self._seen = None
 
     async def refit(self) -> FitWithNewcomers:
         """Make and return a new fit, unless one was made while this waited for its turn.
@@ -203,7 +209,7 @@ class AxisMemory:
     def _require(self, count: int) -> None:
         """Insist on enough experiences; with fewer there are no clusters, not even earlier ones."""
         if count < self._min_experiences:
-            self._state = self._seen = None
+            self.drop()
             self._kept.discard(self._axis)
             raise InsufficientDataError(
                 f"Axis {self._axis} has {count} of the {self._min_experiences} experiences that clusters need.",

@@ -62,7 +62,8 @@ class ExperienceClusterer:
         self._writer = writer
         self._collector = collector
         self._kept_heap = False
-        lineages, one_fit = LineageLog(history, clock), asyncio.Lock()
+        self._lineages = lineages = LineageLog(history, clock)
+        one_fit = asyncio.Lock()
         self._lineages = lineages
         self._axes = {
             axis: AxisMemory(axis, index, collector, fitting, lineages, kept, clock, min_experiences, one_fit)
@@ -89,13 +90,15 @@ class ExperienceClusterer:
             self._refit_soon(axis)
         return clusters
 
-    def reread_numbers(self) -> None:
-        """Read the history of cluster numbers again at the next use: it was taken in from elsewhere."""
-        self._lineages.reread()
-
     def is_refitting(self, axis: Axis) -> bool:
         """Tell whether a new fit of the axis is being made, or waits for its turn."""
         return axis in self._refits
+
+    def reread_numbers(self) -> None:
+        """Read the history of cluster numbers again: somebody else has written to it."""
+        self._lineages.reread()
+        for memory in self._axes.values():
+            memory.drop()
 
     async def settled(self) -> None:
         """Wait for the fits that are being made in the background."""

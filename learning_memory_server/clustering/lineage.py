@@ -155,7 +155,7 @@ class LineageLog:
             return self._lineages.setdefault(axis, Lineage())
 
     def reread(self) -> None:
-        """Read the log again at the next use: somebody else has written to it."""
+        """Read the log again at the next use."""
         self._lineages = None
 
     async def remember(self, axis: Axis, now: Mapping[int, frozenset[str]], matching: Matching) -> None:

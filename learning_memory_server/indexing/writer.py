@@ -66,6 +66,8 @@ class IndexWriter:
         self._sources = sources
         self._pending: dict[tuple[str, str], Document] = {}
         self._doomed: set[str] = set()
+        # What is forgotten never comes back, so this holds for as long as the process lives.
+        self._removed: set[str] = set()
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._rebuilding = asyncio.Lock()
@@ -117,6 +119,7 @@ class IndexWriter:
         """Remove the points of what is forgotten, and tell whether they are gone; if not, that is done later."""
         doomed = set(point_ids)
         self._doomed |= doomed
+        self._removed |= doomed
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in doomed}
         try:
             await self._remove_doomed()
@@ -232,6 +235,7 @@ class IndexWriter:
                 await self._index.write(batch)
                 self._mark_written(batch)
                 written += len(batch)
+            await self._remove_doomed()
         self._complete = self._complete or self._compared
         self._tried.set()
         if written:
@@ -275,6 +279,10 @@ class IndexWriter:
             # Another version of it may have become pending meanwhile.
             if self._pending.get(_key(document)) is document:
                 del self._pending[_key(document)]
+            if document.point_id in self._removed:
+                # It was forgotten while it was on its way into the index.
+                self._doomed.add(document.point_id)
+                self._wake.set()
         self._unflushed = True
 
     async def _try_write(self, documents: Sequence[Document]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.server.config import load_settings
+from learning_memory_server.server.services import open_services
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +95,35 @@ def test_an_unknown_id_forgets_nothing(run: Any, storage: Path) -> None:
     assert len(entries_in(storage)) == 24
     for arguments in ([], [ONE, "--project", "garden"]):
         assert run("forget", *arguments, "--yes").exit_code == 1
+
+
+@pytest.mark.usefixtures("memory")
+def test_memories_and_open_entries_are_forgotten_with_their_project(run: Any, storage: Path) -> None:
+    settings = load_settings(
+        {"LEARNING_MEMORY_STORAGE_PATH": str(storage), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
+    )
+    run("hub", "stop")
+
+    async def add() -> str:
+        async with open_services(settings, purpose="a test") as services:
+            added = await services.memories.add(Caller("kitchen", "s"), "Salt the water. " * 30, {})
+            await services.writer.complete()
+            assert (await services.index.counts())["memories"] > 0
+            return added.memory.id
+
+    memory_id = asyncio.run(add())
+    shown = run("forget", "--project", "kitchen", "--yes", "--purge")
+    assert memory_id in shown.stdout
+    assert "Forgotten: 1 item." in shown.stdout
+    text = "".join(path.read_text("utf-8") for path in (storage / "journal" / "memories").iterdir())
+    assert "Salt" not in text
+
+    async def counts() -> int:
+        async with open_services(settings, purpose="a test") as services:
+            await services.writer.complete()
+            return (await services.index.counts())["memories"]
+
+    assert asyncio.run(counts()) == 0
 
 
 def test_reindex_makes_all_or_one_axis_anew(run: Any, filled: Result, storage: Path) -> None:

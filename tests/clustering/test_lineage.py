@@ -188,3 +188,20 @@ async def test_real_clusters_that_go_are_found_again_over_fits_and_restarts(tmp_
             found.get(ClusterId(Axis.FULL, 2))
         assert caught.value.hint is not None
         assert "full_3" in caught.value.hint
+
+
+async def test_numbers_that_somebody_else_has_written_are_used_once_they_are_read_again(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        lineage = (await each.clusters()).lineage
+        assert set(lineage.members) == {0, 1, 2}
+        moved = {member: number + 10 for member, number in lineage.number_of().items()}
+        each.memory.journal.clusters.append(
+            [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
+        )
+
+        each.clusterer.reread_numbers()
+
+        assert set(named(await each.clusters())) == {"full_10", "full_11", "full_12"}
+        assert each.runs == 2
