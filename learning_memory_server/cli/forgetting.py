@@ -71,6 +71,7 @@ def _conclude(done: dict[str, Any]) -> None:
         )
     if "removed" in done:
         output().print(f"Taken out of the journal's files: {counted(done['removed'], 'line')}.")
+        output().print("To take it out of the index's files as well: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
         output().print(
             Text(f"{path} has bytes that cannot be read and may hold it; look at it yourself.", "yellow")

@@ -63,8 +63,8 @@ class ExperienceClusterer:
         self._collector = collector
         self._kept_heap = False
         self._lineages = lineages = LineageLog(history, clock)
+        self._kept = kept
         one_fit = asyncio.Lock()
-        self._lineages = lineages
         self._axes = {
             axis: AxisMemory(axis, index, collector, fitting, lineages, kept, clock, min_experiences, one_fit)
             for axis in Axis
@@ -99,6 +99,11 @@ class ExperienceClusterer:
         self._lineages.reread()
         for memory in self._axes.values():
             memory.drop()
+
+    def discard_kept(self) -> None:
+        """Remove the kept fits, which name and describe what they were made from; they are made anew when needed."""
+        for axis in Axis:
+            self._kept.discard(axis)
 
     async def settled(self) -> None:
         """Wait for the fits that are being made in the background."""

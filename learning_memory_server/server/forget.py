@@ -85,6 +85,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         report("Rewriting the journal's files")
         # Here, and not in a thread: nothing may be appended meanwhile.
         purged = services.journal.purge()
+        services.clusterer.discard_kept()
         reply["removed"] = sum(purged.removed.values())
         reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
 _WRITE_BATCH: Final = 100
 """Points a call: 4 ms at 384 dimensions."""
-_READ_BATCH: Final = 250
-"""Points a call: 5-20 ms with vectors of 384 dimensions."""
+_READ_BATCH: Final = 100
+"""Points a call: 2-8 ms with vectors of 384 dimensions."""
 _MIN_FREE_BYTES: Final = 64 * 1024 * 1024
 
 

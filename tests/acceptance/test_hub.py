@@ -222,21 +222,25 @@ def test_a_settings_file_that_cannot_be_read_is_a_sentence(memory: Memory) -> No
     assert hubs_of(memory) == set()
 
 
-@pytest.mark.parametrize("damage", ["a file in its place", "garbage in its files"])
-def test_a_corrupt_index_loses_no_entry_and_is_an_error_that_says_so(memory: Memory, damage: str) -> None:
+def test_a_corrupt_index_is_made_anew_from_the_journal(memory: Memory) -> None:
     index = memory.storage / "index"
-    if damage == "a file in its place":
-        index.write_text("in the way")
-    else:
-        front = memory.greeted()
-        front.call("start_ghap", **ENTRY)
-        front.call("resolve_ghap", status="confirmed", result="totals match")
-        front.refused("get_clusters", axis="full")
-        memory.end_hub()
-        for file in index.rglob("*"):
-            if file.is_file():
-                with file.open("r+b") as opened:
-                    opened.write(b"garbage" * 100)
+    front = memory.greeted()
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    front.call("resolve_ghap", status="confirmed", result="totals match")
+    front.refused("get_clusters", axis="full")
+    memory.end_hub()
+    for file in index.rglob("*"):
+        if file.is_file():
+            with file.open("r+b") as opened:
+                opened.write(b"garbage" * 100)
+    front = memory.greeted()
+    assert front.refused("get_clusters", axis="full")["type"] == "insufficient_data"
+    found = front.call("search_experiences", query="stale price cache")
+    assert (found["mode"], [entry["id"] for entry in found["results"]]) == ("hybrid", [ghap_id])
+
+
+def test_an_index_that_cannot_be_made_loses_no_entry_and_is_an_error_that_says_so(memory: Memory) -> None:
+    (memory.storage / "index").write_text("in the way")
     front = memory.greeted()
     error = front.refused("get_clusters", axis="full")
     assert error["type"] == "storage_unavailable", error

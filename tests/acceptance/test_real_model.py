@@ -30,7 +30,7 @@ def test_nothing_waits_for_the_model_and_searches_by_meaning_follow(tmp_path: Pa
     wire = Wire(tmp_path, embedding_backend="sentence-transformers")
     try:
         wire.handshake()
-        assert len(wire.request("tools/list")["tools"]) == 11
+        assert len(wire.request("tools/list")["tools"]) == 15
         ghap_id = wire.call("start_ghap", **ENTRY)["id"]
         resolved = wire.call("resolve_ghap", status="confirmed", result="totals match")
         assert resolved["indexed"] is False
