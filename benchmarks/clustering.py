@@ -229,7 +229,7 @@ def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
 
     The labels themselves are the clusters, and the texts judged are in none of them. hard: claimed for the label whose
     centroid is nearest to the one of their own label. random: for any other label. off_topic: about programming, for
-    the nearest label. Names that begin with `seed_` are what mean + 0.5 standard deviations would have accepted.
+    the nearest label. Names that begin with `strict_` are what mean + 0.5 standard deviations would have accepted.
     """
     names = sorted(set(texts.labels[rows].tolist()))
     clusters = []
@@ -245,7 +245,7 @@ def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
     def claim(kind: str, vector: Vectors, place: int) -> None:
         verdict = judge(vector, clusters[place], clusters[:place] + clusters[place + 1 :])
         passed.setdefault(kind, []).append(verdict.valid)
-        passed.setdefault(f"seed_{kind}", []).append(verdict.centroid_distance <= verdict.seed_threshold)
+        passed.setdefault(f"strict_{kind}", []).append(verdict.centroid_distance <= verdict.strict_threshold)
 
     generator = np.random.default_rng(0)
     for place, name in enumerate(names):

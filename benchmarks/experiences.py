@@ -19,14 +19,12 @@ from benchmarks.ranking import measures
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.identity import session_hash
-from learning_memory_server.indexing.document import Collection, Query
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.documents import entry_of
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.search.searcher import ExperienceQuery
 from learning_memory_server.server.config import Settings
 from learning_memory_server.server.services import open_services
-from learning_memory_server.storage.base import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +82,7 @@ async def ask(
         load=lambda: load_embedder(DEFAULT_MODEL, None, models or storage / "models"),
     ) as services:
         with data.open("rb") as lines:
-            parsed = parse_entries(lines, project="predecessor", hash_session=session_hash)
+            parsed = parse_entries(lines, project="predecessor")
         kept = services.collector.add_resolved(list(parsed.entries.values()))
         print(f"{len(kept)} entries, {len(parsed.rejections)} lines rejected, {len(questions)} questions")
         # Before there is an index, the search goes by words.
@@ -123,8 +121,10 @@ async def _search(services: Services, questions: Questions, expected: SearchMode
 
 
 async def _by_meaning(services: Services, text: str) -> list[str]:
-    query = Query(Collection.of(Axis.FULL), text, LIMIT, Filter())
-    return [entry_of(hit.payload).id for hit in await services.index.search(query)]
+    store = await services.index.open()
+    vector = await services.embeddings.embed_query(text)
+    hits = await store.search(Collection.of(Axis.FULL), vector, limit=LIMIT)
+    return [entry_of(hit.payload).id for hit in hits]
 
 
 def _is_of(kind: str, relevant: set[str]) -> bool:

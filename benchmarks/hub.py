@@ -27,7 +27,8 @@ from benchmarks.population import populate
 from benchmarks.startup import BARE
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.loading import has_export
+from learning_memory_server.embedding.exports import has_export
+from learning_memory_server.embedding.source import find_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -261,7 +262,8 @@ def measure_hub(experiences: int) -> dict[str, float]:
             # Without the files that are mapped, whose pages the system takes back when it needs them.
             figures[f"{runtime}_hub_own_mib_after"] = resident(made.hub(), "RssAnon")
             deadline = time.monotonic() + EXPORT_SECONDS
-            while not has_export(DEFAULT_MODEL, made.storage / "models") and time.monotonic() < deadline:
+            source = find_source(DEFAULT_MODEL)
+            while not has_export(made.storage / "models", source) and time.monotonic() < deadline:
                 time.sleep(0.5)
             session.close()
             made.end_hub()

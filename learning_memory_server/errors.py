@@ -7,6 +7,7 @@
     ├── InsufficientDataError        insufficient_data
     ├── StorageUnavailableError      storage_unavailable
     │   ├── MissingCollectionError
+    │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
     │   └── DiskFullError
     ├── EmbeddingUnavailableError    embedding_unavailable

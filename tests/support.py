@@ -251,9 +251,9 @@ class FaultyStore:
             collection, where=where, with_payload=with_payload, with_vectors=with_vectors
         )
 
-    async def count(self, collection: str, *, where: Filter | None = None) -> int:
+    async def count(self, collection: str) -> int:
         self._check()
-        return await self.inner.count(collection, where=where)
+        return await self.inner.count(collection)
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         self._check()
@@ -328,6 +328,11 @@ class Memory:
         """Keep resolved entries and index them."""
         for entry in self.collector.add_resolved(entries):
             assert await self.persister.persist(entry)
+
+    async def nearest(self, collection: str, text: str, limit: int) -> list[Hit]:
+        """Return the points that are nearest by meaning alone."""
+        vector = await self.embeddings.embed_query(text)
+        return await self.store.search(collection, vector, limit=limit)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -1,12 +1,14 @@
 """Memory that is given back, and is still right."""
 
+import gc
 import mmap
+import platform
 import sys
 from pathlib import Path
 
 import pytest
 
-from learning_memory_server.heap import give_back, let_go
+from learning_memory_server.heap import give_back, keep, let_go
 
 SIZE = 4 * 1024 * 1024
 
@@ -22,6 +24,11 @@ def resident(path: Path) -> int:
         else:
             is_ours = line.endswith(str(path))
     return total
+
+
+def in_memory() -> int:
+    """Return the bytes that this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def test_mapped_files_leave_the_memory_and_keep_what_was_written(tmp_path: Path) -> None:
@@ -47,7 +54,24 @@ def test_mapped_files_leave_the_memory_and_keep_what_was_written(tmp_path: Path)
     assert path.read_bytes() == b"c" + b"a" * (SIZE - 1)
 
 
-def test_to_give_back_is_harmless() -> None:
-    kept = [bytearray(1000) for _ in range(1000)]
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries cannot be asked")
+def test_what_was_freed_between_things_that_are_kept_leaves_the_memory() -> None:
+    made = [bytearray(b"x") * 2000 for _ in range(20_000)]
+    kept = made[::20]
+    del made
+    before = in_memory()
+
     give_back()
-    assert all(len(each) == 1000 for each in kept)
+
+    assert in_memory() < before - 16 * 1024 * 1024
+    assert all(each == b"x" * 2000 for each in kept)
+
+
+def test_what_is_kept_is_not_searched_for_garbage() -> None:
+    kept = [["a list that holds one"]]
+    assert any(each is kept for each in gc.get_objects())
+    try:
+        keep()
+        assert not any(each is kept for each in gc.get_objects())
+    finally:
+        gc.unfreeze()

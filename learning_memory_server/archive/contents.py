@@ -75,12 +75,11 @@ class Contents:
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
 
 
-def contents_of(archive: Archive, hash_session: Callable[[str], str]) -> Contents:
+def contents_of(archive: Archive) -> Contents:
     """Read an archive, with every check that a line from elsewhere gets.
 
     Args:
         archive: What was verified.
-        hash_session: Makes an agent session's id into what may be kept of it.
 
     Raises:
         JournalUnavailableError: If a newer program wrote a line.
@@ -90,14 +89,14 @@ def contents_of(archive: Archive, hash_session: Callable[[str], str]) -> Content
         for number, line in enumerate(lines, start=1):
             try:
                 record = JournalRecord.from_line(line)
-                _take(contents, record, hash_session)
+                _take(contents, record)
             except DamagedLineError as error:
                 contents.rejections.append(f"{name}:{number}: {error}")
             except InvalidInputError as error:
                 contents.rejections.append(f"{name}:{number}: {error.message}")
     for name, text in archive.open_files():
         try:
-            entry = parse_open(text, hash_session)
+            entry = parse_open(text)
             contents.open[entry.id] = entry
         except InvalidInputError as error:
             contents.rejections.append(f"{name}: {error.message}")
@@ -144,13 +143,13 @@ def checked_record(record: JournalRecord) -> JournalRecord:
     return JournalRecord(record.kind, record.id, record.at, data)
 
 
-def _take(contents: Contents, record: JournalRecord, hash_session: Callable[[str], str]) -> None:
+def _take(contents: Contents, record: JournalRecord) -> None:
     if record.is_tombstone:
         if not (_ID.fullmatch(record.id) and len(record.id) <= limits.ID_MAX):
-            raise InvalidInputError(f"id: {record.id!r} is none.")
+            raise InvalidInputError(f"id: {record.id!r} is not a valid id.")
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP:
-        contents.entries[record.id] = entry_of_record(record, hash_session, contents.changes)
+        contents.entries[record.id] = entry_of_record(record, contents.changes)
     elif record.kind in _DERIVED:
         return
     elif record.kind == CLUSTERS:
@@ -162,13 +161,13 @@ def _take(contents: Contents, record: JournalRecord, hash_session: Callable[[str
 def _checked_value(record: JournalRecord) -> dict[str, Any]:
     value = value_from_data(record.data)
     if value.id != record.id or not _ID.fullmatch(value.id) or len(value.id) > limits.ID_MAX:
-        raise InvalidInputError(f"id: {record.id!r} is none of a value.")
+        raise InvalidInputError(f"id: {record.id!r} is not a valid id of a value.")
     limits.checked_text("text", value.text, limits.VALUE_MAX)
     limits.checked_text("project", value.project, limits.PROJECT_MAX)
     if value.supersedes is not None and not _ID.fullmatch(value.supersedes):
-        raise InvalidInputError("supersedes: is no id.")
+        raise InvalidInputError("supersedes: is not a valid id.")
     if value.created_at.tzinfo is None:
-        raise InvalidInputError("created_at: has no offset.")
+        raise InvalidInputError("created_at: must have an offset from UTC.")
     evidence = value.evidence
     figures = (
         *evidence.centroid,
@@ -178,9 +177,9 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
         *([] if evidence.radius is None else [evidence.radius]),
     )
     if not all(isinstance(figure, float | int) and abs(figure) < float("inf") for figure in figures):
-        raise InvalidInputError("evidence: has figures that are none.")
+        raise InvalidInputError("evidence: its figures must be finite numbers.")
     if not all(isinstance(name, str) for name in (*evidence.member_ids, evidence.embedding)):
-        raise InvalidInputError("evidence: has names that are none.")
+        raise InvalidInputError("evidence: member_ids and embedding must be texts.")
     # It names a call of a front that is gone.
     return {key: part for key, part in value_to_data(value).items() if key != "request"}
 
@@ -188,12 +187,12 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
 def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     memory = memory_from_data(record.data)
     if memory.id != record.id or not _ID.fullmatch(memory.id) or len(memory.id) > limits.ID_MAX:
-        raise InvalidInputError(f"id: {record.id!r} is none of a memory.")
+        raise InvalidInputError(f"id: {record.id!r} is not a valid id of a memory.")
     limits.checked_text("text", memory.text, limits.MEMORY_MAX)
     limits.checked_text("project", memory.project, limits.PROJECT_MAX)
     checked_metadata(memory.metadata)
     if memory.created_at.tzinfo is None or memory.date.tzinfo is None:
-        raise InvalidInputError("created_at, date: one has no offset.")
+        raise InvalidInputError("created_at, date: both must have an offset from UTC.")
     # Where it is cut is this model's own matter, and no line from elsewhere should say it.
     return memory_to_data(replace(memory, request=None, cuts=None))
 
@@ -205,7 +204,7 @@ def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
     if not all(
         isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers
     ):
-        raise InvalidInputError("a cluster's number is none.")
+        raise InvalidInputError("next_number, moved: must be whole numbers from 0.")
     return data
 
 

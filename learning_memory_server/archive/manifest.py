@@ -68,6 +68,11 @@ class Manifest:
     project: str | None
     files: dict[str, Member]
 
+    @property
+    def damaged_lines(self) -> int:
+        """How many lines were set aside when it was made."""
+        return sum(said.lines for name, said in self.files.items() if name.startswith(DAMAGED))
+
     def to_json(self) -> bytes:
         """Return the text of the member."""
         content = {"format": FORMAT, **asdict(self), "created_at": self.created_at.isoformat()}

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from learning_memory_server.archive.manifest import (
-    DAMAGED,
     JOURNAL,
     MANIFEST,
     OPEN,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_OTHER_COPY: Final = "Take another copy; nothing was changed."
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")
 """Where a tar says what it is, and how."""
@@ -59,11 +59,6 @@ class Archive:
         for name in self.manifest.files:
             if name.startswith(JOURNAL + OPEN):
                 yield name.removeprefix(JOURNAL), self._file(name).read()
-
-    @property
-    def damaged_lines(self) -> int:
-        """How many lines were set aside when it was made."""
-        return sum(said.lines for name, said in self.manifest.files.items() if name.startswith(DAMAGED))
 
     def _file(self, name: str) -> IO[bytes]:
         return cast("IO[bytes]", self._tar.extractfile(self._members[name]))
@@ -116,7 +111,9 @@ def _verified(tar: tarfile.TarFile) -> Archive:
     said = _content(tar, members[MANIFEST])
     sums = dict(_sums(_content(tar, members[SUMS])))
     if sums.get(MANIFEST) != hashlib.sha256(said).hexdigest():
-        raise InvalidInputError(f"The archive is damaged: the checksum of {MANIFEST} does not match.")
+        raise InvalidInputError(
+            f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=_OTHER_COPY
+        )
     manifest = Manifest.from_json(said)
     if manifest.journal_format > CURRENT.version:
         raise InvalidInputError(
@@ -129,11 +126,14 @@ def _verified(tar: tarfile.TarFile) -> Archive:
             raise InvalidInputError(f"The archive is refused: {name!r} is no name of a journal's file.")
     if odd := sorted((members.keys() - {MANIFEST, SUMS}) ^ manifest.files.keys()):
         raise InvalidInputError(
-            f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}."
+            f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}.",
+            hint=_OTHER_COPY,
         )
     for name, about in manifest.files.items():
         if members[name].size != about.bytes or _digest(tar, members[name]) != about.sha256:
-            raise InvalidInputError(f"The archive is damaged: the checksum of {name} does not match.")
+            raise InvalidInputError(
+                f"The archive is damaged: the checksum of {name} does not match.", hint=_OTHER_COPY
+            )
     return Archive(tar, members, manifest)
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
 from learning_memory_server.cli.terminal import show_notice
 from learning_memory_server.domain.moment import parse_moment, utc_now
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.config import load_settings, unknown_variables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime
+    from pathlib import Path
 
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
@@ -70,6 +72,19 @@ def chosen_time(since: str | None) -> datetime | None:
         InvalidInputError: If it is no ISO 8601 date or datetime.
     """
     return None if since is None else parse_moment("--since", since)
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """Say which file cannot be read.
+
+    Raises:
+        InvalidInputError: In place of any `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 @asynccontextmanager

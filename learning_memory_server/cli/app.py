@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from learning_memory_server.cli.hub_commands import hub
 from learning_memory_server.cli.keeping import keeping
+from learning_memory_server.domain import limits
 from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from learning_memory_server.errors import LearningMemoryError
@@ -28,7 +30,7 @@ SinceOption = Annotated[
 ]
 
 
-class Boundary(TyperGroup):
+class FailuresAsSentences(TyperGroup):
     """Where an anticipated failure becomes a sentence and the exit code 1, whatever command it ended."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the signature of typer's private click
@@ -43,7 +45,7 @@ class Boundary(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Boundary,
+    cls=FailuresAsSentences,
     no_args_is_help=True,
     # With local variables a traceback would show what agents wrote.
     pretty_exceptions_show_locals=False,
@@ -63,7 +65,6 @@ def _show_version(wanted: bool) -> None:
 
 
 app.add_typer(keeping)
-hub = typer.Typer(no_args_is_help=True, help="The process that holds the memory for all sessions.")
 app.add_typer(hub, name="hub")
 
 
@@ -180,7 +181,9 @@ def search(  # noqa: PLR0913 - one for each option
     strategy: StrategyOption = None,
     project: ProjectOption = None,
     since: SinceOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=50, help="How many to show.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=limits.SEARCH_RESULTS_MAX, help="How many to show.")
+    ] = 10,
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Search by words: at once, without the model and the index.")
     ] = False,
@@ -262,46 +265,6 @@ def forget(
     from learning_memory_server.cli.forgetting import forget as forget_them  # noqa: PLC0415
 
     asyncio.run(forget_them(ids or [], project, purge=purge, preview=preview, yes=yes))
-
-
-@hub.command("status")
-def hub_status() -> None:
-    """Show what the hub says about itself, or that none runs and who holds the memory."""
-    from learning_memory_server.cli.hub import show_hub  # noqa: PLC0415
-
-    show_hub()
-
-
-@hub.command("stop")
-def hub_stop() -> None:
-    """End the hub, and wait until it has ended. Sessions that are open start another when they need it."""
-    from learning_memory_server.cli.hub import stop_hub  # noqa: PLC0415
-
-    stop_hub()
-
-
-@hub.command("logs")
-def hub_logs(
-    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")
-    ] = False,
-) -> None:
-    """Show the end of the hub's log."""
-    from learning_memory_server.cli.hub import show_logs  # noqa: PLC0415
-
-    show_logs(count, follow=follow)
-
-
-@hub.command("run")
-def hub_run() -> None:
-    """Be the hub, in the foreground, until Ctrl-C or until nobody has needed it for long.
-
-    Sessions do this by themselves, in the background. If there is a hub already, this ends at once.
-    """
-    from learning_memory_server.server.hub.main import main as serve  # noqa: PLC0415
-
-    serve()
 
 
 @app.command("download-model")

@@ -75,7 +75,10 @@ def backup(folder: Path | None, keep: int) -> None:
 def _write(path: Path, settings: Settings, project: str | None, *, force: bool) -> None:
     began, journal = monotonic(), settings.journal_directory
     if not journal.is_dir():
-        raise NotFoundError(f"There is no journal in {journal}.")
+        raise NotFoundError(
+            f"There is no journal in {journal}.",
+            hint="Where it is kept follows from the settings journal_path and storage_path.",
+        )
     with working(f"Writing {path.name}"):
         at = utc_now()
         snapshot = take_snapshot(journal, project)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from learning_memory_server.cli.connection import open_connection
 from learning_memory_server.cli.finding import green, red, yellow
-from learning_memory_server.cli.memory import open_memory
 from learning_memory_server.cli.status import describe_engine
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
@@ -32,8 +32,8 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
         yield green("engine", "Nothing is stored yet; it is created at the first start.")
         return
     try:
-        async with open_memory(settings, "doctor", load=load) as memory:
-            found = await memory.run("compare")
+        async with open_connection(settings, "doctor", load=load) as connection:
+            found = await connection.run("compare")
     except AlreadyRunningError as error:
         yield green(
             "engine", f"Not opened: {error.message} To have it checked, run this when that has ended."
@@ -68,8 +68,8 @@ def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
 
 def _repair(settings: Settings, operation: str, done: str, **fields: object) -> Repair:
     async def repair() -> str:
-        async with open_memory(settings, "doctor --fix") as memory:
-            await memory.run(operation, **fields)
+        async with open_connection(settings, "doctor --fix") as connection:
+            await connection.run(operation, **fields)
         return done
 
     return repair

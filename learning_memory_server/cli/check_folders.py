@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from learning_memory_server.cli.finding import Finding, Repair
     from learning_memory_server.server.config import Settings
 
-_NEEDED: Final = 64 * 1024 * 1024
-"""Bytes: below this the embedded engine refuses to write."""
 _COMFORTABLE: Final = 1024 * 1024 * 1024
+"""Bytes."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -89,9 +88,13 @@ def _closing(folder: Path) -> Repair:
 
 
 def _check_space(folder: Path) -> Finding:
+    from learning_memory_server.storage.edge import MIN_FREE_BYTES  # noqa: PLC0415 - numpy
+
     free = shutil.disk_usage(_nearest(folder)).free
-    if free < _NEEDED:
-        return red("disk", f"{megabytes(free)} are free, {megabytes(_NEEDED)} are needed; free some space.")
+    if free < MIN_FREE_BYTES:
+        return red(
+            "disk", f"{megabytes(free)} are free, {megabytes(MIN_FREE_BYTES)} are needed; free some space."
+        )
     if free < _COMFORTABLE:
         return yellow("disk", f"Only {megabytes(free)} are free; think of freeing some space.")
     return green("disk", f"{megabytes(free)} are free.")

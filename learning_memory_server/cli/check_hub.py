@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from learning_memory_server.cli.connection import running_hub
 from learning_memory_server.cli.finding import green, red, yellow
-from learning_memory_server.cli.memory import running_hub
 from learning_memory_server.cli.status import describe_hub, describe_model
 from learning_memory_server.errors import LearningMemoryError
 

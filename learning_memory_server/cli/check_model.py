@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.cli.finding import Level, green, red, yellow
 from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import LearningMemoryError
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.config import Settings
 
 _CPU_ONLY: Final = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
-_PROBE: Final = "The connection pool ran out because a transaction was never closed."
 _OLLAMA_SECONDS: Final = 10.0
 
 
@@ -113,7 +113,7 @@ def _check_files(settings: Settings) -> Iterator[Finding]:
     else:
         yield green("model", f"{model}, in {source.folder}.")
     failure = exports.failure_of(models, source)
-    if (models / source.digest).is_dir():
+    if exports.has_export(models, source):
         yield green("model", "There is an export, so that it loads without torch.")
     elif failure is not None:
         yield yellow(
@@ -134,7 +134,7 @@ async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     embeddings = EmbeddingService(load)
     began = monotonic()
     try:
-        vector = await embeddings.embed_query(_PROBE)
+        vector = await embeddings.embed_query(PROBE)
     except LearningMemoryError as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
         # The advice to run what is running helps nobody.
@@ -143,10 +143,8 @@ async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     finally:
         embeddings.close()
     sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
-    if embeddings.runtime == "sentence-transformers" and _has_export(settings):
+    if embeddings.runtime == "sentence-transformers" and exports.has_export(
+        settings.models_directory, find_source(settings.embedding_model)
+    ):
         return yellow("model", f"{sentence} The export does not work; the next server replaces it.")
     return green("model", sentence)
-
-
-def _has_export(settings: Settings) -> bool:
-    return (settings.models_directory / find_source(settings.embedding_model).digest).is_dir()

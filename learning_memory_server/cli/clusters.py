@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.memory import open_memory
+from learning_memory_server.cli.connection import open_connection
 from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.errors import InvalidInputError
@@ -34,13 +34,13 @@ async def show_clusters(axis: Axis, members_of: str | None) -> None:
     if wanted is not None and wanted.axis is not axis:
         raise InvalidInputError(f"--members: {wanted} is not a cluster of axis {axis}.")
     settings = open_settings()
-    async with open_memory(settings, "clusters") as memory:
-        await memory.run("complete")
-        found = await memory.call_for_all("get_clusters", "clusters", axis=axis)
+    async with open_connection(settings, "clusters") as connection:
+        await connection.run("complete")
+        found = await connection.call_for_all("get_clusters", "clusters", axis=axis)
         if wanted is None:
             _show_all(found)
             return
-        reply = await memory.call_for_all(
+        reply = await connection.call_for_all(
             "get_cluster_members", "members", cluster_id=str(wanted), limit=_PAGE
         )
     # Others may write between the two calls.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.status import size_of
 from learning_memory_server.cli.terminal import errors, megabytes, show_facts, working
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.disk import disk_use
 from learning_memory_server.paths import PREFIX
 
 
@@ -33,7 +33,7 @@ def fetch_model(model: str) -> None:
         [
             ("model", model),
             ("folder", str(folder)),
-            ("size", megabytes(size_of(folder.resolve()))),
+            ("size", megabytes(disk_use(folder.resolve()))),
             ("vectors", f"of length {identity.dimension}, of texts up to {identity.max_tokens} tokens"),
             (
                 "next",

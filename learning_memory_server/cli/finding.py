@@ -47,6 +47,6 @@ def yellow(topic: str, sentence: str, repair: Repair | None = None) -> Finding:
     return Finding(Level.YELLOW, topic, sentence, repair)
 
 
-def red(topic: str, sentence: str, repair: Repair | None = None) -> Finding:
+def red(topic: str, sentence: str) -> Finding:
     """Return a finding that keeps the server from its work."""
-    return Finding(Level.RED, topic, sentence, repair)
+    return Finding(Level.RED, topic, sentence)

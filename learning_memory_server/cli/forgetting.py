@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access import chosen_project, open_settings
-from learning_memory_server.cli.memory import open_memory
-from learning_memory_server.cli.terminal import counted, one_line, output, show_notice, show_table
+from learning_memory_server.cli.connection import open_connection
+from learning_memory_server.cli.terminal import (
+    SHOWN,
+    counted,
+    one_line,
+    output,
+    show_notice,
+    show_rest,
+    show_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SHOWN: Final = 20
-
 
 async def forget(ids: Sequence[str], project: str | None, *, purge: bool, preview: bool, yes: bool) -> None:
-    """Forget entries and values, after a look at them.
+    """Forget entries, values and memories, after a look at them.
 
     Args:
         ids: Their ids.
@@ -37,13 +43,13 @@ async def forget(ids: Sequence[str], project: str | None, *, purge: bool, previe
         "project": chosen_project(project, settings),
         "purge": purge,
     }
-    async with open_memory(settings, "forget") as memory:
-        _show(await memory.run("forget", **fields, preview=True))
+    async with open_connection(settings, "forget") as connection:
+        _show(await connection.run("forget", **fields, preview=True))
         if preview:
             return
         if not yes and not typer.confirm(_question(purge=purge), err=True):
             raise typer.Exit(1)
-        _conclude(await memory.run("forget", **fields, preview=False))
+        _conclude(await connection.run("forget", **fields, preview=False))
 
 
 def _question(*, purge: bool) -> str:
@@ -53,9 +59,8 @@ def _question(*, purge: bool) -> str:
 def _show(found: dict[str, Any]) -> None:
     rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
     if rows:
-        show_table(["kind", "id", "text"], rows[:_SHOWN])
-    if len(rows) > _SHOWN:
-        output().print(f"... and {len(rows) - _SHOWN:,} more")
+        show_table(["kind", "id", "text"], rows[:SHOWN])
+    show_rest(len(rows))
     if not rows:
         output().print("Nothing that is not forgotten already.")
     if found["citing"]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.memory import running_hub
+from learning_memory_server.cli.connection import running_hub
 from learning_memory_server.cli.status import describe_holder, describe_model, describe_seconds
 from learning_memory_server.cli.terminal import counted, megabytes, output, show_facts, working
 from learning_memory_server.errors import DeadlineExceededError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
 
 HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from learning_memory_server.archive.reading import is_archive
-from learning_memory_server.cli.access import current_project, open_settings, read_entries
-from learning_memory_server.cli.memory import open_memory
-from learning_memory_server.cli.terminal import counted, one_line, output, show_facts, show_notice, working
+from learning_memory_server.cli.access import current_project, open_settings, read_entries, unreadable
+from learning_memory_server.cli.connection import open_connection, when_complete
+from learning_memory_server.cli.restoring import import_archive
+from learning_memory_server.cli.terminal import counted, one_line, show_facts, show_first, working
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
-from learning_memory_server.errors import (
-    DeadlineExceededError,
-    EmbeddingUnavailableError,
-    InvalidInputError,
-    StorageUnavailableError,
-)
-from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.importing import parse_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from learning_memory_server.cli.memory import Memory
     from learning_memory_server.observation.importing import ParsedEntries
     from learning_memory_server.server.config import Settings
-
-_REASONS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +49,6 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
     with unreadable(path):
         is_tar = is_archive(path)
     if is_tar:
-        from learning_memory_server.cli.restoring import import_archive  # noqa: PLC0415 - it imports this module
-
         return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
     began = monotonic()
     settings = open_settings()
@@ -81,24 +68,8 @@ def _project(name: str | None, settings: Settings) -> str:
 
 
 def _parse(path: Path, project: str) -> ParsedEntries:
-    def hash_session(raw: str) -> str:
-        return session_hash(raw)
-
     with unreadable(path), path.open("rb") as lines, working(f"Reading {path.name}"):
-        return parse_entries(lines, project=project, hash_session=hash_session)
-
-
-@contextmanager
-def unreadable(path: Path) -> Iterator[None]:
-    """Say which file cannot be read.
-
-    Raises:
-        InvalidInputError: In place of any `OSError`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        return parse_entries(lines, project=project)
 
 
 def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
@@ -109,26 +80,13 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
 
 
 async def _take_in(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
-    async with open_memory(settings, "import") as memory:
+    async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
-            await memory.run(
+            await connection.run(
                 "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, found_too=apply_deletions
             )
-        new = await memory.add(list(parsed.entries.values()))
-        return _Outcome(new, await when_complete(memory))
-
-
-async def when_complete(memory: Memory) -> str:
-    """Wait until everything is in the index, if that is possible now, and say in how many points."""
-    try:
-        points = (await memory.run("complete"))["points"]
-    except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
-        show_notice(error.sentence)
-        return (
-            "pending: the entries are safe in the journal, and are indexed when a server or a command "
-            "next finds the model and the engine working"
-        )
-    return f"complete: {counted(points, 'vector')}"
+        new = await connection.add(list(parsed.entries.values()))
+        return _Outcome(new, await when_complete(connection))
 
 
 def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:
@@ -145,9 +103,7 @@ def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool
         facts.append(("rejected", Text(counted(len(parsed.rejections), "line"), "red")))
     facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in parsed.changes.most_common()]
     facts.append(("index", outcome.index))
-    for rejection in parsed.rejections[:_REASONS_SHOWN]:
-        output().print(Text(f"{path.name}:{rejection.line_number}: {one_line(rejection.reason)}", "red"))
-    rest = len(parsed.rejections) - _REASONS_SHOWN
-    if rest > 0:
-        output().print(Text(f"... and {rest} more", "red"))
+    show_first(
+        [f"{path.name}:{each.line_number}: {one_line(each.reason)}" for each in parsed.rejections], "red"
+    )
     show_facts([*facts, ("took", f"{seconds:.1f} s")])

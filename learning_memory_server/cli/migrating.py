@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.memory import open_memory
+from learning_memory_server.cli.connection import open_connection
 from learning_memory_server.cli.terminal import counted, output, show_notice, show_table
 from learning_memory_server.errors import InvalidInputError
 
@@ -36,8 +36,8 @@ async def move_index(*, to: str | None, source: str | None) -> bool:
         raise InvalidInputError("The URL must look like https://host:6333.")
     began, settings = time.monotonic(), open_settings()
     key = settings.qdrant_api_key
-    async with open_memory(settings, "migrate") as memory:
-        reply = await memory.run(
+    async with open_connection(settings, "migrate") as connection:
+        reply = await connection.run(
             "migrate", url=url, key=key.get_secret_value() if key else None, to_server=to is not None
         )
     collections = reply["collections"]

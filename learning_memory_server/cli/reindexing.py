@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.memory import open_memory
+from learning_memory_server.cli.connection import open_connection
 from learning_memory_server.cli.terminal import counted, output
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ async def make_anew(axis: Axis | None) -> None:
         EmbeddingUnavailableError, StorageUnavailableError: If there is no model, or the engine does not work.
     """
     began = time.monotonic()
-    async with open_memory(open_settings(), "reindex") as memory:
-        points = (await memory.run("reindex", axis=axis))["points"]
+    async with open_connection(open_settings(), "reindex") as connection:
+        points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
     what = "The index" if axis is None else f"The index of axis {axis}"
     output().print(f"{what} was made anew: {counted(points, 'vector')} in {seconds:.1f} s.")

@@ -12,20 +12,18 @@ from rich.text import Text
 from learning_memory_server.archive.comparison import Comparison, Lineage, compare
 from learning_memory_server.archive.contents import CLUSTERS, contents_here, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
-from learning_memory_server.cli.access import open_settings, read_entries
-from learning_memory_server.cli.importing import unreadable, when_complete
-from learning_memory_server.cli.memory import open_memory
+from learning_memory_server.cli.access import open_settings, read_entries, unreadable
+from learning_memory_server.cli.connection import open_connection, when_complete
 from learning_memory_server.cli.terminal import (
     counted,
     day,
     one_line,
-    output,
     show_facts,
+    show_first,
     show_notice,
     working,
 )
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 
@@ -36,11 +34,10 @@ if TYPE_CHECKING:
     from learning_memory_server.archive.comparison import Difference
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.archive.manifest import Manifest
-    from learning_memory_server.cli.memory import Memory
+    from learning_memory_server.cli.connection import Connection
     from learning_memory_server.journal.record import JournalRecord
     from learning_memory_server.server.config import Settings
 
-_SHOWN: Final = 20
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _LINEAGE: Final = {
@@ -66,7 +63,7 @@ async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool) ->
     """
     settings = open_settings()
     manifest, theirs = read_archive(path)
-    comparison = _compare(theirs, settings)
+    comparison = compare(theirs, _ours(settings))
     _show(path, manifest, theirs, comparison, apply_deletions=apply_deletions)
     if not dry_run:
         await _take_in(theirs, comparison, settings, apply_deletions=apply_deletions)
@@ -102,16 +99,8 @@ def read_archive(path: Path) -> tuple[Manifest, Contents]:
         InvalidInputError: If it cannot be read, is damaged, or newer than this program.
         JournalUnavailableError: If a newer program wrote a line of it.
     """
-
-    def hash_session(raw: str) -> str:
-        return session_hash(raw)
-
     with unreadable(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
-        return archive.manifest, contents_of(archive, hash_session)
-
-
-def _compare(theirs: Contents, settings: Settings) -> Comparison:
-    return compare(theirs, _ours(settings))
+        return archive.manifest, contents_of(archive)
 
 
 def _ours(settings: Settings) -> Contents:
@@ -129,30 +118,30 @@ async def _take_in(
     still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
     forgotten = _merged(comparison.never, comparison.doomed if apply_deletions else {})
     facts: list[tuple[str, str | Text]] = []
-    async with open_memory(settings, "import") as memory:
+    async with open_connection(settings, "import") as connection:
         # Numbers first: once an entry is here, clusters could get others. Then deletions, so that nothing is taken
         # in to be forgotten.
         if comparison.lineage is Lineage.NEW:
-            await memory.run("add_records", records=[_fields(record) for record in theirs.clusters])
+            await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
         if forgotten:
-            gone = await memory.run("apply_deletions", forgotten=forgotten, found_too=apply_deletions)
+            gone = await connection.run("apply_deletions", forgotten=forgotten, found_too=apply_deletions)
             facts.append(("forgotten", f"{gone['forgotten']:,} here, {gone['noted']:,} noted"))
-        facts.insert(0, ("imported", Text(counted(await memory.add(entries), "entry"), "green")))
+        facts.insert(0, ("imported", Text(counted(await connection.add(entries), "entry"), "green")))
         if still_open:
-            added = await memory.run("add_open", entries=[ghap_to_data(entry) for entry in still_open])
+            added = await connection.run("add_open", entries=[ghap_to_data(entry) for entry in still_open])
             facts.append(("", counted(len(added["added"]), "open entry")))
-        for kind, count in (await _add_records(memory, theirs, comparison)).items():
+        for kind, count in (await _add_records(connection, theirs, comparison)).items():
             facts.append(("", counted(count, kind)))
-        facts.append(("index", await when_complete(memory)))
+        facts.append(("index", await when_complete(connection)))
     show_facts([*facts, ("took", f"{monotonic() - began:.1f} s")])
 
 
-async def _add_records(memory: Memory, theirs: Contents, comparison: Comparison) -> dict[str, int]:
+async def _add_records(connection: Connection, theirs: Contents, comparison: Comparison) -> dict[str, int]:
     done: dict[str, int] = {}
     for kind, difference in comparison.sorts.items():
         new = [theirs.records[kind, name] for name in difference.new if (kind, name) in theirs.records]
         for batch in _batches(new):
-            added = (await memory.run("add_records", records=batch))["added"]
+            added = (await connection.run("add_records", records=batch))["added"]
             done[kind] = done.get(kind, 0) + len(added)
     return done
 
@@ -201,11 +190,13 @@ def _show(
     facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in theirs.changes.most_common()]
     if theirs.rejections:
         facts.append(("rejected", Text(counted(len(theirs.rejections), "line"), "red")))
-    _list([one_line(reason) for reason in theirs.rejections])
+    show_first([one_line(reason) for reason in theirs.rejections], "yellow")
     show_facts(facts)
     for sort, difference in comparison.sorts.items():
-        _list([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing])
-    if set_aside := sum(said.lines for name, said in manifest.files.items() if name.startswith("damaged/")):
+        show_first(
+            [f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow"
+        )
+    if set_aside := manifest.damaged_lines:
         show_notice(f"{counted(set_aside, 'line')} could not be read when it was made; see damaged/ in it.")
 
 
@@ -218,10 +209,3 @@ def _described(difference: Difference) -> Text:
     ]
     said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
     return Text(", ").join(said)
-
-
-def _list(sentences: list[str]) -> None:
-    for sentence in sentences[:_SHOWN]:
-        output().print(Text(sentence, "yellow"))
-    if len(sentences) > _SHOWN:
-        output().print(Text(f"... and {len(sentences) - _SHOWN:,} more", "yellow"))

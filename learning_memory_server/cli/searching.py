@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from learning_memory_server.cli.access import chosen_project, chosen_time, open_settings, read_entries
-from learning_memory_server.cli.memory import open_memory
+from learning_memory_server.cli.connection import open_connection
 from learning_memory_server.cli.terminal import coloured, day, one_line, output, show_hanging, show_notice
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (
@@ -78,9 +78,9 @@ async def search_entries(  # noqa: PLR0913 - one for each option
 
 
 async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
-    async with open_memory(settings, "search") as memory:
-        await memory.run("complete")
-        reply = await memory.call_for_all(
+    async with open_connection(settings, "search") as connection:
+        await connection.run("complete")
+        reply = await connection.call_for_all(
             "search_experiences",
             "results",
             query=query.text,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from rich.text import Text
 
 from learning_memory_server.cli.access import open_settings, read_entries
-from learning_memory_server.cli.memory import running_hub
+from learning_memory_server.cli.connection import running_hub
 from learning_memory_server.cli.terminal import (
     COLOURS,
     counted,
@@ -21,19 +21,17 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.disk import disk_use
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import holder
 from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from learning_memory_server.server.config import Settings
 
 _MINUTE: Final = 60
-_BLOCK: Final = 512
-"""Bytes: the unit of st_blocks, whatever the file system's own."""
 
 
 def show_status() -> None:
@@ -90,23 +88,7 @@ def describe_engine(settings: Settings) -> str:
         address = urlsplit(settings.qdrant_url)
         return f"Qdrant at {address.scheme}://{address.netloc.rpartition('@')[2]}"
     folder = settings.index_directory
-    return f"embedded Qdrant in {folder} ({megabytes(size_of(folder))})"
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes that a folder's files take on the disk; what disappears meanwhile does not count.
-
-    Files of the engine have holes, so their lengths say too much.
-    """
-    total = 0
-    for path in folder.rglob("*") if folder.is_dir() else ():
-        try:
-            found = path.stat()
-        except OSError:
-            continue
-        # Windows knows no blocks.
-        total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
-    return total
+    return f"embedded Qdrant in {folder} ({megabytes(disk_use(folder))})"
 
 
 def describe_holder(settings: Settings) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from learning_memory_server.errors import LearningMemoryError
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
 
     Cell = str | Text | int
 
@@ -35,6 +35,8 @@ COLOURS: Final = {
     "silver": "white",
     "bronze": "dark_orange3",
 }
+SHOWN: Final = 20
+"""How much of a long list is shown."""
 _UNWRAPPED: Final = 100_000
 _MIB: Final = 1024 * 1024
 
@@ -119,6 +121,19 @@ def show_hanging(console: Console, lead: Text, content: Text) -> None:
     grid.add_column(overflow="fold")
     grid.add_row(lead, content)
     console.print(grid)
+
+
+def show_first(lines: Sequence[str], style: str) -> None:
+    """Print the first `SHOWN` lines, and how many more there are."""
+    for line in lines[:SHOWN]:
+        output().print(Text(line, style))
+    show_rest(len(lines), style)
+
+
+def show_rest(total: int, style: str = "") -> None:
+    """Say how many there are besides the first `SHOWN`, if there are."""
+    if total > SHOWN:
+        output().print(Text(f"... and {total - SHOWN:,} more", style))
 
 
 @contextmanager

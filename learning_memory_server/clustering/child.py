@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+_MODULE: Final = "learning_memory_server.clustering.child"
 _POLITE: Final = 5
 """The child's niceness: somebody may wait for the clusters, but others wait for their searches."""
 
@@ -35,16 +36,21 @@ class ChildFitting:
     Args:
         min_cluster_size: As for `Clusterer`.
         min_samples: As for `Clusterer`.
+        command: What runs this module; the arguments follow it. By default this interpreter does.
     """
 
-    def __init__(self, min_cluster_size: int | None, min_samples: int) -> None:
+    def __init__(
+        self, min_cluster_size: int | None, min_samples: int, command: Sequence[str] | None = None
+    ) -> None:
         self._arguments = (str(min_cluster_size or ""), str(min_samples))
+        self._command = module_command(_MODULE) if command is None else command
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
         """See `Fitting`. Where no process can be started, the work is done here."""
         try:
             child = await asyncio.create_subprocess_exec(
-                *module_command("learning_memory_server.clustering.child", *self._arguments),
+                *self._command,
+                *self._arguments,
                 **detached(),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-TERMS: Final = 3
+_TERMS: Final = 3
 _LEAST_TEXTS: Final = 2
 """A term of one text alone names that text, not the cluster."""
 _PAIR_BONUS: Final = 1.3
@@ -53,15 +53,12 @@ _RECORD_WORDS: Final = frozenset(
 """Headings and statuses of a GHAP record, and what every such record says."""
 
 
-def label_clusters(
-    clusters: Sequence[Sequence[str]], *, background: Sequence[str] = (), terms: int = TERMS
-) -> list[str]:
+def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[str] = ()) -> list[str]:
     """Name each cluster by its few most distinctive words, such as `flask app, token, static key`.
 
     Args:
         clusters: The texts of the members of each cluster.
         background: Texts in no cluster; they make a term less distinctive.
-        terms: How many words or word pairs make a name, at most.
 
     Returns:
         One name per cluster, in order; empty where a cluster's texts hold no word.
@@ -83,7 +80,7 @@ def label_clusters(
         }
         ranked = sorted(score, key=lambda term: (-score[term], term))
         spelling = _spelling(texts)
-        chosen = _without_repeats(ranked, terms)
+        chosen = _without_repeats(ranked, _TERMS)
         names.append(", ".join(" ".join(spelling[word] for word in term.split(" ")) for term in chosen))
     return names
 

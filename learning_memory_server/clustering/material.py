@@ -6,9 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.observation.documents import axis_texts, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.storage.base import Hit, Record
@@ -101,15 +101,6 @@ class AxisSource:
         """
         store = await self._index.open()
         return await store.search(self._collection, vector, limit=limit, with_payload=False)
-
-
-def is_on(axis: Axis, entry: Ghap) -> bool:
-    """Tell whether a resolved entry has a text on the axis; quicker than making the text."""
-    if axis is Axis.SURPRISE:
-        return bool(entry.outcome.surprise)
-    if axis is Axis.ROOT_CAUSE:
-        return entry.outcome.root_cause is not None
-    return True
 
 
 def _material(axis: Axis, entries: Mapping[str, Ghap], records: Sequence[Record]) -> Material:

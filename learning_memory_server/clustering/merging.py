@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from learning_memory_server.clustering.neighbours import unit_rows
+from learning_memory_server.clustering.placement import LEAST_SHARE, LEAST_SIMILARITY, VOTERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +31,6 @@ _LEVELS: Final = 64
 _FEWEST: Final = 2
 """A silhouette needs two groups."""
 _TINY: Final = 1e-6
-_VOTERS: Final = 10
-_MAJORITY: Final = 0.5
-_LEAST_SIMILARITY: Final = 0.4
-"""A majority of .4 to .6 and a cosine of .3 to .4 measured within .002 ARI of one another."""
 
 Path = list[tuple[int, int]]
 
@@ -172,8 +169,8 @@ def readmitted(
 ) -> Groups:
     """Take back points of noise that most of their nearest neighbours vouch for.
 
-    Neighbours vote by the square of their cosine, noise for noise. A group wins a point with half of the vote if
-    the point's cosine to the group's mean is 0.4 or more.
+    This is the rule of `placement.place` for many points at once: neighbours vote by the square of their cosine, noise
+    for noise.
 
     Args:
         units: Shape (n, d), rows of length 1.
@@ -188,8 +185,8 @@ def readmitted(
     for position, members in enumerate(groups):
         group_of[members] = position
     noise = np.flatnonzero(group_of == nobody)
-    weight = np.square(np.maximum(similarities[noise, :_VOTERS], 0))
-    choice = group_of[rows[noise, :_VOTERS]]
+    weight = np.square(np.maximum(similarities[noise, :VOTERS], 0))
+    choice = group_of[rows[noise, :VOTERS]]
     # For each voter, the weight of all that vote as it does.
     backing = ((choice[:, :, None] == choice[:, None, :]) * weight[:, None, :]).sum(axis=2)
     backing[choice == nobody] = 0
@@ -199,8 +196,8 @@ def readmitted(
     centres = unit_rows(np.stack([units[members].sum(axis=0) for members in groups]))
     taken = (
         (backing[each, voter] > 0)
-        & (backing[each, voter] >= _MAJORITY * weight.sum(axis=1))
-        & (np.vecdot(units[noise], centres[winner]) >= _LEAST_SIMILARITY)
+        & (backing[each, voter] >= LEAST_SHARE * weight.sum(axis=1))
+        & (np.vecdot(units[noise], centres[winner]) >= LEAST_SIMILARITY)
     )
     return [
         np.sort(np.concatenate([members, noise[taken & (winner == position)]]))

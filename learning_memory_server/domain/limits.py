@@ -21,6 +21,10 @@ METADATA_MAX: Final = 65_536
 TAG_MAX: Final = 200
 SOURCE_MAX: Final = 1_000
 
+SEARCH_RESULTS_MAX: Final = 50
+"""How many experiences one search may return."""
+LISTING_MAX: Final = 100
+"""How many items one reply of a listing, or of a search of memories, may have."""
 SEARCH_DEPTH_MAX: Final = 10_000
 """How far down its ranking a search can be paged."""
 REPLY_MAX: Final = 32_000

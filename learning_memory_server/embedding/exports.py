@@ -32,6 +32,11 @@ _KEPT_SECONDS: Final = 30 * 24 * 3600
 log = structlog.get_logger()
 
 
+def has_export(models: Path, source: ModelSource) -> bool:
+    """Tell whether there is an export of the model, without looking into it."""
+    return (models / source.digest).is_dir()
+
+
 def failure_path(models: Path, source: ModelSource) -> Path:
     """Return the file that remembers that a model cannot be exported; deleting it allows another try."""
     return models / f"{source.digest}.failed"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-import learning_memory_server
+from learning_memory_server.children import detached, module_command
 from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.source import check_dimension, find_source
 from learning_memory_server.journal.files import make_private_directory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
     from learning_memory_server.embedding.source import ModelSource
@@ -47,7 +46,7 @@ def load_embedder(
             of another length.
     """
     source = find_source(model)
-    exported = _open_export(source, models / source.digest)
+    exported = _open_export(source, models)
     if exported is not None:
         check_dimension(model, dimension, exported.identity.dimension)
         if exporter is not None:
@@ -65,25 +64,16 @@ def load_embedder(
     return original
 
 
-def has_export(model: str, models: Path) -> bool:
-    """Tell whether there is an export of the model, without looking into it.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not here, or not what it should be.
-    """
-    return (models / find_source(model).digest).is_dir()
-
-
-def _open_export(source: ModelSource, folder: Path) -> OnnxEmbedder | None:
+def _open_export(source: ModelSource, models: Path) -> OnnxEmbedder | None:
     """Return the model's export if there is one and it is sound."""
-    if not folder.is_dir():
+    if not exports.has_export(models, source):
         return None
     try:
         from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
 
-        return OnnxEmbedder(folder, source)
+        return OnnxEmbedder(models / source.digest, source)
     except Exception as error:  # noqa: BLE001 - whatever a library says about it, the original serves
-        log.warning("model.export_rejected", export=folder.name, reason=f"{type(error).__name__}: {error}")
+        log.warning("model.export_rejected", export=source.digest, reason=f"{type(error).__name__}: {error}")
         return None
 
 
@@ -150,21 +140,16 @@ class ModelExporter:
 
     def _spawn(self, model: str, models: Path) -> subprocess.Popen[str]:
         make_private_directory(models)
-        root = str(Path(learning_memory_server.__file__).parents[1])
-        search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         with self._lock:
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-m", _MODULE, model, str(models)],
-                cwd="/",
-                env={**os.environ, "PYTHONPATH": search_path},
+                module_command(_MODULE, model, str(models)),
+                **detached(),
                 stdin=subprocess.DEVNULL,
                 # stdout is the protocol.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                # An interrupt from the terminal is for the owner.
-                start_new_session=True,
             )
             if self._stopping.is_set():
                 self._process.kill()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.retrying import attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CONNECT_SECONDS: Final = 5.0
-_ATTEMPTS: Final = 3
 _FIRST_WAIT: Final = 0.1
 """Seconds; the next wait is twice as long."""
 _SHOWN: Final = 200
@@ -125,19 +125,11 @@ class OllamaServer:
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         import httpx  # noqa: PLC0415
-        import stamina  # noqa: PLC0415 - not before the first request
 
         # The server ended the connection in the middle; whatever else fails would fail again.
         lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
         with self._transport_errors():
-            for attempt in stamina.retry_context(
-                on=lost,
-                attempts=_ATTEMPTS,
-                timeout=None,
-                wait_initial=_FIRST_WAIT,
-                wait_exp_base=2,
-                wait_jitter=0,
-            ):
+            for attempt in attempts(lost, _FIRST_WAIT):
                 with attempt:
                     response = self._client.request(method, path, json=body)
         try:

@@ -18,6 +18,7 @@ import numpy as np
 
 from learning_memory_server.embedding import onnx_runtime
 from learning_memory_server.embedding.onnx_runtime import ExportMeta, OnnxEmbedder
+from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.embedding.source import file_digest, find_source
 from learning_memory_server.errors import (
@@ -142,7 +143,7 @@ def _works(folder: Path, source: ModelSource) -> bool:
 
 def _vectors(embedder: Embedder) -> NDArray[np.float32]:
     """Return the vectors of the probe and the samples as documents, and then as queries."""
-    texts = (onnx_runtime.PROBE, *SAMPLES)
+    texts = (PROBE, *SAMPLES)
     return np.vstack([embedder.embed_documents(texts), *(embedder.embed_query(text) for text in texts)])
 
 

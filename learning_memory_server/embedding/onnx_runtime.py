@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from learning_memory_server.embedding.base import TEXT_TEMPLATE_VERSION, EmbeddingIdentity
+from learning_memory_server.embedding.probe import PROBE, agrees
 from learning_memory_server.embedding.source import file_digest
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -29,10 +30,6 @@ WEIGHTS: Final = "weights.bin"
 TOKENIZER: Final = "tokenizer.json"
 META: Final = "meta.json"
 
-PROBE: Final = "The connection pool (size=5) ran out: a transaction was never closed. 接続が閉じられない é"
-
-_AGREEMENT: Final = 0.999
-"""The cosine that the probe's vector must have to the original model's; the same model has 1.00000."""
 _BATCH_TOKENS: Final = 512
 """Tokens that go through the model at a time, padding included. On one thread more is no faster (texts of 250 words
 take 53 ms each, and 62 with 2048 tokens), and the runtime keeps the memory of its largest batch: 30 against 120 MB."""
@@ -116,7 +113,7 @@ class OnnxEmbedder:
         self._padding: int = (self._tokenizer.padding or {}).get("pad_id", 0)
         # A batch is chosen by its texts' true lengths, and padded then.
         self._tokenizer.no_padding()
-        if not float(self.embed_documents([PROBE])[0] @ np.array(self._meta.probe)) > _AGREEMENT:
+        if not agrees(self._meta.probe, self.embed_documents([PROBE])[0]):
             raise EmbeddingUnavailableError("The exported model makes other vectors than the original.")
 
     @property

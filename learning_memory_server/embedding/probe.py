@@ -11,24 +11,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from learning_memory_server.embedding.base import Embedder
+    from numpy.typing import ArrayLike
 
 PROBE: Final = (
     "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
 )
 """Words, digits, code, and what a tokenizer treats in its own way. A change makes every kept vector useless."""
 
-AGREEMENT: Final = 0.999
+_AGREEMENT: Final = 0.999
 """A cosine that other runtimes and processors stay above with the same model, and no other model reaches."""
-
-
-def probe_of(embedder: Embedder) -> NDArray[np.float32]:
-    """Return the model's vector of the probe, of shape (dimension,) and length 1."""
-    vector: NDArray[np.float32] = embedder.embed_documents([PROBE])[0]
-    return vector
 
 
 def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
@@ -39,7 +30,7 @@ def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
         probe: The model's vector of now, of shape (dimension,).
 
     Returns:
-        Whether their cosine is above `AGREEMENT`. What is no vector, or has another length, agrees with nothing.
+        Whether they point the same way, up to rounding. What is no vector, or has another length, agrees with nothing.
     """
     import numpy as np  # noqa: PLC0415 - not before there are vectors
 
@@ -51,4 +42,4 @@ def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
         return False
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
     # Not a number compares as false, and so disagrees.
-    return lengths > 0 and bool(left @ right / lengths > AGREEMENT)
+    return lengths > 0 and bool(left @ right / lengths > _AGREEMENT)

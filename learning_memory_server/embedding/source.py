@@ -14,7 +14,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 DEFAULT_WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The publisher of the package that carries the weights is unknown, so the hash is what is trusted."""
 
-_EXPORT_VERSION: Final = 2
+_EXPORT_VERSION: Final = 3
 """Raised when an export is made differently: the old ones are no longer found, and removed in time."""
 
 _ENTRY_POINTS: Final = ("modules.json", "config.json")

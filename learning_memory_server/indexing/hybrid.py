@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.embedding.terms import encode_query
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.embedding.terms import encode_query, terms
 from learning_memory_server.indexing.fusion import DEPTH, fuse, lacking
 from learning_memory_server.storage.base import SparseVector
 
@@ -35,6 +36,11 @@ class Match:
     payload: dict[str, Any]
 
 
+def mode_for(text: str) -> SearchMode:
+    """Return what ranks the answers to a text: one without words, such as "=>", is searched by meaning alone."""
+    return SearchMode.HYBRID if terms(text) else SearchMode.SEMANTIC
+
+
 async def search_both(
     store: VectorStore, query: Query, vector: Vector, is_shown: Callable[[Payload], bool]
 ) -> list[Match]:
@@ -60,10 +66,10 @@ async def search_both(
 
 
 async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]:
-    terms = SparseVector(*encode_query(query.text))
+    wanted = SparseVector(*encode_query(query.text))
     # The data of a hundred candidates would take longer to read than they take to find.
     by_meaning = partial(store.search, query.collection, vector, with_payload=False)
-    by_words = partial(store.search_terms, query.collection, terms, with_payload=False)
+    by_words = partial(store.search_terms, query.collection, wanted, with_payload=False)
     depth = max(DEPTH, query.limit)
     # Side by side: a server answers both in the time of one.
     near, worded = await asyncio.gather(

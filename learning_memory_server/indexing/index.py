@@ -17,6 +17,7 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
+    WrongDimensionError,
 )
 from learning_memory_server.indexing.document import Collection, FilterFields, in_batches
 from learning_memory_server.indexing.hybrid import search_both
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document, Query
     from learning_memory_server.indexing.hybrid import Match
-    from learning_memory_server.storage.base import Hit, Payload, VectorStore
+    from learning_memory_server.storage.base import Payload, VectorStore
 
 
 log = structlog.get_logger()
@@ -202,17 +203,6 @@ class VectorIndex:
         vector = await self._embeddings.embed_query(query.text)
         return await search_both(store, query, vector, is_shown)
 
-    async def search(self, query: Query) -> list[Hit]:
-        """Return the points that are nearest by meaning alone, best first.
-
-        Raises:
-            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
-            StorageUnavailableError: If the engine failed.
-        """
-        store = self._opened()
-        vector = await self._embeddings.embed_query(query.text)
-        return await store.search(query.collection, vector, limit=query.limit, where=query.where)
-
     async def vectors(self, collection: Collection) -> tuple[list[str], NDArray[np.float32]]:
         """Wait for the index and return every point's id and vector, as (n ids, array of shape (n, d))."""
         import numpy as np  # noqa: PLC0415 - not before a vector is needed
@@ -271,7 +261,7 @@ class VectorIndex:
         """Ensure a collection of this layout and model: another is made anew, and caught up from the journal."""
         try:
             about = await store.ensure(spec)
-        except DamagedCollectionError as error:
+        except (DamagedCollectionError, WrongDimensionError) as error:
             reason = error.message
         else:
             if any(about.get(part) != self._about[part] for part in ("layout", "terms")):

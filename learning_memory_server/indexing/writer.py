@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from learning_memory_server.errors import (
-    DiskFullError,
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
-    WrongDimensionError,
 )
 from learning_memory_server.heap import give_back
 from learning_memory_server.indexing.document import in_batches
+from learning_memory_server.retrying import attempts, is_transient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 _HEAD_START: Final = 0.1
 """Seconds between the first use and the loading of the model."""
-_ATTEMPTS: Final = 3
 _FIRST_WAIT: Final = 1.0
 """Seconds; the next wait is twice as long."""
 _BATCH: Final = 64
@@ -107,7 +105,7 @@ class IndexWriter:
             await self._try_write(documents)
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
             log.warning("documents.postponed", count=len(documents), reason=error.message)
-            if _is_transient(error):
+            if is_transient(error):
                 await self._start_over()
             return False
         finally:
@@ -286,16 +284,7 @@ class IndexWriter:
         self._unflushed = True
 
     async def _try_write(self, documents: Sequence[Document]) -> None:
-        import stamina  # noqa: PLC0415 - not before the first write
-
-        async for attempt in stamina.retry_context(
-            on=_is_transient,
-            attempts=_ATTEMPTS,
-            timeout=None,
-            wait_initial=_FIRST_WAIT,
-            wait_exp_base=2,
-            wait_jitter=0,
-        ):
+        async for attempt in attempts(is_transient, _FIRST_WAIT):
             with attempt:
                 await self._index.write(documents)
 
@@ -315,8 +304,3 @@ class IndexWriter:
 
 def _key(document: Document) -> tuple[str, str]:
     return document.collection, document.point_id
-
-
-def _is_transient(error: Exception) -> bool:
-    permanent = isinstance(error, (DiskFullError, WrongDimensionError))
-    return isinstance(error, StorageUnavailableError) and not permanent

@@ -11,14 +11,14 @@ import structlog
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import (
     DeadlineExceededError,
-    DiskFullError,
     EmbeddingUnavailableError,
     StorageUnavailableError,
-    WrongDimensionError,
 )
 from learning_memory_server.indexing.document import Collection, Query
 from learning_memory_server.indexing.fusion import relevance
+from learning_memory_server.indexing.hybrid import mode_for
 from learning_memory_server.memories.words import needles
+from learning_memory_server.retrying import attempts, is_transient
 from learning_memory_server.search import lexical
 from learning_memory_server.storage.base import Filter, TimeRange
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DEADLINE: Final = 1.0
 """Seconds that a search may take, its retries included."""
-_ATTEMPTS: Final = 3
 _FIRST_WAIT: Final = 0.05
 """Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
@@ -184,22 +183,13 @@ class MemorySearcher:
             # gives, nothing has it.
             is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
             if len(found) == wanted or is_all or depth == _DEEPEST:
-                return FoundMemories(found, SearchMode.HYBRID)
+                return FoundMemories(found, mode_for(query.text))
             depth = min(10 * depth, _DEEPEST)
 
     async def _ranked(self, query: MemoryQuery, depth: int) -> list[_Match]:
         """Return up to `depth` chunks, best first."""
-        import stamina  # noqa: PLC0415 - not before the first search
-
         asked = Query(Collection.MEMORIES, query.text, depth, query.where.for_engine())
-        async for attempt in stamina.retry_context(
-            on=_is_transient,
-            attempts=_ATTEMPTS,
-            timeout=None,
-            wait_initial=_FIRST_WAIT,
-            wait_exp_base=2,
-            wait_jitter=0,
-        ):
+        async for attempt in attempts(is_transient, _FIRST_WAIT):
             with attempt:
                 matches = await self._index.search_hybrid(asked, self._is_kept)
         return [
@@ -236,8 +226,3 @@ def _best(query: MemoryQuery, matches: Sequence[_Match]) -> list[FoundMemory]:
             best.setdefault(match.memory.id, FoundMemory(match.memory, match.start, match.end, score))
     ranked = sorted(best.values(), key=lambda found: (-found.score, found.memory.id))
     return ranked[: query.limit]
-
-
-def _is_transient(error: Exception) -> bool:
-    permanent = isinstance(error, (DiskFullError, WrongDimensionError))
-    return isinstance(error, StorageUnavailableError) and not permanent

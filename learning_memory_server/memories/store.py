@@ -147,10 +147,6 @@ class MemoryStore:
         """
         return self._log.forget(ids, self._clock())
 
-    def forget_project(self, project: str) -> Forgetting[Memory]:
-        """Forget all memories of a project that there are now; see `forget`."""
-        return self.forget([memory.id for memory in self._log.look_up_project(project).found])
-
     async def _known(self, memory: Memory, *, is_new: bool) -> Added:
         if memory.id in self._unanswered:
             # Whoever adds it may still give it up; this caller is told that it is kept.

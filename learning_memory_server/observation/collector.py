@@ -216,7 +216,7 @@ class ObservationCollector:
         return Forgetting.of(ids, {**self._resolved, **self._open}, self._forgotten)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
-        """Return what `forget_project` would return, and change nothing."""
+        """Return what there is of a project, as what would be forgotten."""
         self.load()
         entries = (*self._by_time, *self._open.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
@@ -246,10 +246,6 @@ class ObservationCollector:
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(ghap_id)
         return forgetting
-
-    def forget_project(self, project: str) -> Forgetting[Ghap]:
-        """Forget everything of a project that there is now; see `forget`."""
-        return self.forget([entry.id for entry in self.look_up_project(project).found])
 
     def all_forgotten(self) -> frozenset[str]:
         """Return the ids of everything that is forgotten."""

@@ -65,6 +65,15 @@ def axis_texts(entry: Ghap) -> dict[Axis, str]:
     return texts
 
 
+def is_on(axis: Axis, entry: Ghap) -> bool:
+    """Tell whether a resolved entry has a text on the axis; quicker than making the text."""
+    if axis is Axis.SURPRISE:
+        return bool(entry.outcome.surprise)
+    if axis is Axis.ROOT_CAUSE:
+        return entry.outcome.root_cause is not None
+    return True
+
+
 def payload_of(entry: Ghap) -> dict[str, Any]:
     """Return the data stored with each of an entry's points: flat fields to filter on, and the entry."""
     end = entry.outcome

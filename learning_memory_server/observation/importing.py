@@ -12,13 +12,15 @@ from learning_memory_server.domain import limits
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, is_version
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 from learning_memory_server.observation.foreign import ForeignPart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
+
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -52,15 +54,12 @@ class ParsedEntries:
     forgotten: set[str] = field(default_factory=set)
 
 
-def parse_entries(
-    lines: Iterable[bytes], *, project: str, hash_session: Callable[[str], str]
-) -> ParsedEntries:
+def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
     """Read resolved entries, each line by itself.
 
     Args:
         lines: The file's lines, in UTF-8. Blank ones are passed over.
         project: The project of lines in the predecessor's form, which name none.
-        hash_session: Makes an agent session's id into what may be kept of it.
     """
     parsed = ParsedEntries()
     for number, line in enumerate(lines, start=1):
@@ -68,7 +67,7 @@ def parse_entries(
             continue
         changes: Counter[str] = Counter()
         try:
-            found = _parse(line, project, hash_session, changes)
+            found = _parse(line, project, changes)
         except InvalidInputError as error:
             parsed.rejections.append(Rejection(number, error.message))
             continue
@@ -84,14 +83,11 @@ def parse_entries(
     return parsed
 
 
-def entry_of_record(
-    record: JournalRecord, hash_session: Callable[[str], str], changes: Counter[str] | None = None
-) -> Ghap:
+def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) -> Ghap:
     """Return the resolved entry that a line of a journal holds.
 
     Args:
         record: The line, whose checksum was right.
-        hash_session: Makes an agent session's id into what may be kept of it.
         changes: Where to count what is not kept as it was.
 
     Raises:
@@ -101,13 +97,13 @@ def entry_of_record(
         raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
     if record.id != record.data.get("id"):
         raise InvalidInputError("id: the journal line and its data name different ones.")
-    entry = _own(record.data, hash_session, Counter() if changes is None else changes)
+    entry = _own(record.data, Counter() if changes is None else changes)
     if entry.resolution is None:
         raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
     return entry
 
 
-def parse_open(text: bytes, hash_session: Callable[[str], str]) -> Ghap:
+def parse_open(text: bytes) -> Ghap:
     """Return the open entry that a file of a journal's open folder holds, as an orphan.
 
     Raises:
@@ -126,15 +122,13 @@ def parse_open(text: bytes, hash_session: Callable[[str], str]) -> Ghap:
         data = CURRENT.upgraded("ghap", body, version)
     except MALFORMED as error:
         raise InvalidInputError(f"the open entry cannot be brought forward ({error}).") from None
-    entry = _own(data, hash_session, Counter())
+    entry = _own(data, Counter())
     if entry.resolution is not None:
         raise InvalidInputError("the open entry is resolved.")
     return replace(entry, orphaned=True)
 
 
-def _parse(
-    line: bytes, project: str, hash_session: Callable[[str], str], changes: Counter[str]
-) -> Ghap | JournalRecord:
+def _parse(line: bytes, project: str, changes: Counter[str]) -> Ghap | JournalRecord:
     """Return the entry of a line, or the tombstone that it is."""
     try:
         body = json.loads(line.decode("utf-8-sig"))
@@ -147,8 +141,8 @@ def _parse(
     if "kind" in body or "sum" in body:
         record = _record(line, body)
         is_tombstone = record.kind == "ghap" and record.is_tombstone
-        return record if is_tombstone else entry_of_record(record, hash_session, changes)
-    return _predecessors(ForeignPart("", body, changes), project, hash_session)
+        return record if is_tombstone else entry_of_record(record, changes)
+    return _predecessors(ForeignPart("", body, changes), project)
 
 
 def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
@@ -166,7 +160,7 @@ def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
         raise InvalidInputError("the journal line cannot be what a journal has written.") from None
 
 
-def _own(data: dict[str, Any], hash_session: Callable[[str], str], changes: Counter[str]) -> Ghap:
+def _own(data: dict[str, Any], changes: Counter[str]) -> Ghap:
     part = ForeignPart("", data, changes)
     end = part.find_part("resolution")
     session = part.text("agent_session", limits.ID_MAX)
@@ -177,7 +171,7 @@ def _own(data: dict[str, Any], hash_session: Callable[[str], str], changes: Coun
         part,
         project=part.text("project", limits.PROJECT_MAX),
         # Only what is a hash already may be kept as it is.
-        session=session if _HASH.fullmatch(session) else hash_session(session),
+        session=session if _HASH.fullmatch(session) else session_hash(session),
         resolution=_resolution(end, end, "resolved_at") if end else None,
         revised="at",
     )
@@ -187,14 +181,14 @@ def _own(data: dict[str, Any], hash_session: Callable[[str], str], changes: Coun
     return entry
 
 
-def _predecessors(part: ForeignPart, project: str, hash_session: Callable[[str], str]) -> Ghap:
+def _predecessors(part: ForeignPart, project: str) -> Ghap:
     end = part.find_part("outcome")
     if end is None:
         raise InvalidInputError("outcome: missing; only resolved entries can be imported.")
     entry = _entry(
         part,
         project=project,
-        session=hash_session(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
+        session=session_hash(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
         resolution=_resolution(end, part, "captured_at"),
         revised="timestamp",
     )

@@ -10,6 +10,7 @@ import structlog
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, Query
+from learning_memory_server.indexing.hybrid import mode_for
 from learning_memory_server.observation.collector import EntryQuery
 from learning_memory_server.observation.documents import axis_texts, entry_of
 from learning_memory_server.search import lexical
@@ -100,7 +101,7 @@ class Searcher:
             lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
         )
         found = [FoundExperience(entry_of(match.payload), match.score) for match in best]
-        return SearchResult(found, SearchMode.HYBRID)
+        return SearchResult(found, mode_for(query.text))
 
 
 def search_words(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:

@@ -23,6 +23,7 @@ from learning_memory_server import paths
 from learning_memory_server.domain import limits
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.server.schema import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,6 +65,16 @@ class Settings(BaseModel):
         default=None, description="A Qdrant server or cluster; by default the embedded engine is used."
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="The key for qdrant_url.")
+    qdrant_shard_number: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None,
+        description="How many shards a new collection at qdrant_url has; by default the server decides.",
+    )
+    qdrant_replication_factor: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None, description="How many copies a Qdrant cluster keeps of each shard of a new collection."
+    )
+    qdrant_write_consistency_factor: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None, description="How many of those copies must have taken a write before it counts as done."
+    )
     embedding_backend: Literal["sentence-transformers", "ollama", "hashing"] = Field(
         default="sentence-transformers",
         description="What runs the model. `hashing` needs no model and finds shared words only; it is meant for tests.",
@@ -155,7 +166,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         if key not in Settings.model_fields:
             raise InvalidSettingsError(
                 f"{key} in {paths.config_file(environment)} is not a setting."
-                f"{_did_you_mean(key, set(Settings.model_fields))}"
+                f"{did_you_mean(key, Settings.model_fields)}"
             )
     from_environment = paths.settings_from_environment(environment)
     known = {key: value for key, value in from_environment.items() if key in Settings.model_fields}
@@ -188,8 +199,3 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
         f"{name} is not a setting." + "".join(f" Did you mean {paths.PREFIX}{key.upper()}?" for key in close)
         for name, close in unknown.items()
     ]
-
-
-def _did_you_mean(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {close[0]}?" if close else ""

@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.server.imports import hurried
+from learning_memory_server.server.hurry import hurried
 
 
 def main() -> NoReturn:

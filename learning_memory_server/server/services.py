@@ -238,7 +238,7 @@ def _open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
     key = settings.qdrant_api_key
-    return open_server(settings.qdrant_url, key.get_secret_value() if key else None, identity)
+    return open_server(settings, identity, settings.qdrant_url, key.get_secret_value() if key else None)
 
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
@@ -249,8 +249,21 @@ def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStor
     return EdgeStore(settings.index_directory / identity.digest)
 
 
-def open_server(url: str, key: str | None, identity: EmbeddingIdentity) -> VectorStore:
-    """Return a Qdrant server for one identity. Nothing is asked of it yet."""
-    from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
+def open_server(settings: Settings, identity: EmbeddingIdentity, url: str, key: str | None) -> VectorStore:
+    """Return a Qdrant server for one identity. Nothing is asked of it yet.
 
-    return QdrantStore(url, api_key=key, suffix=identity.digest)
+    Args:
+        settings: How a cluster spreads new collections.
+        identity: Whose vectors it is for.
+        url: The server, which need not be that of the settings.
+        key: Its key.
+    """
+    from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
+    from learning_memory_server.storage.qdrant_schema import Spread  # noqa: PLC0415
+
+    spread = Spread(
+        settings.qdrant_shard_number,
+        settings.qdrant_replication_factor,
+        settings.qdrant_write_consistency_factor,
+    )
+    return QdrantStore(url, api_key=key, suffix=identity.digest, spread=spread)

@@ -6,16 +6,16 @@ import asyncio
 import sys
 from collections import Counter
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Tier
+from learning_memory_server.journal.disk import disk_use
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from enum import StrEnum
-    from pathlib import Path
 
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.writer import IndexWriter
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.server.config import Settings
     from learning_memory_server.values.log import ValueLog
-
-_BLOCK: Final = 512
-"""Bytes: the unit of st_blocks, whatever the file system's own."""
 
 
 class Statistics:
@@ -90,22 +87,6 @@ class Statistics:
                 **{name: metadata.version(name) for name in ("mcp", "qdrant-client", "qdrant-edge-py")},
             },
         }
-
-
-def disk_use(folder: Path) -> int:
-    """Return the bytes that a folder's files take on the disk; what disappears meanwhile does not count.
-
-    Files of the engine have holes, so their lengths say too much.
-    """
-    total = 0
-    for path in folder.rglob("*") if folder.is_dir() else ():
-        try:
-            found = path.stat()
-        except OSError:
-            continue
-        # Windows knows no blocks.
-        total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
-    return total
 
 
 def _counted(names: Iterable[StrEnum], every: Iterable[StrEnum]) -> dict[str, int]:

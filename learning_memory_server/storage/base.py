@@ -163,8 +163,8 @@ class VectorStore(Protocol):
         """Return every matching point, however many there are, ordered by id."""
         ...
 
-    async def count(self, collection: str, *, where: Filter | None = None) -> int:
-        """Return the exact number of matching points."""
+    async def count(self, collection: str) -> int:
+        """Return the exact number of points."""
         ...
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:

@@ -18,9 +18,6 @@ from learning_memory_server.errors import (
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
 from learning_memory_server.storage.edge_shards import (
-    REBUILD,
-    TERMS,
-    VECTOR,
     Shard,
     create_shard,
     drop_shard,
@@ -33,6 +30,9 @@ from learning_memory_server.storage.edge_shards import (
 )
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import (
+    REBUILD,
+    TERMS,
+    VECTOR,
     checked_matrix,
     checked_terms,
     no_terms,
@@ -59,7 +59,7 @@ _WRITE_BATCH: Final = 100
 """Points a call: 4 ms at 384 dimensions."""
 _READ_BATCH: Final = 100
 """Points a call: 2-8 ms with vectors of 384 dimensions."""
-_MIN_FREE_BYTES: Final = 64 * 1024 * 1024
+MIN_FREE_BYTES: Final = 64 * 1024 * 1024
 
 
 class EdgeStore:
@@ -72,7 +72,7 @@ class EdgeStore:
         min_free_bytes: Writes are refused below this: on a full disk the engine ends the process (SIGBUS).
     """
 
-    def __init__(self, path: Path, *, min_free_bytes: int = _MIN_FREE_BYTES) -> None:
+    def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
         self._min_free_bytes = min_free_bytes
         self._shards: dict[str, Shard] = {}
@@ -195,13 +195,13 @@ class EdgeStore:
                 return records
             await asyncio.sleep(0)
 
-    async def count(self, collection: str, *, where: Filter | None = None) -> int:
-        """Return the exact number of matching points; see the port."""
+    async def count(self, collection: str) -> int:
+        """Return the exact number of points; see the port."""
         from qdrant_edge import CountRequest  # noqa: PLC0415 - loaded on first use
 
         shard = self._shard(collection)
         with engine_errors(collection):
-            return shard.engine.count(CountRequest(exact=True, filter=edge_filter(where, shard.shared)))
+            return shard.engine.count(CountRequest(exact=True))
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points; see the port.
@@ -351,7 +351,7 @@ def _terms(collection: str, terms: SparseVector | None, shard: Shard) -> qdrant_
     if terms is None:
         return None
     if not shard.has_terms:
-        raise no_terms(collection, REBUILD)
+        raise no_terms(collection)
     indices, values = checked_terms(collection, terms)
     return EdgeSparseVector(indices, values) if indices else None
 

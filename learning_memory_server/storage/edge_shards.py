@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.heap import let_go
 from learning_memory_server.storage.edge_filters import shared_fields
+from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
     from qdrant_edge import EdgeShard
 
-VECTOR: Final = "dense"
-TERMS: Final = "bm25"
-REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
 _ABOUT: Final = "about.json"
 _REPLACED: Final = ".old"
 _NEVER_KB: Final = 100_000_000

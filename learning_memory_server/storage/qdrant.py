@@ -8,19 +8,19 @@ from uuid import UUID, uuid4
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
-from learning_memory_server.storage.qdrant_errors import REBUILD, checked_address, request_errors
+from learning_memory_server.storage.qdrant_errors import checked_address, request_errors
 from learning_memory_server.storage.qdrant_filters import qdrant_filter
 from learning_memory_server.storage.qdrant_schema import (
-    TERMS,
-    VECTOR,
-    Placement,
     Shape,
+    Spread,
     collection_settings,
     payload_indexes,
     stored_shape,
 )
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import (
+    TERMS,
+    VECTOR,
     checked_matrix,
     checked_terms,
     no_terms,
@@ -58,7 +58,7 @@ class QdrantStore:
         timeout: Seconds that one request may take, answer included.
         suffix: Appended to every collection's name after a hyphen, so that the vectors of two embedding
             models never meet.
-        placement: How a cluster spreads new collections.
+        spread: How a cluster spreads new collections.
 
     Raises:
         InvalidSettingsError: If `url` is malformed.
@@ -71,13 +71,13 @@ class QdrantStore:
         api_key: str | None = None,
         timeout: float = 10.0,
         suffix: str = "",
-        placement: Placement | None = None,
+        spread: Spread | None = None,
     ) -> None:
         from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - a second to import
 
         self._local = url == MEMORY
         self._suffix = f"-{suffix}" if suffix else ""
-        self._placement = placement or Placement()
+        self._spread = spread or Spread()
         self._shapes: dict[str, Shape] = {}
         self._closed = False
         if self._local:
@@ -190,12 +190,10 @@ class QdrantStore:
             if offset is None:
                 return records
 
-    async def count(self, collection: str, *, where: Filter | None = None) -> int:
-        """Return the exact number of matching points; see the port."""
+    async def count(self, collection: str) -> int:
+        """Return the exact number of points; see the port."""
         async with self._request(collection):
-            counted = await self._client.count(
-                self._name(collection), count_filter=qdrant_filter(where), exact=True
-            )
+            counted = await self._client.count(self._name(collection), exact=True)
             return counted.count
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
@@ -299,7 +297,7 @@ class QdrantStore:
 
     async def _create(self, spec: CollectionSpec) -> None:
         behind = f"{self._name(spec.name)}-{uuid4().hex[:8]}"
-        settings = collection_settings(spec, self._placement)
+        settings = collection_settings(spec, self._spread)
         async with self._request(spec.name):
             await self._client.create_collection(behind, **settings, metadata=dict(spec.about) or None)
         await self._set_alias(spec.name, behind)
@@ -361,7 +359,7 @@ def _terms(collection: str, terms: SparseVector | None, shape: Shape) -> models.
     if terms is None:
         return None
     if not shape.has_terms:
-        raise no_terms(collection, REBUILD)
+        raise no_terms(collection)
     indices, values = checked_terms(collection, terms)
     return models.SparseVector(indices=indices, values=values) if indices else None
 

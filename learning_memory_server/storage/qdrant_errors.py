@@ -19,16 +19,16 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     MissingCollectionError,
     StorageUnavailableError,
-    WrongDimensionError,
 )
+from learning_memory_server.storage.vectors import REBUILD, wrong_dimension
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from qdrant_client.http.exceptions import UnexpectedResponse
 
-REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
 _DEFAULT_PORT: Final = 6333
+_LOOK: Final = "See that the server runs, and that the setting qdrant_url is right."
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
 
@@ -84,7 +84,7 @@ async def request_errors(collection: str, address: str, seconds: float | None) -
         if isinstance(error.source, httpx.TimeoutException):
             raise _late(address) from error
         if isinstance(error.source, httpx.TransportError):
-            raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.") from error
+            raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
         raise _not_understood(address) from error
     # A full queue (429) is a QdrantException. The client asserts that an answer has a result, and local mode
     # raises ValueError, TypeError and RuntimeError; so does an answer that is no JSON.
@@ -101,11 +101,13 @@ async def request_errors(collection: str, address: str, seconds: float | None) -
 
 
 def _late(address: str) -> StorageUnavailableError:
-    return StorageUnavailableError(f"Qdrant at {address} did not answer in time.")
+    return StorageUnavailableError(f"Qdrant at {address} did not answer in time.", hint=_LOOK)
 
 
 def _not_understood(address: str) -> StorageUnavailableError:
-    return StorageUnavailableError(f"Qdrant at {address} did not do what it was asked, or is no Qdrant.")
+    return StorageUnavailableError(
+        f"Qdrant at {address} did not do what it was asked, or is no Qdrant.", hint=_LOOK
+    )
 
 
 def _refused(collection: str, address: str, error: UnexpectedResponse) -> StorageUnavailableError:
@@ -133,9 +135,7 @@ def _explained(collection: str, reason: str) -> StorageUnavailableError | None:
     if _MISSING.search(reason):
         return MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
     if sizes := _DIMENSION.search(reason):
-        return WrongDimensionError(
-            f"Collection `{collection}` holds vectors of {sizes[1]} numbers, not {sizes[2]}.", hint=REBUILD
-        )
+        return wrong_dimension(collection, int(sizes[1]), int(sizes[2]))
     if "No space left" in reason:
         return DiskFullError("The Qdrant server's disk is full.")
     return None

@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.storage.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
     from qdrant_client import models
 
     from learning_memory_server.storage.base import CollectionSpec
 
-VECTOR: Final = "dense"
-TERMS: Final = "bm25"
 _TENANT: Final = "project"
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """How a cluster spreads a collection; None leaves it to the server. It applies to new collections."""
+class Spread:
+    """How a cluster spreads a collection; None leaves it to the server. It applies to new collections.
+
+    Args:
+        shard_number: Into how many parts it is divided.
+        replication_factor: How many copies there are of each part.
+        write_consistency_factor: How many of the copies must have taken a write before it counts as done.
+    """
 
     shard_number: int | None = None
     replication_factor: int | None = None
@@ -34,7 +39,7 @@ class Shape:
     has_terms: bool
 
 
-def collection_settings(spec: CollectionSpec, placement: Placement) -> dict[str, Any]:
+def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     """Return the arguments of the vendor's `create_collection`, apart from the name and what it is about.
 
     The graph has links within a tenant (`payload_m`), so that a filter on one keeps its recall; strict mode
@@ -54,9 +59,9 @@ def collection_settings(spec: CollectionSpec, placement: Placement) -> dict[str,
         "strict_mode_config": models.StrictModeConfig(
             enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
         ),
-        "shard_number": placement.shard_number,
-        "replication_factor": placement.replication_factor,
-        "write_consistency_factor": placement.write_consistency_factor,
+        "shard_number": spread.shard_number,
+        "replication_factor": spread.replication_factor,
+        "write_consistency_factor": spread.write_consistency_factor,
     }
 
 

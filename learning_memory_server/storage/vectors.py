@@ -1,4 +1,4 @@
-"""What every engine is spared: vectors of the wrong length, and numbers that are none."""
+"""What every engine is spared: vectors of the wrong length, and numbers that are none; and what engines call things."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import SparseVector, Vector
 
 
-_TERMS: Final = 1 << 32
+VECTOR: Final = "dense"
+TERMS: Final = "bm25"
+"""The names under which a point has its vector and its terms, in every engine."""
+REBUILD: Final = "Run `learning-memory-server reindex`: it is made anew from the journal."
+_MOST_TERMS: Final = 1 << 32
 
 
 def wrong_dimension(collection: str, expected: int, given: int) -> WrongDimensionError:
     """Return the error for vectors of `given` numbers in a collection of `expected`."""
     return WrongDimensionError(
-        f"Collection `{collection}` holds vectors of {expected} numbers, not {given}.",
-        hint="Remove the index: at the next start it is rebuilt from the journal.",
+        f"Collection `{collection}` holds vectors of {expected} numbers, not {given}.", hint=REBUILD
     )
 
 
@@ -59,7 +62,7 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
     """
     indices, values = list(terms.indices), list(terms.values)
     ascending = all(first < second for first, second in pairwise(indices))
-    in_range = not indices or (indices[0] >= 0 and indices[-1] < _TERMS)
+    in_range = not indices or (indices[0] >= 0 and indices[-1] < _MOST_TERMS)
     if len(indices) != len(values) or not ascending or not in_range:
         raise StorageUnavailableError(
             f"Terms for collection `{collection}` are not distinct, ascending and below 2**32, each with a weight."
@@ -69,9 +72,9 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
     return indices, values
 
 
-def no_terms(collection: str, hint: str) -> StorageUnavailableError:
+def no_terms(collection: str) -> StorageUnavailableError:
     """Return the error for terms in a collection that was made without."""
-    return StorageUnavailableError(f"Collection `{collection}` was made without terms.", hint=hint)
+    return StorageUnavailableError(f"Collection `{collection}` was made without terms.", hint=REBUILD)
 
 
 def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:

@@ -37,7 +37,7 @@ MARGIN: Final = 0.04
 of the genuine texts pass, and 3.2 to 2.3 % of those of the nearest other topic."""
 _RIVALS: Final = 8
 """How many of the other clusters are looked at closely, by their centroids' order."""
-SEED_DEVIATIONS: Final = 0.5
+STRICT_DEVIATIONS: Final = 0.5
 _GENERAL: Final = 3
 """A text that is as near to so many clusters, and within the reach of each, tells none of them apart."""
 _ROUNDING: Final = 1e-6
@@ -49,13 +49,11 @@ class Rival:
     """The nearest cluster besides a text's own.
 
     Args:
-        place: Its position among the others.
         name: Its id.
         similarity: The cosine of the text to its centroid.
         margin: By how much the text's own cluster is nearer, in the measure of the module; below 0 if it is not.
     """
 
-    place: int
     name: str
     similarity: float
     margin: float
@@ -86,14 +84,9 @@ class Judgement:
     reason: str
 
     @property
-    def seed_threshold(self) -> float:
+    def strict_threshold(self) -> float:
         """The mean distance of members plus half a standard deviation, for comparison only."""
-        return self.mean + SEED_DEVIATIONS * self.deviation
-
-    @property
-    def nearest(self) -> int | None:
-        """The position in `others` of the nearest cluster, if it is nearer than the text's own or within the margin."""
-        return self.rival.place if self.rival and self.rival.margin < MARGIN else None
+        return self.mean + STRICT_DEVIATIONS * self.deviation
 
 
 def judge(
@@ -115,7 +108,7 @@ def judge(
     if nearness:
         place, near = nearness[0]
         other = others[place]
-        rival = Rival(place, other.name, float(other.centroid @ unit), own.nearness(unit) - near)
+        rival = Rival(other.name, float(other.centroid @ unit), own.nearness(unit) - near)
     told_apart = rival is None or rival.margin >= MARGIN
     close_enough = distance <= threshold + _ROUNDING
     judged = Judgement(

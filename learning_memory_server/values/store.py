@@ -185,7 +185,7 @@ class ValueStore:
         return self._log.look_up(ids)
 
     def look_up_project(self, project: str) -> Forgetting[Value]:
-        """Return what `forget_project` would return, and change nothing."""
+        """Return what there is of a project, as what would be forgotten."""
         return self._log.look_up_project(project)
 
     def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Value]:
@@ -195,10 +195,6 @@ class ValueStore:
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
         return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
-
-    def forget_project(self, project: str) -> Forgetting[Value]:
-        """Forget all values of a project that there are now; see `forget`."""
-        return self.forget([value.id for value in self.look_up_project(project).found])
 
     def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
         """Return the values whose evidence has one of the entries, oldest first; they outlive it."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import EntryQuery
+from learning_memory_server.observation.documents import is_on
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.value import Value
+    from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.journal.log import Log
     from learning_memory_server.observation.collector import ObservationCollector
@@ -64,8 +65,8 @@ class WitnessLog:
                 found.setdefault(value_id, []).append(ghap_id)
         return found
 
-    def add(self, found: Mapping[str, Near], at: datetime) -> int:
-        """Write down what is not written yet, and return of how many experiences that was something.
+    def add(self, found: Mapping[str, Near], at: datetime) -> None:
+        """Write down what is not written yet.
 
         Raises:
             JournalUnavailableError: If it could not be written; then it is not known here either.
@@ -80,7 +81,6 @@ class WitnessLog:
             [JournalRecord("evidence", ghap_id, at, {"near": near}) for ghap_id, near in new.items()]
         )
         known.update(new)
-        return len(new)
 
     def _loaded(self) -> dict[str, Near]:
         if self._near is None:
@@ -115,11 +115,11 @@ class Witnesses:
         """Return the ids of the experiences that count for each value, as far as they have been judged."""
         return self._log.of_values()
 
-    async def catch_up(self, values: Sequence[Value]) -> int:
-        """Judge the experiences that were not judged yet, and return how many still wait.
+    async def catch_up(self, values: Sequence[Value]) -> None:
+        """Judge the experiences that were not judged yet, as far as that is possible now.
 
-        They wait for the model, for the engine, or to be indexed. In each process the ones since the oldest value are
-        judged once more; only what is new is written.
+        The others wait for the model, for the engine, or to be indexed. In each process the ones since the oldest value
+        are judged once more; only what is new is written.
 
         Args:
             values: All values.
@@ -135,8 +135,6 @@ class Witnesses:
                         await asyncio.sleep(0)
                 except LearningMemoryError as error:
                     log.warning("experiences.unjudged", count=len(waiting), reason=error.message)
-                waiting = self._waiting(values)
-            return len(waiting)
 
     def _begin_again_for_older(self, values: Sequence[Value]) -> None:
         """Judge everything again if a value has come that is older than what is judged: one from elsewhere."""
@@ -166,7 +164,7 @@ class Witnesses:
                 return
             vectors = await _vectors_between(store, axis, waiting)
             for entry in waiting:
-                if _has(entry, axis) and points[entry.id] not in vectors:
+                if is_on(axis, entry) and points[entry.id] not in vectors:
                     found.pop(entry.id, None)
             here = [entry for entry in waiting if entry.id in found and points[entry.id] in vectors]
             rows = _stack([vectors[points[entry.id]] for entry in here])
@@ -223,13 +221,6 @@ def _of_earlier_values(entry: Ghap, near: Near, values: Mapping[str, Value]) -> 
         if values[value_id].created_at < entry.outcome.resolved_at
         and entry.id not in values[value_id].evidence.member_ids
     }
-
-
-def _has(entry: Ghap, axis: Axis) -> bool:
-    """Tell whether an experience is on an axis."""
-    if axis is Axis.SURPRISE:
-        return entry.outcome.surprise is not None
-    return axis is not Axis.ROOT_CAUSE or entry.outcome.root_cause is not None
 
 
 async def _vectors_between(

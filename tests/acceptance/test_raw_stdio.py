@@ -12,6 +12,7 @@ import pytest
 
 from learning_memory_server.journal.record import JournalRecord
 from tests.acceptance.wire import COMMAND, Wire, environment, payload_of, running
+from tests.tool_names import NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,23 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
-TOOLS = {
-    "start_ghap",
-    "update_ghap",
-    "resolve_ghap",
-    "get_active_ghap",
-    "list_ghap_entries",
-    "get_clusters",
-    "get_cluster_members",
-    "validate_value",
-    "store_value",
-    "list_values",
-    "search_experiences",
-    "add_memory",
-    "search_memory",
-    "delete_memory",
-    "get_stats",
-}
 SPEAK_TEXT = {"add_memory", "search_memory", "delete_memory"}
 TOPICS = (
     "the price cache returns stale totals after every deploy",
@@ -87,7 +71,7 @@ def test_a_client_is_greeted_and_sees_all_tools(tmp_path: Path, era: Era) -> Non
     else:
         assert era in about["supportedVersions"]
     tools = wire.request("tools/list")["tools"]
-    assert {tool["name"] for tool in tools} == TOOLS
+    assert {tool["name"] for tool in tools} == set(NAMES)
     for tool in tools:
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool.get("outputSchema", {}).get("type") == (None if tool["name"] in SPEAK_TEXT else "object")

@@ -106,8 +106,12 @@ def test_members_and_manifest_must_be_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
-def test_every_cut_and_every_flipped_byte_is_noticed(journal: Journal, tmp_path: Path, name: str) -> None:
+def test_a_cut_is_refused_and_a_flipped_byte_is_refused_or_changes_no_entry(
+    journal: Journal, tmp_path: Path, name: str
+) -> None:
     path = archived(journal, tmp_path / name)
+    with open_archive(path) as archive:
+        entries = contents_of(archive).entries
     whole = path.read_bytes()
     end = len(whole) if name.endswith("gz") else len(whole.rstrip(b"\0"))
     for length in range(1, end, max(1, end // 60)):
@@ -118,11 +122,11 @@ def test_every_cut_and_every_flipped_byte_is_noticed(journal: Journal, tmp_path:
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
             with open_archive(path) as archive:
-                contents = contents_of(archive, str)
+                contents = contents_of(archive)
         except InvalidInputError:
             continue
         # What is left are bytes of a header that mean nothing here, such as a time.
-        assert len(contents.entries) == 3
+        assert contents.entries == entries
 
 
 @pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 2}])
@@ -145,7 +149,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict
 def test_a_newer_line_is_refused_though_the_manifest_does_not_say_so(tmp_path: Path) -> None:
     path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":2}\n'}))
     with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 2"):
-        contents_of(archive, str)
+        contents_of(archive)
 
 
 def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path) -> None:
@@ -163,7 +167,7 @@ def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path)
     lines = b"".join(record.to_line() for record in bad) + b"{}\n"
     files = {NAME: lines, "journal/open/ghap_x.json": b'{"id":"ghap_x"}'}
     with open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive:
-        contents = contents_of(archive, str)
+        contents = contents_of(archive)
     assert len(contents.rejections) == len(bad) + 2
     taken = (contents.entries, contents.records, contents.clusters, contents.open, contents.forgotten)
     assert not any(taken)
@@ -184,6 +188,6 @@ def test_only_what_looks_like_a_tar_is_one(tmp_path: Path, journal: Journal) -> 
 def test_what_is_judged_anew_anyway_is_passed_over_without_a_word(tmp_path: Path) -> None:
     line = JournalRecord("evidence", numbered(1).id, NOON, {"near": {"value_1": 0.7}}).to_line()
     with open_archive(forged(tmp_path / "a.tar", sealed({"journal/evidence.jsonl": line}))) as archive:
-        contents = contents_of(archive, str)
+        contents = contents_of(archive)
     assert contents.rejections == []
     assert not contents.records

@@ -30,16 +30,12 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.journal import Journal
 
 
-def same(session: str) -> str:
-    return session
-
-
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tgz"])
 def test_what_is_archived_is_read_back_as_it_was(journal: Journal, tmp_path: Path, name: str) -> None:
     path = archived(journal, tmp_path / name)
     assert is_archive(path)
     with open_archive(path) as archive:
-        contents = contents_of(archive, same)
+        contents = contents_of(archive)
     ours = held(journal)
     assert contents.entries == ours.entries
     assert contents.open.keys() == ours.open.keys() == {ghap().id}
@@ -89,7 +85,7 @@ def test_logs_that_this_program_does_not_know_are_kept_too(journal: Journal, tmp
     assert members_of(path)["journal/dreams/2026-03.jsonl"] == record.to_line()
     with open_archive(path) as archive:
         assert archive.manifest.files["journal/dreams/2026-03.jsonl"].records == {"dream": 1}
-        rejections = contents_of(archive, same).rejections
+        rejections = contents_of(archive).rejections
     assert rejections == [
         "dreams/2026-03.jsonl:1: records of the kind 'dream' are not known to this program."
     ]

@@ -225,7 +225,7 @@ def test_an_export_beside_a_hub_that_writes_is_complete_up_to_its_moment(
         assert run("export", str(path)).exit_code == 0
         with open_archive(path) as archive:
             lines = b"".join(line for _, segment in archive.segments() for line in segment)
-            assert archive.damaged_lines == 0
+            assert archive.manifest.damaged_lines == 0
         assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
     writing.stdout.read()
     writing.stdout.close()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def entry_data(old: dict[str, Any]) -> dict[str, Any]:
-    parsed = parse_entries([json.dumps(old).encode()], project="garden", hash_session=lambda _: "0" * 16)
+    parsed = parse_entries([json.dumps(old).encode()], project="garden")
     (entry,) = parsed.entries.values()
     return ghap_to_data(entry)
 

@@ -11,8 +11,8 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.server.config import Settings
-from learning_memory_server.server.migrating import move_between
 from learning_memory_server.server.operations import operate
+from learning_memory_server.server.operations.migrating import move_between
 from learning_memory_server.server.services import open_embedded, open_services
 from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
 from tests.support import about

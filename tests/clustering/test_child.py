@@ -94,12 +94,8 @@ async def test_a_caller_who_leaves_takes_the_child_along() -> None:
     assert children.isdisjoint(_children())
 
 
-async def test_where_no_process_can_be_started_the_work_is_done_here(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-
-    there = await ChildFitting(5, 2).fit(ready(request_of()))
+async def test_where_no_process_can_be_started_the_work_is_done_here() -> None:
+    there = await ChildFitting(5, 2, ["/nowhere/python"]).fit(ready(request_of()))
 
     assert len(there.partition.clusters) == 3
 

@@ -16,7 +16,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.loading import ModelExporter, has_export, load_embedder
+from learning_memory_server.embedding.exports import has_export
+from learning_memory_server.embedding.loading import ModelExporter, load_embedder
 from learning_memory_server.embedding.onnx_export import SAMPLES, export
 from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
 from learning_memory_server.embedding.sentence import SentenceEmbedder
@@ -237,7 +238,7 @@ def test_a_half_written_export_is_ignored(tmp_path: Path, models: Path) -> None:
     (folder,) = models.iterdir()
     shutil.copytree(folder, tmp_path / f"{folder.name}.tmp", copy_function=os.link)
 
-    assert not has_export(DEFAULT_MODEL, tmp_path)
+    assert not has_export(tmp_path, find_source(DEFAULT_MODEL))
     assert load_embedder(DEFAULT_MODEL, None, tmp_path).runtime == "sentence-transformers"
 
 

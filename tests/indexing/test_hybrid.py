@@ -76,7 +76,7 @@ async def test_a_text_that_only_one_search_finds_is_found(memory: Memory) -> Non
     named = note(999, "readFile parseHeader")
     await memory.index.write([*crowd, named])
     text = "restart, read the file, parse the header"
-    near = await memory.index.search(query(text, DEPTH))
+    near = await memory.nearest(query(text).collection, text, DEPTH)
     assert named.point_id not in [hit.id for hit in near]
 
     best = (await memory.index.search_hybrid(query(text)))[0]

@@ -35,7 +35,7 @@ async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
         await memory.index.open()
         await memory.index.write([DOCUMENT])
 
-        (hit,) = await memory.index.search(Query(Collection.VALUES, "measure", 5, Filter()))
+        (hit,) = await memory.nearest(Collection.VALUES, "measure", 5)
 
         assert (hit.id, hit.payload) == (DOCUMENT.point_id, {"value_id": "v"})
         assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
@@ -98,7 +98,7 @@ async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
             await memory.index.write([DOCUMENT])
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
-            await memory.index.search(Query(Collection.VALUES, "x", 1, Filter()))
+            await memory.index.search_hybrid(Query(Collection.VALUES, "x", 1, Filter()))
         release.set()
         await memory.embeddings.identity()
         with pytest.raises(StorageUnavailableError, match="not open yet"):

@@ -14,6 +14,7 @@ from learning_memory_server.embedding.terms import TERMS_VERSION
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, Query, point_id
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point
+from learning_memory_server.storage.edge import EdgeStore
 from tests.support import full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def ignore(_done: int, _total: int) -> None:
 
 
 async def found(memory: Memory) -> list[tuple[str, float]]:
-    hits = await memory.index.search(Query(FULL, "number 7", 50, Filter()))
+    hits = await memory.nearest(FULL, "number 7", 50)
     return [(hit.id, hit.score) for hit in hits]
 
 
@@ -152,6 +153,20 @@ async def test_a_damaged_collection_is_made_anew_and_it_is_said(tmp_path: Path) 
         assert (await memory.index.counts())[FULL] == 3
         (notice,) = memory.index.notices
         assert "experiences_full" in notice
+        assert "anew from the journal" in notice
+
+
+async def test_a_collection_of_another_dimension_is_made_anew_and_it_is_said(tmp_path: Path) -> None:
+    store = EdgeStore(tmp_path / "index", min_free_bytes=0)
+    await store.ensure(CollectionSpec(FULL, 5, has_terms=True))
+    await store.close()
+
+    async with open_memory(tmp_path) as memory:
+        await memory.index.open()
+        await memory.learn(numbered(1))
+        assert (await memory.index.counts())[FULL] == 1
+        (notice,) = memory.index.notices
+        assert notice.startswith("Collection `experiences_full` holds vectors of 5 numbers, not ")
         assert "anew from the journal" in notice
 
 

@@ -196,7 +196,7 @@ def forgetting_a_project(world: World, choice: int) -> Operation:
     project = CALLERS[choice % 3].project
     found = world.collector.look_up_project(project).found
     return (
-        lambda: world.collector.forget_project(project),
+        lambda: world.collector.forget([entry.id for entry in found]),
         _forgetting_states(world.state, [entry.goal for entry in found]),
     )
 

@@ -64,6 +64,11 @@ def day(number: int) -> datetime:
     return datetime(2026, 2, number, tzinfo=UTC)
 
 
+async def test_a_query_without_words_is_searched_by_meaning_alone(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        assert (await shelf.searcher.search(MemoryQuery("=> ?!"))).mode is SearchMode.SEMANTIC
+
+
 @MODES
 async def test_a_search_says_what_ranked_it(tmp_path: Path, mode: SearchMode) -> None:
     async with library(tmp_path, mode) as shelf:

@@ -286,7 +286,8 @@ async def test_a_project_is_forgotten_with_all_its_memories(tmp_path: Path) -> N
         await shelf.add(TEXT)
         await shelf.add(LONG)
         other = await shelf.add(TEXT, CAROL)
-        forgetting = shelf.memories.forget_project(ALICE.project)
+        of_project = shelf.log.look_up_project(ALICE.project).found
+        forgetting = shelf.memories.forget(memory.id for memory in of_project)
         assert len(forgetting.found) == 2
         await shelf.writer.remove(shelf.log.points_of(forgetting))
         assert shelf.log.all() == [other.memory]

@@ -3,9 +3,10 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from learning_memory_server.domain.ghap import Lesson
 from learning_memory_server.domain.vocabulary import Axis
@@ -15,9 +16,13 @@ from learning_memory_server.observation.documents import (
     axis_texts,
     documents_of,
     entry_of,
+    is_on,
     payload_of,
 )
 from tests.support import CONFIRMED, full_ghap, ghap, ghaps
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.ghap import Ghap
 
 FULL = full_ghap()
 MINIMAL = ghap(resolution=CONFIRMED)
@@ -37,6 +42,12 @@ def test_a_surprise_alone_and_a_root_cause_alone_have_their_axes() -> None:
 
     assert set(axis_texts(only_surprise)) == {Axis.FULL, Axis.STRATEGY, Axis.SURPRISE}
     assert set(axis_texts(only_cause)) == {Axis.FULL, Axis.STRATEGY, Axis.ROOT_CAUSE}
+
+
+@given(ghaps())
+@example(replace(MINIMAL, resolution=replace(CONFIRMED, surprise="")))
+def test_an_entry_is_on_the_axes_that_it_has_texts_for(entry: Ghap) -> None:
+    assert {axis for axis in Axis if is_on(axis, entry)} == axis_texts(entry).keys()
 
 
 def test_the_domain_is_no_axis() -> None:

@@ -1,6 +1,5 @@
 """Entries from elsewhere: both forms, every mapping counted, every refusal with its reason."""
 
-import hashlib
 import json
 from collections import Counter
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import pytest
 from learning_memory_server.domain.ghap import Revision
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.foreign import find_category
@@ -50,13 +50,9 @@ def old(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**entry, **changes}.items() if value is not ...}
 
 
-def hashed(session: str) -> str:
-    return hashlib.sha256(session.encode()).hexdigest()[:16]
-
-
 def parse(*lines: dict[str, Any] | bytes) -> ParsedEntries:
     raw = [line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines]
-    return parse_entries(raw, project="garden", hash_session=hashed)
+    return parse_entries(raw, project="garden")
 
 
 def reason(*lines: dict[str, Any] | bytes) -> str:
@@ -80,7 +76,7 @@ def test_a_predecessors_line_keeps_everything_it_says() -> None:
     parsed = parse(old())
     entry = parsed.entries["ghap_20260101_000000_abcdef"]
     assert entry.project == "garden"
-    assert entry.agent_session == hashed("session_1")
+    assert entry.agent_session == session_hash("session_1")
     assert entry.created_at == datetime(2026, 1, 1, 8, tzinfo=UTC)
     assert (entry.domain, entry.strategy) == (Domain.DEBUGGING, Strategy.ASK_USER)
     assert entry.goal == "make it work"
@@ -107,7 +103,7 @@ def test_a_line_of_ours_gives_the_entry_it_was_written_from() -> None:
 
 def test_a_raw_session_in_a_line_of_ours_is_hashed() -> None:
     (entry,) = parse(own_line(own(agent_session="session_1"))).entries.values()
-    assert entry.agent_session == hashed("session_1")
+    assert entry.agent_session == session_hash("session_1")
 
 
 def test_both_forms_may_stand_in_one_file_with_blank_lines_and_a_byte_order_mark() -> None:
@@ -247,21 +243,21 @@ def test_a_tombstone_of_something_else_is_no_entry() -> None:
 def test_an_open_file_is_taken_as_an_orphan_without_the_names_of_its_calls() -> None:
     data = {**record_of().data, "requests": ["front:1"]}
     del data["resolution"]
-    entry = parse_open(json.dumps({"v": 1, **data}).encode(), hashed)
+    entry = parse_open(json.dumps({"v": 1, **data}).encode())
     assert entry.orphaned
     assert entry.requests == ()
     assert entry.resolution is None
-    assert parse_open(json.dumps(data).encode(), hashed) == entry
+    assert parse_open(json.dumps(data).encode()) == entry
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff"])
 def test_what_is_no_open_entry_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidInputError):
-        parse_open(text, hashed)
+        parse_open(text)
 
 
 def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
     with pytest.raises(JournalUnavailableError, match="format 2"):
-        parse_open(b'{"v":2}', hashed)
+        parse_open(b'{"v":2}')
     with pytest.raises(InvalidInputError, match="is resolved"):
-        parse_open(json.dumps(record_of().data).encode(), hashed)
+        parse_open(json.dumps(record_of().data).encode())

@@ -174,6 +174,14 @@ async def test_while_the_index_is_still_being_filled_a_search_is_lexical_and_com
     assert (len(result.found), result.mode) == (2, SearchMode.LEXICAL)
 
 
+async def test_a_query_without_words_is_searched_by_meaning_alone(memory: Memory) -> None:
+    await keep(memory, SearchMode.HYBRID, numbered(1))
+
+    result = await memory.searcher.search_experiences(ExperienceQuery("=> ?!"))
+
+    assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.SEMANTIC)
+
+
 async def test_when_the_engine_fails_the_journal_answers_and_says_so(memory: Memory) -> None:
     await keep(memory, SearchMode.HYBRID, numbered(1))
     memory.store.down = StorageUnavailableError("down")

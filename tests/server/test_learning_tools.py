@@ -302,7 +302,7 @@ async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services)
             "similarity",
             "centroid_distance",
             "threshold",
-            "seed_rule",
+            "strict_rule",
             "rival",
             "reason",
         }
@@ -310,9 +310,9 @@ async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services)
             isinstance(verdict[key], float) for key in ("similarity", "centroid_distance", "threshold")
         )
         assert verdict["centroid_distance"] == pytest.approx(1 - verdict["similarity"], abs=2e-4)
-        seed = verdict["seed_rule"]
-        assert seed["k"] == 0.5
-        assert seed["threshold"] == pytest.approx(seed["mean"] + 0.5 * seed["std"], abs=2e-4)
+        strict = verdict["strict_rule"]
+        assert strict["k"] == 0.5
+        assert strict["threshold"] == pytest.approx(strict["mean"] + 0.5 * strict["std"], abs=2e-4)
         assert verdict["rival"]["cluster_id"].startswith("full_")
         assert verdict["rival"]["margin_needed"] == 0.04
         assert verdict["reason"]

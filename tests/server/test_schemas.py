@@ -19,6 +19,7 @@ from learning_memory_server.domain.vocabulary import (
 )
 from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
 from tests.server.agent import agent_of
+from tests.tool_names import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,23 +27,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.server.services import Services
 
-NAMES = [
-    "start_ghap",
-    "update_ghap",
-    "resolve_ghap",
-    "get_active_ghap",
-    "list_ghap_entries",
-    "get_clusters",
-    "get_cluster_members",
-    "validate_value",
-    "store_value",
-    "list_values",
-    "search_experiences",
-    "add_memory",
-    "search_memory",
-    "delete_memory",
-    "get_stats",
-]
 STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
 SCHEMAS = {tool.name: tool.input_schema for tool in TOOLS}
 DESCRIPTION_BYTES = 2048

@@ -123,13 +123,26 @@ async def test_an_open_entry_is_not_found(services: Services) -> None:
         assert (await agent.call("search_experiences", query="stale price cache"))["count"] == 0
 
 
-@pytest.mark.parametrize("query", ["\x00", '"quoted" (a|b) [c]* \\', "\U0001f600", "-", "null", "a" * 1_000])
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_any_text_is_a_query(services: Services, query: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "indexed_mode"),
+    [
+        ("\x00", "semantic"),
+        ('"quoted" (a|b) [c]* \\', "hybrid"),
+        ("\U0001f600", "semantic"),
+        ("-", "semantic"),
+        ("null", "hybrid"),
+        ("a" * 1_000, "hybrid"),
+    ],
+)
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_any_text_is_a_query(
+    services: Services, query: str, indexed_mode: str, *, is_indexed: bool
+) -> None:
     async with agent_of(services) as agent:
         await agent.resolve_new()
-        if mode == "hybrid":
+        if is_indexed:
             await open_index(services)
+        mode = indexed_mode if is_indexed else "lexical"
         assert (await agent.call("search_experiences", query=query))["mode"] == mode
 
 

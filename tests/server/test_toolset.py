@@ -3,7 +3,7 @@
 import pytest
 
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.tools.arguments import Statement, UpTo50
+from learning_memory_server.server.tools.arguments import SearchLimit, Statement
 from learning_memory_server.server.tools.toolset import ToolSet
 from tests.support import ALICE
 
@@ -19,7 +19,7 @@ def greeting_tools() -> ToolSet:
     toolset = ToolSet()
 
     @toolset.tool("Greet somebody", changes=False)
-    async def greet(greeter: Greeter, /, *, name: Statement, times: UpTo50 = 1) -> dict[str, str]:
+    async def greet(greeter: Greeter, /, *, name: Statement, times: SearchLimit = 1) -> dict[str, str]:
         """Greet somebody by name."""
         return {"greeting": " ".join([greeter.greet(name)] * times)}
 

@@ -48,9 +48,8 @@ def point(number: int, vector: list[float] | None = None, **payload: Any) -> Poi
 
 
 async def ids_where(store: VectorStore, where: Filter) -> list[int]:
-    """The matching ids, after checking that scroll, count and search agree about them."""
+    """The matching ids, after checking that scroll and search agree about them."""
     found = [record.id for record in await store.scroll("notes", where=where)]
-    assert await store.count("notes", where=where) == len(found)
     hits = await store.search("notes", EAST, limit=50, where=where)
     assert sorted(hit.id for hit in hits) == found
     return [UUID(point_id).int for point_id in found]

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.errors import (
     DiskFullError,
     InvalidSettingsError,
@@ -19,9 +21,11 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
+from learning_memory_server.server.config import Settings
+from learning_memory_server.server.services import open_server
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, TimeRange
 from learning_memory_server.storage.qdrant import QdrantStore
-from learning_memory_server.storage.qdrant_schema import Placement
+from learning_memory_server.storage.qdrant_schema import Spread
 
 ID = str(UUID(int=1))
 EAST = [1.0, 0.0, 0.0, 0.0]
@@ -34,8 +38,8 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
     "ensure": lambda store: store.ensure(SPEC),
     "upsert": lambda store: store.upsert("notes", [Point(ID, EAST, {})]),
     "retrieve": lambda store: store.retrieve("notes", [ID]),
-    "scroll": lambda store: store.scroll("notes"),
-    "count": lambda store: store.count("notes", where=Filter((("project", "a"),), (TimeRange("seen_at"),))),
+    "scroll": lambda store: store.scroll("notes", where=Filter((("project", "a"),), (TimeRange("seen_at"),))),
+    "count": lambda store: store.count("notes"),
     "delete": lambda store: store.delete("notes", [ID]),
     "search": lambda store: store.search("notes", EAST, limit=1),
     "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
@@ -266,7 +270,7 @@ class FreshServer:
 
 async def test_a_new_collection_is_created_with_its_indexes_before_any_point(server: Stub) -> None:
     server.answer = FreshServer()
-    store = QdrantStore(server.url, suffix="m1", placement=Placement(replication_factor=2))
+    store = QdrantStore(server.url, suffix="m1", spread=Spread(replication_factor=2))
     await store.ensure(replace(SPEC, has_terms=True))
     await store.close()
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
@@ -295,6 +299,22 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
         ),
         ("/collections/notes-m1/index", {"field_name": "created_at", "field_schema": {"type": "datetime"}}),
     ]
+
+
+async def test_the_settings_say_how_a_cluster_spreads_a_new_collection(server: Stub, tmp_path: Path) -> None:
+    server.answer = FreshServer()
+    settings = Settings(
+        storage_path=tmp_path,
+        qdrant_shard_number=6,
+        qdrant_replication_factor=3,
+        qdrant_write_consistency_factor=2,
+    )
+    store = open_server(settings, EmbeddingIdentity("p", "m", "w", 4, 0), server.url, None)
+    await store.ensure(SPEC)
+    await store.close()
+    created = next(body for method, _, body in server.asked if method == "PUT")
+    spread = ("shard_number", "replication_factor", "write_consistency_factor")
+    assert [created[name] for name in spread] == [6, 3, 2]
 
 
 async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:

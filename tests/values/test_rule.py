@@ -11,6 +11,8 @@ from learning_memory_server.values.rule import MARGIN, judge
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from learning_memory_server.values.rule import Judgement
+
 DIMENSION = 48
 
 
@@ -30,11 +32,16 @@ OWN = evidence("strategy_0", around(0, 20, 0.6))
 OTHERS = [evidence("strategy_1", around(1, 20, 0.6, 1)), evidence("strategy_2", around(2, 8, 0.6, 2))]
 
 
+def outdone_by(verdict: Judgement) -> str | None:
+    """The cluster that the text is nearer to than to its own, or within the margin."""
+    return verdict.rival.name if verdict.rival and verdict.rival.margin < MARGIN else None
+
+
 def test_a_text_like_the_members_is_valid() -> None:
     verdict = judge(around(0, 1, 0.6, 9)[0], OWN, OTHERS)
 
     assert verdict.valid
-    assert verdict.nearest is None
+    assert outdone_by(verdict) is None
     assert verdict.similarity > 0.7
     assert verdict.centroid_distance == pytest.approx(1 - verdict.similarity, abs=1e-6)
     assert "no other cluster is closer" in verdict.reason
@@ -44,7 +51,7 @@ def test_a_text_of_another_cluster_is_refused_and_that_cluster_is_named() -> Non
     verdict = judge(around(2, 1, 0.4, 9)[0], OWN, OTHERS)
 
     assert not verdict.valid
-    assert verdict.nearest == 1
+    assert outdone_by(verdict) == "strategy_2"
     assert verdict.rival
     assert verdict.reason == (
         f"closer to cluster strategy_2 than to strategy_0, by {-verdict.rival.margin:.2f} "
@@ -61,7 +68,7 @@ def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> N
 
     assert verdict.centroid_distance < verdict.threshold
     assert not verdict.valid
-    assert verdict.nearest == 0
+    assert outdone_by(verdict) == "strategy_1"
 
 
 def test_a_text_that_fits_two_clusters_alike_is_refused_as_telling_neither() -> None:
@@ -73,7 +80,7 @@ def test_a_text_that_fits_two_clusters_alike_is_refused_as_telling_neither() -> 
     )
 
     assert not verdict.valid
-    assert verdict.nearest == 0
+    assert outdone_by(verdict) == "full_1"
 
 
 def test_the_members_near_a_text_count_beside_the_centroid() -> None:
@@ -102,7 +109,7 @@ def test_a_text_beyond_the_reach_of_the_members_is_refused_though_no_cluster_is_
     verdict = judge(around(0, 1, 3.0, 9)[0], OWN, OTHERS)
 
     assert not verdict.valid
-    assert verdict.nearest is None
+    assert outdone_by(verdict) is None
     assert verdict.centroid_distance > verdict.threshold
     assert verdict.reason == (
         f"{verdict.centroid_distance:.2f} away from the centre of strategy_0, its members reach {verdict.threshold:.2f}"
@@ -127,23 +134,23 @@ def test_the_threshold_is_the_left_out_mean_and_three_pooled_deviations() -> Non
     assert judge(vectors[0], own, OTHERS).threshold == pytest.approx(np.mean(left_out) + 3 * pooled, abs=1e-5)
 
 
-def test_the_figure_of_the_seed_stays_beside_and_is_the_stricter_one() -> None:
+def test_the_strict_figure_stays_beside_and_is_the_stricter_one() -> None:
     vectors = around(0, 6, 0.9, 5).astype(np.float64)
     centre = vectors.sum(axis=0) / np.linalg.norm(vectors.sum(axis=0))
     inside = 1 - vectors @ centre
 
     verdict = judge(vectors[0], evidence("full_0", vectors.astype(np.float32)), OTHERS)
 
-    assert verdict.seed_threshold == pytest.approx(inside.mean() + 0.5 * inside.std(), abs=1e-5)
-    assert verdict.seed_threshold < verdict.threshold
+    assert verdict.strict_threshold == pytest.approx(inside.mean() + 0.5 * inside.std(), abs=1e-5)
+    assert verdict.strict_threshold < verdict.threshold
 
 
-def test_genuine_texts_of_a_small_cluster_pass_where_the_seed_refuses_them() -> None:
+def test_genuine_texts_of_a_small_cluster_pass_where_the_strict_rule_refuses_them() -> None:
     own = evidence("full_0", around(0, 5, 0.9, 3))
     verdicts = [judge(text, own, OTHERS) for text in around(0, 40, 0.9, 4)]
 
     assert np.mean([verdict.valid for verdict in verdicts]) > 0.9
-    assert np.mean([verdict.centroid_distance <= verdict.seed_threshold for verdict in verdicts]) < 0.5
+    assert np.mean([verdict.centroid_distance <= verdict.strict_threshold for verdict in verdicts]) < 0.5
 
 
 def test_weight_moves_the_centroid_towards_what_counts() -> None:
@@ -178,7 +185,7 @@ def test_two_members_that_cancel_out_do_not_break_the_figures() -> None:
 
     verdict = judge(axis[0], evidence("full_0", np.vstack([axis, -axis])), OTHERS)
 
-    assert np.isfinite([verdict.threshold, verdict.seed_threshold, verdict.similarity]).all()
+    assert np.isfinite([verdict.threshold, verdict.strict_threshold, verdict.similarity]).all()
 
 
 def test_a_cluster_without_members_is_no_evidence() -> None:
@@ -192,8 +199,7 @@ def test_every_figure_is_there_whatever_the_verdict() -> None:
 
         assert (verdict.mean, verdict.deviation) == (OWN.mean, OWN.deviation)
         assert verdict.rival
-        rival = OTHERS[verdict.rival.place]
-        assert verdict.rival.name == rival.name
+        (rival,) = (other for other in OTHERS if other.name == verdict.rival.name)
         assert verdict.rival.similarity == pytest.approx(float(rival.centroid @ text), abs=1e-6)
         assert verdict.rival.margin == pytest.approx(OWN.nearness(text) - rival.nearness(text), abs=1e-6)
         assert verdict.valid == (

@@ -15,7 +15,7 @@ from learning_memory_server.server.boundary import unforeseen
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
 
 log = structlog.get_logger()

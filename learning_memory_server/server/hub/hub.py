@@ -32,7 +32,7 @@ from learning_memory_server.server.services import services_over
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
 
 log = structlog.get_logger()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from learning_memory_server import rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.journal.lock import hold
-from learning_memory_server.server.imports import hurried
+from learning_memory_server.server.hurry import hurried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

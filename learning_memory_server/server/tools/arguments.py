@@ -38,8 +38,8 @@ Since = Annotated[
     Text, _text(limits.ID_MAX), Field(description="ISO 8601 date or datetime; a bare date is UTC midnight.")
 ]
 Offset = Annotated[int, Field(ge=0, description="How many to skip: the `offset` of the reply before.")]
-UpTo50 = Annotated[int, Field(ge=1, le=50)]
-UpTo100 = Annotated[int, Field(ge=1, le=100)]
+SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX)]
+ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX)]
 
 
 class RootCauseArgument(Arguments):

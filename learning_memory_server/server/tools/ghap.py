@@ -18,13 +18,13 @@ from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (
     Identifier,
     LessonArgument,
+    ListingLimit,
     Narrative,
     Offset,
     ProjectName,
     RootCauseArgument,
     Since,
     Statement,
-    UpTo100,
     named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
@@ -252,7 +252,7 @@ async def list_ghap_entries(
     caller: Caller,
     /,
     *,
-    limit: UpTo100 = 20,
+    limit: ListingLimit = 20,
     domain: Domain | None = None,
     outcome: OutcomeStatus | None = None,
     since: Since | None = None,

@@ -13,12 +13,12 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools import cluster_views, views
+from learning_memory_server.server.tools import cluster_views, value_views, views
 from learning_memory_server.server.tools.arguments import (
     Identifier,
+    ListingLimit,
     Offset,
     ProjectName,
-    UpTo100,
     ValueText,
     named_project,
 )
@@ -57,47 +57,10 @@ class ClusterMembers(views.Paged):
     members: list[views.Experience]
 
 
-class SeedRule(TypedDict):
-    """A stricter bound, for comparison: mean + k * std of the members' distances to their centroid."""
-
-    mean: float
-    std: float
-    k: float
-    threshold: float
-
-
-class Rival(TypedDict):
-    """The nearest other cluster. `margin`: by how much the own one is nearer, centroid and nearest members taken together.
-
-    It must be `margin_needed` at least.
-    """
-
-    cluster_id: str
-    similarity: float
-    margin: float
-    margin_needed: float
-
-
-class Verdict(TypedDict):
-    """Whether a text holds as a value, and the figures: distances are 1 - cosine to the centroid.
-
-    `similar` where there are values that say nearly the same.
-    """
-
-    valid: bool
-    similarity: float
-    centroid_distance: float
-    threshold: float
-    seed_rule: SeedRule
-    rival: NotRequired[Rival]
-    reason: str
-    similar: NotRequired[list[views.SimilarValue]]
-
-
 class ValueList(views.Paged):
     """Values, in the order that was asked for."""
 
-    results: list[views.ListedValue]
+    results: list[value_views.ListedValue]
 
 
 @toolset.tool("Show clusters of experiences", changes=False)
@@ -132,7 +95,7 @@ async def get_clusters(clusterer: ExperienceClusterer, /, *, axis: Axis, offset:
 
 @toolset.tool("Show a cluster's experiences", changes=False)
 async def get_cluster_members(
-    clusterer: ExperienceClusterer, /, *, cluster_id: Identifier, limit: UpTo100 = 50, offset: Offset = 0
+    clusterer: ExperienceClusterer, /, *, cluster_id: Identifier, limit: ListingLimit = 50, offset: Offset = 0
 ) -> ClusterMembers:
     """Read the experiences of one cluster, most central first, to see what they have in common.
 
@@ -156,14 +119,16 @@ async def get_cluster_members(
 
 
 @toolset.tool("Try a value", changes=False)
-async def validate_value(values: ValueStore, /, *, text: ValueText, cluster_id: Identifier) -> Verdict:
+async def validate_value(
+    values: ValueStore, /, *, text: ValueText, cluster_id: Identifier
+) -> value_views.Verdict:
     """Try a value before storing it: does this short principle sit in the middle of the cluster's evidence?
 
     The reply has the figures and a reason in words, also when it is valid, and in similar the values that say nearly
     the same. A good value says, in the words of its experiences, what to do in such situations.
     """
     trial = await values.validate(text, ClusterId.parse(cluster_id))
-    return cast("Verdict", views.verdict(trial))
+    return cast("value_views.Verdict", value_views.verdict(trial))
 
 
 @toolset.tool("Store a value", changes=True)
@@ -176,17 +141,17 @@ async def store_value(
     cluster_id: Identifier,
     axis: Axis,
     supersedes: Identifier | None = None,
-) -> views.StoredValue:
+) -> value_views.StoredValue:
     """Keep a value: a short principle that a cluster of experiences teaches, with its evidence.
 
     It is validated first, as by validate_value, and refused if it does not hold. To put one that validate_value shows
     as similar, or a contested one, into better words, give its id as supersedes: it leaves the list and is kept.
     """
     stored = await values.store(caller, text, ClusterId.parse(cluster_id), axis, supersedes)
-    reply = views.value(stored.standing)
+    reply = value_views.value(stored.standing)
     if stored.similar:
-        reply["similar"] = views.similar(stored.similar)
-    return cast("views.StoredValue", reply)
+        reply["similar"] = value_views.similar(stored.similar)
+    return cast("value_views.StoredValue", reply)
 
 
 @toolset.tool("List values", changes=False)
@@ -198,7 +163,7 @@ async def list_values(
     axis: Axis | None = None,
     sort: ValueOrder = ValueOrder.CLUSTER_SIZE,
     include_superseded: bool = False,
-    limit: UpTo100 = 20,
+    limit: ListingLimit = 20,
     project: ProjectName | None = None,
     offset: Offset = 0,
 ) -> ValueList:
@@ -211,5 +176,5 @@ async def list_values(
     found = await values.list_values(
         axis, named_project(project, caller), order=sort, superseded=include_superseded
     )
-    shown: list[dict[str, Any]] = [views.value(value) for value in found[offset : offset + limit]]
+    shown: list[dict[str, Any]] = [value_views.value(value) for value in found[offset : offset + limit]]
     return cast("ValueList", page("results", shown, offset=offset, of=len(found)))

@@ -20,6 +20,7 @@ from learning_memory_server.server.statistics import Statistics
 from learning_memory_server.server.tools import memory_text
 from learning_memory_server.server.tools.arguments import (
     Identifier,
+    ListingLimit,
     MemoryText,
     Offset,
     ProjectName,
@@ -28,7 +29,6 @@ from learning_memory_server.server.tools.arguments import (
     SourceText,
     Tag,
     Text,
-    UpTo100,
     named_project,
 )
 from learning_memory_server.server.tools.toolset import Arguments, ToolSet
@@ -164,7 +164,7 @@ async def search_memory(
     /,
     *,
     query: QueryText,
-    limit: UpTo100 = 10,
+    limit: ListingLimit = 10,
     filters: FiltersArgument | None = None,
     min_similarity: Similarity = 0.0,
     response_format: Annotated[

@@ -15,8 +15,8 @@ from learning_memory_server.server.tools.arguments import (
     Offset,
     ProjectName,
     QueryText,
+    SearchLimit,
     Since,
-    UpTo50,
     named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
@@ -44,7 +44,7 @@ async def search_experiences(
     strategy: Strategy | None = None,
     since: Since | None = None,
     project: ProjectName | None = None,
-    limit: UpTo50 = 10,
+    limit: SearchLimit = 10,
     offset: Offset = 0,
 ) -> FoundExperiences:
     """Search past experiences by meaning: what was believed in a situation like this, and what happened.

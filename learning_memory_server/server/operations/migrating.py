@@ -11,7 +11,7 @@ from learning_memory_server.indexing.moving import IndexMove
 from learning_memory_server.server.services import ALL_FIELDS, open_embedded, open_server
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
     from learning_memory_server.storage.base import VectorStore
 
@@ -36,13 +36,14 @@ async def migrate(
         EmbeddingUnavailableError: If there is no model.
         StorageUnavailableError: If an engine failed; the migration can be taken up again.
     """
+    # A store takes `:memory:`, too, which nobody else could read.
     if not url.startswith(("http://", "https://")):
         raise InvalidInputError("The URL must begin with http:// or https://.")
     report("Loading the embedding model")
     identity = await services.index.identity()
     if services.settings.qdrant_url == url:
         return await move_between(services, report, None, to_server=to_server)
-    server = open_server(url, key, identity)
+    server = open_server(services.settings, identity, url, key)
     try:
         return await move_between(services, report, server, to_server=to_server)
     finally:

@@ -1,4 +1,4 @@
-"""The operations that take in what an archive holds besides resolved entries. Each can be done again."""
+"""The operations that take in what comes from elsewhere. Each can be done again."""
 
 from __future__ import annotations
 
@@ -8,19 +8,42 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.archive.comparison import Lineage, lineage_of
-from learning_memory_server.archive.contents import CLUSTERS, checked_record
+from learning_memory_server.archive.contents import CLUSTERS, GHAP, checked_record
+from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.identity import session_hash
 from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import memory_from_data, value_from_data
 from learning_memory_server.journal.record import JournalRecord
-from learning_memory_server.observation.importing import parse_open
+from learning_memory_server.observation.documents import documents_of
+from learning_memory_server.observation.importing import entry_of_record, parse_open
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
 
 Take = Callable[["Services", list[JournalRecord]], list[str]]
+
+
+async def add(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take resolved entries from elsewhere: all of them are in the journal when this returns, or none.
+
+    Args:
+        services: Where to.
+        entries: Entries as the journal keeps them.
+
+    Returns:
+        `added`, the ids of those that were new. They are indexed later.
+
+    Raises:
+        InvalidInputError: If one of them is no resolved entry; then none is taken.
+        JournalUnavailableError: If they cannot be written.
+    """
+    if not isinstance(entries, list):
+        raise InvalidInputError("entries: must be a list.")
+    added = services.collector.add_resolved([_entry(number, data) for number, data in enumerate(entries)])
+    services.writer.postpone([document for entry in added for document in documents_of(entry)])
+    return {"added": [entry.id for entry in added]}
 
 
 async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
@@ -37,7 +60,7 @@ async def add_open(services: Services, _report: Report, *, entries: list[dict[st
         InvalidInputError: If one of them is no open entry; then none is taken.
         JournalUnavailableError: If one cannot be written; those before it are.
     """
-    parsed = [parse_open(json.dumps(data).encode(), session_hash) for data in entries]
+    parsed = [parse_open(json.dumps(data).encode()) for data in entries]
     return {"added": [entry.id for entry in services.collector.add_open(parsed)]}
 
 
@@ -57,7 +80,7 @@ async def add_records(
         InvalidInputError: If one of them is not what this program would have written; then none is taken.
         JournalUnavailableError: If they cannot be written.
     """
-    checked = [checked_record(_record(fields)) for fields in records]
+    checked = [checked_record(_record(number, fields)) for number, fields in enumerate(records)]
     return {
         "added": [
             added
@@ -102,16 +125,42 @@ async def apply_deletions(
     return reply
 
 
-def _record(fields: dict[str, Any]) -> JournalRecord:
+def _entry(number: int, data: object) -> Ghap:
+    """Return the entry, after every check that a line of a file would get."""
+    place = f"entries[{number}]"
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+        raise InvalidInputError(f"{place}: must be an object with an id.")
+    record = JournalRecord(GHAP, data["id"], utc_now(), data)
+    _check_line(place, record)
     try:
-        record = JournalRecord(
-            fields["kind"], fields["id"], datetime.fromisoformat(fields["at"]), fields["data"]
-        )
-        # What has no line cannot be kept.
-        record.to_line()
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"records: one is none ({type(error).__name__}).") from None
+        return entry_of_record(record)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error.message}") from None
+
+
+def _record(number: int, fields: object) -> JournalRecord:
+    place = f"records[{number}]"
+    if not isinstance(fields, dict):
+        raise InvalidInputError(f"{place}: must be an object.")
+    for name, kind in (("kind", str), ("id", str), ("at", str), ("data", dict)):
+        if not isinstance(fields.get(name), kind):
+            expected = "an object" if kind is dict else "text"
+            raise InvalidInputError(f"{place}.{name}: must be {expected}.")
+    try:
+        at = datetime.fromisoformat(fields["at"])
+    except ValueError:
+        raise InvalidInputError(f"{place}.at: must be an ISO 8601 datetime.") from None
+    record = JournalRecord(fields["kind"], fields["id"], at, fields["data"])
+    _check_line(place, record)
     return record
+
+
+def _check_line(place: str, record: JournalRecord) -> None:
+    """Refuse what has no line: JSON can spell what cannot be kept."""
+    try:
+        record.to_line()
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInputError(f"{place}: is not what a journal can keep.") from None
 
 
 def _take_clusters(services: Services, records: list[JournalRecord]) -> list[str]:

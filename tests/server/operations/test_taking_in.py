@@ -111,23 +111,54 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("bad", "reason"),
     [
-        {},
-        {"kind": "value", "id": "v", "at": "now", "data": {}},
-        {"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}},
-        fields(value_record(1, text="x" * 501)),
-        fields(value_record(1, evidence=3)),
-        fields(memory_record(text="")),
-        fields(memory_record(metadata={"timestamp": "yesterday"})),
-        fields(memory_record(id="other")),
-        fields(JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}})),
+        (None, r"records\[1\]: must be an object\."),
+        ({}, r"records\[1\]\.kind: must be text\."),
+        (
+            {"kind": "value", "id": "v", "at": NOON.isoformat(), "data": 3},
+            r"records\[1\]\.data: must be an object\.",
+        ),
+        (
+            {"kind": "value", "id": "v", "at": "now", "data": {}},
+            r"records\[1\]\.at: must be an ISO 8601 datetime\.",
+        ),
+        (
+            {"kind": "value", "id": "\ud800", "at": NOON.isoformat(), "data": {}},
+            r"records\[1\]: is not what a journal",
+        ),
+        ({"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}}, "the kind 'dream'"),
+        (fields(value_record(1, text="x" * 501)), "text: 501 characters"),
+        (fields(value_record(1, evidence=3)), "is no value"),
+        (fields(memory_record(text="")), "text: must not be empty"),
+        (fields(memory_record(metadata={"timestamp": "yesterday"})), "timestamp"),
+        (fields(memory_record(id="other")), "is not a valid id of a memory"),
+        (fields(JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}})), "is no clusters"),
+        (
+            fields(JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}})),
+            "must be whole numbers from 0",
+        ),
     ],
 )
-async def test_a_bad_record_is_refused_with_its_whole_batch(services: Services, bad: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError):
+async def test_a_bad_record_is_refused_with_its_whole_batch(
+    services: Services, bad: object, reason: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=reason):
         await run(services, "add_records", records=[fields(value_record(3)), bad])
     assert not held(services.journal).records
+
+
+async def test_a_bad_entry_is_refused_with_its_whole_batch(services: Services) -> None:
+    good = ghap_to_data(ENTRIES[0])
+    for bad, reason in [
+        ({}, r"entries\[1\]: must be an object with an id\."),
+        ({**good, "goal": "\ud800"}, r"entries\[1\]: is not what a journal can keep\."),
+        ({**good, "goal": ""}, r"entries\[1\]: goal: must not be empty"),
+        (ghap_to_data(ghap()), r"entries\[1\]: the entry is still open"),
+    ]:
+        with pytest.raises(InvalidInputError, match=reason):
+            await run(services, "add", entries=[good, bad])
+    assert not held(services.journal).entries
 
 
 async def test_an_open_entry_is_taken_as_an_orphan_that_can_be_adopted(services: Services) -> None:

@@ -8,7 +8,7 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.indexing.document import point_id
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
 
 _SHOWN: Final = 200
@@ -23,14 +23,13 @@ async def forget(  # noqa: PLR0913 - one for each option
     Args:
         services: Where from.
         report: Is told that files are rewritten.
-        ids: Ids of entries, open ones as well, of values and of memories.
+        ids: Ids of entries, open ones as well, of values and of memories. None are needed to purge only.
         project: A project, in the place of ids.
         purge: Take what is forgotten out of the journal's files, too; this and all that was forgotten before.
         preview: Change nothing.
 
     Returns:
-        `found`, what is forgotten (`kind`, `id`, `text`); `before`, the ids that were forgotten earlier; `citing`, the
-        ids of values that have one of the entries in their evidence, and stay; `indexed`, false if points could not be
+        `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that have one of the entries in their evidence, and stay; `indexed`, false if points could not be
         removed yet; and with `purge` `removed`, how many lines, and `doubtful`, files that a person should look at.
 
     Raises:
@@ -41,7 +40,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
     if not (ids or project or purge):
-        raise InvalidInputError("Give the ids of entries, values or memories, or a project.")
+        raise InvalidInputError("Give the ids of entries, values or memories, or a project, or only --purge.")
     entries, values, memories = services.collector, services.values, services.memory_log
     if project:
         ids = [
@@ -66,7 +65,6 @@ async def forget(  # noqa: PLR0913 - one for each option
             *({"kind": "value", "id": value.id, "text": value.text} for value in principles.found),
             *({"kind": "memory", "id": each.id, "text": each.text[:_SHOWN]} for each in texts.found),
         ],
-        "before": [*ghaps.before, *principles.before, *texts.before],
         "citing": [value.id for value in values.citing(gone) if value not in principles.found],
     }
     if preview:

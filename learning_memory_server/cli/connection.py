@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.access import services_of
 from learning_memory_server.cli.hub_client import find_hub
-from learning_memory_server.cli.terminal import show_notice, working
+from learning_memory_server.cli.terminal import counted, show_notice, working
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    StorageUnavailableError,
+)
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.lock import holder
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
 
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -37,8 +42,8 @@ _HUB_ENDS_WITHIN: Final = 15.0
 _LOOK_SECONDS: Final = 0.1
 
 
-class Memory:
-    """What a command can do with the memory. Progress is shown meanwhile.
+class Connection:
+    """A way to the memory, for a command. Progress is shown meanwhile.
 
     Args:
         operate: Runs an operation; see `server.operations`.
@@ -112,6 +117,19 @@ class Memory:
         return new
 
 
+async def when_complete(connection: Connection) -> str:
+    """Wait until everything is in the index, if that is possible now, and say in how many points."""
+    try:
+        points = (await connection.run("complete"))["points"]
+    except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
+        show_notice(error.sentence)
+        return (
+            "pending: the entries are safe in the journal, and are indexed when a server or a command "
+            "next finds the model and the engine working"
+        )
+    return f"complete: {counted(points, 'vector')}"
+
+
 def running_hub() -> HubClient | None:
     """Return the hub that holds the data of these settings, if one runs."""
     # Elsewhere there is no hub, and no lock either.
@@ -119,9 +137,9 @@ def running_hub() -> HubClient | None:
 
 
 @asynccontextmanager
-async def open_memory(
+async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None
-) -> AsyncIterator[Memory]:
+) -> AsyncIterator[Connection]:
     """Come to the memory through the hub, or hold it alone if there is none.
 
     Args:
@@ -140,7 +158,7 @@ async def open_memory(
             show_notice(
                 "The memory hub that runs was started with other settings than these, and keeps them."
             )
-        yield Memory(hub.operate, project)
+        yield Connection(hub.operate, project)
         return
     from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
 
@@ -149,7 +167,7 @@ async def open_memory(
         async def run(report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
             return await operate(services, report, name, fields)
 
-        yield Memory(run, project)
+        yield Connection(run, project)
 
 
 def _hub_or_none(settings: Settings) -> HubClient | None:
