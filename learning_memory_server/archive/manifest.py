@@ -87,7 +87,7 @@ class Manifest:
         """
         try:
             content = json.loads(text)
-            form = int(content.pop("format"))
+            form = _number(content.pop("format"))
             if form > FORMAT:
                 raise InvalidInputError(
                     f"The archive has format {form}; this program reads up to {FORMAT}.",
@@ -98,7 +98,7 @@ class Manifest:
             return cls(
                 created_at=datetime.fromisoformat(content["created_at"]),
                 program=str(content["program"]),
-                journal_format=int(content["journal_format"]),
+                journal_format=_number(content["journal_format"]),
                 project=None if project is None else str(project),
                 files=files,
             )

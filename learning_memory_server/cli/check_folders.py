@@ -36,6 +36,9 @@ def check_folders(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
+    if folder.is_symlink() and not folder.exists():
+        yield red(topic, f"{folder} is a link to nowhere; make what it points to, or remove it.")
+        return
     if not folder.exists():
         base = _nearest(folder)
         if base.is_dir() and os.access(base, os.W_OK | os.X_OK):

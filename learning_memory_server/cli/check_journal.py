@@ -30,7 +30,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("value", journal.values, value_from_data),
         ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
-        ("line of evidence", journal.evidence, None),
+        ("evidence line", journal.evidence, None),
     ]
     try:
         for noun, log, decode in readers:

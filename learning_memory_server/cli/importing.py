@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -14,6 +14,7 @@ from learning_memory_server.cli.connection import open_connection, when_complete
 from learning_memory_server.cli.restoring import import_archive
 from learning_memory_server.cli.terminal import counted, one_line, show_facts, show_first, working
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.importing import parse_entries
 
@@ -23,13 +24,17 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.importing import ParsedEntries
     from learning_memory_server.server.config import Settings
 
+_ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
+"""Names that promise an archive."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How many entries were new, and a sentence about their vectors."""
+    """How many entries were new, a sentence about their vectors, and how many were forgotten here."""
 
     new: int
     index: str
+    forgotten: int = 0
 
 
 async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> bool:
@@ -48,6 +53,11 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
     """
     with unreadable(path):
         is_tar = is_archive(path)
+    if not is_tar and path.suffix in _ARCHIVES:
+        raise InvalidInputError(
+            f"{path.name} is no archive of this program, or nothing of it is left.",
+            hint="Take another copy; nothing was changed.",
+        )
     if is_tar:
         return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
     began = monotonic()
@@ -76,25 +86,29 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
     here = read_entries(settings)
     known = here.all_forgotten().union(entry.id for entry in here.list_resolved())
     known |= {entry.id for entry in Journal(settings.journal_directory).open_entries()}
-    return _Outcome(len(parsed.entries.keys() - known), "not touched")
+    gone = here.are_forgotten(parsed.entries)
+    return _Outcome(len(parsed.entries.keys() - known), "not touched", len(gone))
 
 
 async def _take_in(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
+    gone = read_entries(settings).are_forgotten(parsed.entries)
     async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
             await connection.run(
                 "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, found_too=apply_deletions
             )
         new = await connection.add(list(parsed.entries.values()))
-        return _Outcome(new, await when_complete(connection))
+        return _Outcome(new, await when_complete(connection), len(gone))
 
 
 def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:
     would = "would be " if dry_run else ""
     facts: list[tuple[str, str | Text]] = [
         (f"{would}imported", Text(counted(outcome.new, "entry"), "green" if outcome.new else "")),
-        ("already there", counted(len(parsed.entries) - outcome.new, "entry")),
+        ("already there", counted(len(parsed.entries) - outcome.new - outcome.forgotten, "entry")),
     ]
+    if outcome.forgotten:
+        facts.append(("forgotten here", f"{counted(outcome.forgotten, 'entry')}, and stays so"))
     if parsed.repeated:
         facts.append(("repeated", f"{counted(parsed.repeated, 'line')} that a later line supersedes"))
     if parsed.forgotten:

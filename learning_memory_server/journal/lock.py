@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import AlreadyRunningError
@@ -59,10 +59,12 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
                 hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
                 "work meanwhile.",
             )
-        # Only for people: the lock itself is what counts, and it cannot go stale.
-        os.ftruncate(descriptor, 0)
+        # Only for people: the lock itself is what counts, and it cannot go stale. A full disk keeps nobody from
+        # what may free it.
         about = {"pid": os.getpid(), "purpose": purpose, **({"socket": str(socket)} if socket else {})}
-        os.write(descriptor, json.dumps(about).encode())
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, json.dumps(about).encode())
         yield
         os.ftruncate(descriptor, 0)
     finally:

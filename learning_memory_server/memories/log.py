@@ -76,16 +76,22 @@ class MemoryLog:
         """Return all memories of a project as what would be forgotten, and change nothing."""
         return self.look_up(memory.id for memory in self.all() if memory.project == project)
 
-    def forget(self, ids: Iterable[str], at: datetime) -> Forgetting[Memory]:
+    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Memory]:
         """Forget memories, for ever; they are gone from every reading once this returns.
 
         How many points each had is written down with it: nothing else could tell once the text is purged.
+
+        Args:
+            ids: Which.
+            at: When.
+            unknown_too: Write unknown ids down as well, so that what they name elsewhere is never taken here.
 
         Raises:
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
         forgetting = self.look_up(ids)
         chunks = {memory.id: len(self._as_cut(memory).spans) for memory in forgetting.found}
+        chunks |= dict.fromkeys(forgetting.unknown if unknown_too else (), 0)
         self._log.append(
             [
                 JournalRecord("memory", memory_id, at, {**TOMBSTONE, "chunks": count})

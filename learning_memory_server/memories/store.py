@@ -139,13 +139,15 @@ class MemoryStore:
             )
         return forgetting.found[0]
 
-    def forget(self, ids: Iterable[str]) -> Forgetting[Memory]:
-        """Forget memories, for ever. Their points (`MemoryLog.points_of`) are the caller's to remove from the index.
+    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Memory]:
+        """Forget memories, for ever; see `MemoryLog.forget`.
+
+        Their points (`MemoryLog.points_of`) are the caller's to remove from the index.
 
         Raises:
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
-        return self._log.forget(ids, self._clock())
+        return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
 
     async def _known(self, memory: Memory, *, is_new: bool) -> Added:
         if memory.id in self._unanswered:

@@ -77,6 +77,13 @@ def test_a_folder_in_the_place_of_a_log_is_red(run: Any, storage: Path) -> None:
     assert "The journal could not be used" in result.stdout
 
 
+def test_a_link_to_nowhere_is_red(run: Any, storage: Path, tmp_path: Path) -> None:
+    (storage / "journal").symlink_to(tmp_path / "nowhere")
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "is a link to nowhere" in result.stdout
+
+
 def test_a_file_in_the_place_of_the_storage_is_red(run: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "below"):

@@ -54,6 +54,8 @@ def test_what_is_forgotten_is_found_nowhere_and_does_not_come_back(
     assert len(entries_in(storage)) == 23
     again = run("import", str(tmp_path / "entries.jsonl"))
     assert "0 entries" in again.stdout
+    assert "1 entry, and stays so" in again.stdout
+    assert "23 entries" in again.stdout
     assert "complete: 46 vectors" in again.stdout
     assert len(entries_in(storage)) == 23
 

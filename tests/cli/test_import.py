@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import Result
 
 from learning_memory_server.domain.moment import utc_now
@@ -95,3 +96,12 @@ def test_entries_go_to_the_project_that_is_named_and_keep_no_raw_session(
     assert entry.project == "orchard"
     written = next((storage / "journal" / "entries").iterdir()).read_text("utf-8")
     assert "session_20260101" not in written
+
+
+@pytest.mark.parametrize("name", ["empty.tar.gz", "other.zip"])
+def test_what_promises_an_archive_and_is_none_is_refused(run: Any, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"" if name.startswith("empty") else b"PK")
+    result = run("import", str(path))
+    assert result.exit_code == 1
+    assert f"{name} is no archive of this program" in result.stderr

@@ -116,10 +116,12 @@ async def apply_deletions(
         reply["noted"] += len(looked.unknown)
         reply["forgotten"] += len(found)
         points += [point_id(kind, name) for name in found]
-    if found_too:
-        gone = services.memories.forget(forgotten.get("memory", ()))
-        reply["forgotten"] += len(gone.found)
-        points += services.memory_log.points_of(gone)
+    looked_up = services.memory_log.look_up(forgotten.get("memory", ()))
+    doomed = [memory.id for memory in looked_up.found] if found_too else []
+    gone = services.memories.forget([*looked_up.unknown, *doomed], unknown_too=True)
+    reply["noted"] += len(looked_up.unknown)
+    reply["forgotten"] += len(doomed)
+    points += services.memory_log.points_of(gone)
     if points:
         reply["indexed"] = await services.writer.remove(points)
     return reply

@@ -86,6 +86,15 @@ async def test_values_and_memories_are_taken_once_and_can_be_found(services: Ser
     assert kept["memory", MEMORY.id].data["text"] == MEMORY.text
 
 
+async def test_a_memory_that_was_forgotten_elsewhere_is_never_taken_here(services: Services) -> None:
+    forgotten = {"memory": [MEMORY.id]}
+    noted = await run(services, "apply_deletions", forgotten=forgotten, found_too=False)
+    assert (noted["noted"], noted["forgotten"]) == (1, 0)
+    assert (await run(services, "add_records", records=[fields(memory_record())]))["added"] == []
+    assert services.memory_log.all() == []
+    assert (await run(services, "apply_deletions", forgotten=forgotten, found_too=True))["noted"] == 0
+
+
 async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None:
     await take(services, value_record(1), memory_record())
     services.collector.add_resolved(ENTRIES[:2])

@@ -1,0 +1,56 @@
+"""Another model and back again: nothing is lost, and vectors of two models never meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.search.searcher import ExperienceQuery
+from learning_memory_server.server.config import load_settings
+from learning_memory_server.server.services import open_services
+from tests.support import numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+COUNT = 30
+
+
+async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[str], str]:
+    """Learn, search, and return how many points there are, what was found, and the model's place."""
+    settings = load_settings(
+        {
+            "LEARNING_MEMORY_STORAGE_PATH": str(path),
+            "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+            "LEARNING_MEMORY_EMBEDDING_DIMENSION": str(dimension),
+        }
+    )
+    async with open_services(settings, purpose="a test") as services:
+        entries = [numbered(number, goal=f"Mend machine{number}") for number in new]
+        services.collector.add_resolved(entries)
+        await services.writer.complete()
+        result = await services.searcher.search_experiences(ExperienceQuery(text="mend machine7", limit=50))
+        assert result.mode is SearchMode.HYBRID
+        assert services.index.notices == []
+        _, vectors = await services.index.vectors(Collection.EXPERIENCES_FULL)
+        assert vectors.shape == (len(services.collector.list_resolved()), dimension)
+        points = (await services.index.counts())["experiences_full"]
+        return points, [found.entry.id for found in result.found], (await services.index.identity()).digest
+
+
+async def test_a_model_is_changed_and_changed_back(tmp_path: Path) -> None:
+    points, found, first = await open_with(tmp_path, 384, *range(COUNT))
+    assert (points, found[0]) == (COUNT, numbered(7).id)
+
+    # Everything is embedded anew for the other model, and what comes meanwhile belongs to both.
+    points, found, second = await open_with(tmp_path, 128, COUNT)
+    assert (points, found[0]) == (COUNT + 1, numbered(7).id)
+    assert second != first
+
+    points, found, again = await open_with(tmp_path, 384)
+    assert (points, len(found), again) == (COUNT + 1, COUNT + 1, first)
