@@ -166,6 +166,8 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
     limits.checked_text("project", value.project, limits.PROJECT_MAX)
     if value.supersedes is not None and not _ID.fullmatch(value.supersedes):
         raise InvalidInputError("supersedes: is not a valid id.")
+    if value.supersedes == value.id:
+        raise InvalidInputError("supersedes: a value cannot take its own place.")
     if value.created_at.tzinfo is None:
         raise InvalidInputError("created_at: must have an offset from UTC.")
     evidence = value.evidence
@@ -190,21 +192,27 @@ def _checked_memory(record: JournalRecord) -> dict[str, Any]:
         raise InvalidInputError(f"id: {record.id!r} is not a valid id of a memory.")
     limits.checked_text("text", memory.text, limits.MEMORY_MAX)
     limits.checked_text("project", memory.project, limits.PROJECT_MAX)
-    checked_metadata(memory.metadata)
+    metadata = checked_metadata(memory.metadata)
     if memory.created_at.tzinfo is None or memory.date.tzinfo is None:
         raise InvalidInputError("created_at, date: both must have an offset from UTC.")
     # Where it is cut is this model's own matter, and no line from elsewhere should say it.
-    return memory_to_data(replace(memory, request=None, cuts=None))
+    return memory_to_data(replace(memory, metadata=metadata, request=None, cuts=None))
 
 
 def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
     data = record.data
     Axis(record.id)
-    numbers = [data["next_number"], *(number for number in data["moved"].values() if number is not None)]
+    given = [number for number in data["moved"].values() if number is not None]
+    following = data["next_number"]
     if not all(
-        isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers
+        isinstance(number, int) and not isinstance(number, bool) and number >= 0
+        for number in (following, *given)
     ):
         raise InvalidInputError("next_number, moved: must be whole numbers from 0.")
+    if given and following <= max(given):
+        raise InvalidInputError(
+            f"next_number: {following} is not above {max(given)}, which was given already."
+        )
     return data
 
 

@@ -56,13 +56,15 @@ class Memory:
 
     @property
     def tags(self) -> list[str]:
-        """The words to filter it by."""
-        return list(self.metadata.get("tags", ()))
+        """The words to filter it by. A tag that is no text, which a journal may have, is none."""
+        tags = self.metadata.get("tags")
+        return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
     @property
     def source(self) -> str | None:
-        """Where the text is from."""
-        return self.metadata.get("source")
+        """Where the text is from, if that was given as text."""
+        source = self.metadata.get("source")
+        return source if isinstance(source, str) else None
 
     @property
     def title(self) -> str | None:
@@ -93,12 +95,28 @@ def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata, or say what is wrong with it.
 
     Raises:
-        InvalidInputError: If it is too large, or its timestamp is none.
+        InvalidInputError: If it is too large or no JSON data, if its timestamp is none, or if its title, source,
+            language or tags are no texts.
     """
     checked = {key: value for key, value in metadata.items() if value is not None}
-    size = len(json.dumps(checked, ensure_ascii=False, separators=(",", ":")).encode())
+    try:
+        compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise InvalidInputError(
+            "metadata: its numbers must be finite; JSON has no NaN and no Infinity."
+        ) from None
+    size = len(compact.encode())
     if size > limits.METADATA_MAX:
         raise InvalidInputError(f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.")
+    for key in ("title", "language", "timestamp"):
+        _require_text(f"metadata.{key}", checked.get(key, ""))
+    if "source" in checked:
+        limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX)
+    tags = checked.get("tags", [])
+    if not isinstance(tags, list):
+        raise InvalidInputError(f"metadata.tags: must be a list of texts, not {type(tags).__name__}.")
+    for place, tag in enumerate(tags):
+        limits.checked_text(f"metadata.tags[{place}]", tag, limits.TAG_MAX)
     if "timestamp" in checked:
         parse_moment("metadata.timestamp", checked["timestamp"])
     return checked
@@ -108,3 +126,8 @@ def date_of(metadata: Mapping[str, Any], otherwise: datetime) -> datetime:
     """Return the metadata's timestamp, which must be valid, or the other date."""
     stated = metadata.get("timestamp")
     return otherwise if stated is None else parse_moment("metadata.timestamp", stated)
+
+
+def _require_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")

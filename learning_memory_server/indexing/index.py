@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LAYOUT: Final = 2
-"""Raised when points are stored in another way: 1 had no terms, and did not say its number."""
+_LAYOUT: Final = 3
+"""Raised when points are stored in another way.
+
+1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of.
+"""
 _STAGED: Final = "_next"
 """The end of the name of a collection that is to take another's place."""
 _REBUILD_BATCH: Final = 128

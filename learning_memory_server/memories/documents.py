@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.memories.cutting import Cutter
 
-FILTER_FIELDS: Final = {Collection.MEMORIES: FilterFields(("tags", "source", "project"), ("created_at",))}
+FILTER_FIELDS: Final = {
+    Collection.MEMORIES: FilterFields(("tags", "source", "project", "memory_id"), ("created_at",))
+}
 """What searches for memories filter on. `created_at` is the memory's date."""
 
 _HEADINGS: Final = 3

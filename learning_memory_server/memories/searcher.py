@@ -23,7 +23,7 @@ from learning_memory_server.search import lexical
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from learning_memory_server.domain.memory import Memory
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 DEADLINE: Final = 1.0
 """Seconds that a search may take, its retries included."""
+PATIENCE: Final = 0.5
+"""Seconds after which a search asks for no more, so that what it found is told before the deadline."""
 _FIRST_WAIT: Final = 0.05
 """Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
-"""How many chunks to look at for each memory that is wanted; more if those are of too few memories."""
+"""How many chunks to look at for each memory that is wanted, in each round."""
 _DEEPEST: Final = 1_000
-"""The most chunks to look at: a quarter of a second among 26,000."""
+"""The most chunks to look at in a round: a quarter of a second among 26,000."""
 
 log = structlog.get_logger()
 
@@ -72,8 +74,8 @@ class MemoryFilter:
             and (self.end is None or memory.date <= self.end)
         )
 
-    def for_engine(self) -> Filter:
-        """Return the same as the engine's filter."""
+    def for_engine(self, without: Iterable[str] = ()) -> Filter:
+        """Return the same as the engine's filter, less the memories of the ids `without`."""
         exact = [("source", self.source), ("project", self.project)]
         return Filter(
             matches=(
@@ -81,6 +83,7 @@ class MemoryFilter:
                 *((name, value) for name, value in exact if value is not None),
             ),
             times=(TimeRange("created_at", self.start, self.end),) if self.start or self.end else (),
+            without=tuple(("memory_id", memory_id) for memory_id in sorted(without)),
         )
 
 
@@ -118,10 +121,11 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """Memories, best first, and what was used to rank them."""
+    """Memories, best first, and what was used to rank them; `is_cut` if time was short and there may be more."""
 
     found: list[FoundMemory]
     mode: SearchMode
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +147,23 @@ class MemorySearcher:
         writer: Knows when it is.
         memories: Searched by words until then.
         deadline: Seconds that a search may take.
+        patience: Seconds after which a search begins no other round.
     """
 
     def __init__(
-        self, index: VectorIndex, writer: IndexWriter, memories: MemoryLog, deadline: float = DEADLINE
+        self,
+        index: VectorIndex,
+        writer: IndexWriter,
+        memories: MemoryLog,
+        deadline: float = DEADLINE,
+        *,
+        patience: float = PATIENCE,
     ) -> None:
         self._index = index
         self._writer = writer
         self._memories = memories
         self._deadline = deadline
+        self._patience = patience
 
     async def search(self, query: MemoryQuery) -> FoundMemories:
         """Return the memories that match best, each once. Filters apply before the best are taken.
@@ -175,20 +187,30 @@ class MemorySearcher:
 
     async def _in_index(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
         wanted = min(query.limit, sum(map(query.where.matches, memories)))
-        depth = _CHUNKS_EACH * query.limit
+        depth = min(_CHUNKS_EACH * query.limit, _DEEPEST)
+        now = asyncio.get_running_loop().time
+        last = now() + self._patience
+        seen: list[_Match] = []
+        without: set[str] = set()
         while True:
-            matches = await self._ranked(query, depth)
-            found = _best(query, matches)
-            # One long memory can fill the first ranks by itself. Below the score that the least similarity alone
-            # gives, nothing has it.
+            matches = await self._ranked(query, depth, without)
+            seen += matches
+            found = _best(query, seen)
+            # Below the score that the least similarity alone gives, nothing has it.
             is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
-            if len(found) == wanted or is_all or depth == _DEEPEST:
+            if len(found) >= wanted or is_all:
                 return FoundMemories(found, mode_for(query.text))
-            depth = min(10 * depth, _DEEPEST)
+            if now() >= last:
+                log.warning("search.cut", found=len(found), wanted=wanted)
+                return FoundMemories(found, mode_for(query.text), is_cut=True)
+            # One long memory can fill all ranks by itself, so the next round is without those found. Where it found
+            # none, it is without those that are not similar enough: every round has others.
+            new = {match.memory.id for match in matches if match.cosine >= query.min_similarity}
+            without |= new or {match.memory.id for match in matches}
 
-    async def _ranked(self, query: MemoryQuery, depth: int) -> list[_Match]:
-        """Return up to `depth` chunks, best first."""
-        asked = Query(Collection.MEMORIES, query.text, depth, query.where.for_engine())
+    async def _ranked(self, query: MemoryQuery, depth: int, without: Iterable[str]) -> list[_Match]:
+        """Return up to `depth` chunks, best first, none of them of the memories `without`."""
+        asked = Query(Collection.MEMORIES, query.text, depth, query.where.for_engine(without))
         async for attempt in attempts(is_transient, _FIRST_WAIT):
             with attempt:
                 matches = await self._index.search_hybrid(asked, self._is_kept)

@@ -81,13 +81,15 @@ class Filter:
     Args:
         matches: (field, value) pairs; a field that holds a list matches if the list contains the value.
         times: Ranges on datetime fields.
+        without: (field, value) pairs, none of which may match in the sense of `matches`.
     """
 
     matches: tuple[tuple[str, str], ...] = ()
     times: tuple[TimeRange, ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.matches or self.times)
+        return bool(self.matches or self.times or self.without)
 
 
 @dataclass(frozen=True, slots=True)

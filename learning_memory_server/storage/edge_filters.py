@@ -76,13 +76,13 @@ def edge_filter(
     )
     from qdrant_edge import Filter as EdgeFilter  # noqa: PLC0415
 
+    def has(name: str, value: str) -> FieldCondition:
+        if name in fields:
+            return FieldCondition(keys_field(fields), match=MatchValue(f"{name}={value}"))
+        return FieldCondition(name, match=MatchValue(value))
+
     where = where or _EVERYTHING
-    conditions: list[FieldCondition | HasIdCondition] = [
-        FieldCondition(keys_field(fields), match=MatchValue(f"{name}={value}"))
-        if name in fields
-        else FieldCondition(name, match=MatchValue(value))
-        for name, value in where.matches
-    ]
+    conditions: list[FieldCondition | HasIdCondition] = [has(name, value) for name, value in where.matches]
     for times in where.times:
         start = times.start.isoformat() if times.start else None
         end = times.end.isoformat() if times.end else None
@@ -90,4 +90,7 @@ def edge_filter(
             conditions.append(FieldCondition(times.field, range=RangeDateTime(gte=start, lte=end)))
     if ids is not None:
         conditions.append(HasIdCondition(set(ids)))
-    return EdgeFilter(must=list(conditions)) if conditions else None
+    refused = [has(name, value) for name, value in where.without]
+    if not conditions and not refused:
+        return None
+    return EdgeFilter(must=list(conditions) or None, must_not=list(refused) or None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
 from learning_memory_server.storage.base import Filter
@@ -24,9 +24,13 @@ def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> m
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     where = where or _EVERYTHING
-    conditions: list[models.Condition] = [
-        models.FieldCondition(key=name, match=models.MatchValue(value=value)) for name, value in where.matches
-    ]
+    conditions, refused = (
+        [
+            cast("models.Condition", models.FieldCondition(key=name, match=models.MatchValue(value=value)))
+            for name, value in pairs
+        ]
+        for pairs in (where.matches, where.without)
+    )
     conditions += [
         models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
         for times in where.times
@@ -34,4 +38,6 @@ def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> m
     ]
     if ids is not None:
         conditions.append(models.HasIdCondition(has_id=[str(UUID(point_id)) for point_id in ids]))
-    return models.Filter(must=conditions) if conditions else None
+    if not conditions and not refused:
+        return None
+    return models.Filter(must=conditions or None, must_not=refused or None)

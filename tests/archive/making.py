@@ -13,9 +13,10 @@ from learning_memory_server.archive.contents import contents_here
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.journal.codec import value_to_data
+from learning_memory_server.journal.codec import memory_to_data, value_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
@@ -38,6 +39,18 @@ def value_record(number: int, **changes: Any) -> JournalRecord:
         evidence=Evidence(("ghap_1",), (0.6, 0.8), 0.9, 0.1, 0.2, "abc"),
     )
     return JournalRecord("value", value.id, NOON, {**value_to_data(value), **changes})
+
+
+def memory_record(number: int, **metadata: Any) -> JournalRecord:
+    memory = Memory(
+        id=f"memory-{number}",
+        text="The builds are slow on Mondays.",
+        metadata=metadata,
+        date=NOON,
+        project=ALICE.project,
+        created_at=NOON,
+    )
+    return JournalRecord("memory", memory.id, NOON, memory_to_data(memory))
 
 
 def archived(journal: Journal, path: Path, project: str | None = None) -> Path:

@@ -14,7 +14,7 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.record import JournalRecord
-from tests.archive.making import archived, compressed, forged, members_of, sealed, value_record
+from tests.archive.making import archived, compressed, forged, members_of, memory_record, sealed, value_record
 from tests.support import NOON, numbered
 
 if TYPE_CHECKING:
@@ -160,7 +160,12 @@ def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path)
         value_record(1, text=""),
         value_record(2, evidence={}),
         replace(value_record(3), id="../x"),
+        value_record(4, supersedes=value_record(4).id),
         JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}}),
+        JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 3, "moved": {"nope": 7}}),
+        JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 7, "moved": {"nope": 7}}),
+        memory_record(1, source=5),
+        memory_record(2, tags=[1, {"a": 2}, None]),
         JournalRecord("clusters", "sideways", NOON, {"next_number": 1, "moved": {}}),
         JournalRecord.tombstone("ghap", "../../x", NOON),
     ]
@@ -171,6 +176,32 @@ def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path)
     assert len(contents.rejections) == len(bad) + 2
     taken = (contents.entries, contents.records, contents.clusters, contents.open, contents.forgotten)
     assert not any(taken)
+
+
+def test_what_is_wrong_with_a_record_is_said_by_its_field() -> None:
+    moved = {"nope": 7, "loose": None}
+    reasons = {
+        "next_number: 3 is not above 7": JournalRecord(
+            "clusters", Axis.FULL, NOON, {"next_number": 3, "moved": moved}
+        ),
+        "supersedes: a value cannot": value_record(1, supersedes=value_record(1).id),
+        "metadata.source: must be text, not int": memory_record(1, source=5),
+        r"metadata.tags\[1\]: must be text, not dict": memory_record(1, tags=["a", {"a": 2}]),
+        "metadata: its numbers must be finite": memory_record(1, x=float("nan")),
+    }
+    for reason, record in reasons.items():
+        with pytest.raises(InvalidInputError, match=reason):
+            checked_record(record)
+
+
+def test_numbers_of_clusters_are_taken_if_the_next_is_above_them() -> None:
+    data = {"next_number": 8, "moved": {"there": 7, "loose": None}}
+    assert checked_record(JournalRecord("clusters", Axis.FULL, NOON, data)).data == data
+
+
+def test_a_record_of_a_memory_loses_what_says_nothing() -> None:
+    data = checked_record(memory_record(1, source=None, tags=None, title="T")).data
+    assert data["metadata"] == {"title": "T"}
 
 
 def test_a_record_of_a_value_loses_the_name_of_its_call() -> None:

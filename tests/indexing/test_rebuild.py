@@ -190,6 +190,7 @@ async def test_vectors_that_the_model_would_not_make_now_are_made_anew(tmp_path:
 OUTDATED: list[dict[str, object] | None] = [
     None,
     {"layout": 1},
+    {"layout": 2},
     {"layout": None},
     {"terms": TERMS_VERSION + 1},
 ]

@@ -12,7 +12,7 @@ import pytest
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError, DiskFullError, StorageUnavailableError
-from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery
+from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery, MemorySearcher
 from tests.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, CAROL
 
@@ -120,6 +120,42 @@ async def test_each_memory_is_found_once_with_its_best_chunk(tmp_path: Path, mod
         assert sorted(item.memory.id for item in result.found) == sorted([long.memory.id, short.memory.id])
         (item,) = (item for item in result.found if item.memory == long.memory)
         assert "topic77 " in item.chunk
+
+
+@asynccontextmanager
+async def crowded(path: Path) -> AsyncIterator[Shelf]:
+    """Two long texts, one of more chunks than a search looks at, and five notes that match worse than any of them."""
+    async with open_shelf(path) as shelf:
+        await shelf.add("\n\n".join([LONG] * 10))
+        await shelf.add(LONG)
+        for number in range(5):
+            await shelf.add(f"note {number} is short", tags=["note"])
+        await shelf.ready()
+        yield shelf
+
+
+async def test_no_long_text_hides_the_other_memories(tmp_path: Path) -> None:
+    async with crowded(tmp_path) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("and of nothing else", 7))
+        assert len({item.memory.id for item in result.found}) == len(result.found) == 7
+        assert [item.memory.text.startswith(LONG) for item in result.found] == [True] * 2 + [False] * 5
+        assert not result.is_cut
+
+
+async def test_a_search_without_time_for_more_says_that_it_is_cut(tmp_path: Path) -> None:
+    async with crowded(tmp_path) as shelf:
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, patience=0)
+        result = await hasty.search(MemoryQuery("and of nothing else", 7))
+        assert result.is_cut
+        assert 1 <= len(result.found) <= 2
+
+
+async def test_a_search_that_lacks_nothing_is_not_cut_however_little_time_there_is(tmp_path: Path) -> None:
+    async with crowded(tmp_path) as shelf:
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, patience=0)
+        where = MemoryFilter(tags=("note",))
+        result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
+        assert (len(result.found), result.is_cut) == (5, False)
 
 
 @MODES

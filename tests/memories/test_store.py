@@ -12,9 +12,12 @@ import pytest
 from learning_memory_server.domain import limits
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, NotFoundError, StorageUnavailableError
+from learning_memory_server.journal.codec import memory_to_data
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.memories.cutting import Cutter
 from learning_memory_server.memories.log import MemoryLog
+from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery
 from tests.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, BOB, CAROL, NOON
 
@@ -46,6 +49,20 @@ async def test_a_memory_is_in_the_journal_as_it_was_given(tmp_path: Path) -> Non
         assert (added.memory.text, added.memory.metadata) == (TEXT, TAGGED)
         assert added.memory.project == ALICE.project
     assert reloaded(tmp_path) == [added.memory]
+
+
+async def test_odd_metadata_in_the_journal_stops_no_indexing_and_no_search(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        good = (await shelf.add(TEXT, **TAGGED)).memory
+        odd = replace(good, id="odd", metadata={"source": 5, "tags": [1, {"a": 2}, None], "title": []})
+        data = memory_to_data(odd)
+        shelf.journal.memories.append([JournalRecord("memory", odd.id, NOON, data)])
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == 2
+        for where, found in ((MemoryFilter(), {good.id, "odd"}), (MemoryFilter(tags=("db",)), {good.id})):
+            result = await shelf.searcher.search(MemoryQuery("Postgres", 10, where, 0.0))
+            assert {item.memory.id for item in result.found} == found
 
 
 async def test_the_journal_comes_before_the_model(tmp_path: Path) -> None:

@@ -278,6 +278,18 @@ class BrokenSearcher(MemorySearcher):
         raise self.error
 
 
+async def test_a_search_without_time_for_more_says_so(indexed: Services) -> None:
+    hasty = MemorySearcher(indexed.index, indexed.writer, indexed.memory_log, patience=0)
+    async with agent_of({**indexed.injectable(), MemorySearcher: hasty}) as agent:
+        await add(agent, LONG)
+        await add(agent, NOTE)
+        await indexed.writer.complete()
+        reply = await said(agent, "search_memory", query="and of nothing else", limit=2)
+    note, mode = reply.split("\n")[-2:]
+    assert note == "Note: time was short, so there may be more than these: narrow the search by filters."
+    assert mode == "Mode: hybrid"
+
+
 @pytest.mark.parametrize(
     ("error", "reply"),
     [

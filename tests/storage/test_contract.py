@@ -249,6 +249,33 @@ async def test_all_matches_must_hold_together(store: VectorStore) -> None:
     assert await ids_where(store, replace(both_tags, matches=(*both_tags.matches, ("project", "a")))) == [1]
 
 
+async def test_what_a_filter_is_without_is_left_out(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="a", tags=["y"], created_at=NOON.isoformat()),
+            point(3, project="b", tags=["x"]),
+            point(4),
+        ],
+    )
+    assert await ids_where(store, Filter(without=(("project", "a"),))) == [3, 4]
+    assert await ids_where(store, Filter(without=(("project", "a"), ("project", "b")))) == [4]
+    assert await ids_where(store, Filter(without=(("tags", "x"),))) == [2, 4]
+    assert await ids_where(store, Filter(without=(("tags", "z"),))) == [1, 2, 3, 4]
+    assert await ids_where(store, Filter((("project", "a"),), without=(("tags", "x"),))) == [2]
+    times = (TimeRange("created_at", start=NOON),)
+    assert await ids_where(store, Filter(times=times, without=(("project", "b"),))) == [2]
+    assert await ids_where(store, Filter((("project", "a"),), without=(("project", "a"),))) == []
+
+
+async def test_what_a_filter_is_without_goes_before_the_best_are_taken(store: VectorStore) -> None:
+    better = [point(n, EAST, project="a") for n in range(500)]
+    await store.upsert("notes", [*better, point(999, NORTH, project="b")])
+    hits = await store.search("notes", EAST, limit=5, where=Filter(without=(("project", "a"),)))
+    assert [hit.id for hit in hits] == [uid(999)]
+
+
 async def test_time_ranges_include_both_bounds_to_the_microsecond(store: VectorStore) -> None:
     tick = timedelta(microseconds=1)
     times = [NOON - tick, NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1) + tick]

@@ -345,6 +345,21 @@ async def test_named_points_are_searched_exactly_and_terms_by_their_own_vector(s
     assert worded["filter"] == {"must": [{"key": "project", "match": {"value": "a"}}, named]}
 
 
+async def test_what_a_filter_is_without_is_refused_by_the_server(server: Stub) -> None:
+    server.answer = lambda method, _path: (
+        200,
+        success(collection_info() if method == "GET" else {"points": []}),
+    )
+    store = QdrantStore(server.url)
+    await store.search("notes", EAST, limit=1, where=Filter(without=(("project", "a"), ("project", "b"))))
+    await store.close()
+
+    (body,) = [body for method, _path, body in server.asked if method == "POST"]
+    assert body["filter"] == {
+        "must_not": [{"key": "project", "match": {"value": name}} for name in ("a", "b")]
+    }
+
+
 async def test_writes_wait_until_they_are_applied(server: Stub) -> None:
     seen: list[str] = []
 

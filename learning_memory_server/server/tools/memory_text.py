@@ -112,6 +112,8 @@ def _closing(result: FoundMemories, min_similarity: float) -> list[str]:
         lines.append(
             "Note: min_similarity was ignored; this search compared words, and it compares meanings."
         )
+    if result.is_cut:
+        lines.append("Note: time was short, so there may be more than these: narrow the search by filters.")
     return [*lines, f"Mode: {result.mode}"]
 
 

@@ -1,0 +1,64 @@
+"""What may be said about a memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.memory import Memory, checked_metadata
+from learning_memory_server.errors import InvalidInputError
+from tests.support import NOON
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"source": 5}, "metadata.source: must be text, not int."),
+        ({"source": " "}, "metadata.source: must not be empty"),
+        ({"source": "x" * (limits.SOURCE_MAX + 1)}, "metadata.source: 1001 characters"),
+        ({"title": ["x"]}, "metadata.title: must be text, not list."),
+        ({"language": True}, "metadata.language: must be text, not bool."),
+        ({"timestamp": 20260301}, "metadata.timestamp: must be text, not int."),
+        ({"timestamp": "yesterday"}, "metadata.timestamp: 'yesterday' is no ISO 8601"),
+        ({"tags": "db"}, "metadata.tags: must be a list of texts, not str."),
+        ({"tags": {"db": 1}}, "metadata.tags: must be a list of texts, not dict."),
+        ({"tags": ["db", None]}, "metadata.tags[1]: must be text, not NoneType."),
+        ({"tags": [1, {"a": 2}]}, "metadata.tags[0]: must be text, not int."),
+        ({"tags": ["x" * (limits.TAG_MAX + 1)]}, "metadata.tags[0]: 201 characters"),
+        ({"x": float("nan")}, "metadata: its numbers must be finite"),
+        ({"x": {"y": [float("-inf")]}}, "metadata: its numbers must be finite"),
+    ],
+)
+def test_metadata_of_another_type_is_refused_by_the_name_of_its_field(
+    metadata: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        checked_metadata(metadata)
+    assert refused.value.message.startswith(reason)
+
+
+def test_metadata_is_kept_as_it_was_given_without_what_says_nothing() -> None:
+    given = {
+        "title": "",
+        "source": "notes.md",
+        "tags": ["db"],
+        "timestamp": "2026-03-01",
+        "language": "en",
+        "x": {"y": [1, None]},
+    }
+    assert checked_metadata({**given, "z": None}) == given
+    assert checked_metadata({"source": None, "tags": None, "title": None}) == {}
+
+
+@pytest.mark.parametrize("odd", [5, {"a": 1}, True, None, [1, {"a": 2}, None]])
+def test_metadata_of_another_type_that_is_there_already_says_nothing(odd: object) -> None:
+    metadata = {"source": odd, "title": odd, "tags": odd}
+    memory = Memory("one", "text", metadata, NOON, "project", NOON)
+    assert (memory.source, memory.title, memory.tags) == (None, None, [])
+
+
+def test_only_the_tags_that_are_texts_are_tags() -> None:
+    memory = Memory("one", "text", {"tags": [1, "db", None]}, NOON, "project", NOON)
+    assert memory.tags == ["db"]
