@@ -184,7 +184,14 @@ def _show(
         facts.append((f"{CLUSTERS}' numbers", _LINEAGE[comparison.lineage]))
     if doomed := sum(map(len, comparison.doomed.values())):
         what = "forgotten by this" if apply_deletions else "kept; --apply-deletions of `import` forgets them"
-        facts.append(("forgotten there", Text(f"of what is here: {doomed:,}; {what}", "yellow")))
+        facts.append(
+            (
+                "forgotten there",
+                Text(
+                    f"{counted(doomed, 'thing')} that {'is' if doomed == 1 else 'are'} here: {what}", "yellow"
+                ),
+            )
+        )
     if never := sum(map(len, comparison.never.values())):
         facts.append(("forgotten there", f"{counted(never, 'thing')} unknown here: never taken in"))
     facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in theirs.changes.most_common()]
