@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -47,14 +48,14 @@ class ChildFitting:
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
         """See `Fitting`. Where no process can be started, the work is done here."""
+        # A plain process and a thread: asyncio's own, when it is cancelled while it starts, waits for ever (3.11).
         try:
-            child = await asyncio.create_subprocess_exec(
-                *self._command,
-                *self._arguments,
+            child = subprocess.Popen(  # noqa: ASYNC220, S603 - asyncio's own blocks as long; our own module
+                [*self._command, *self._arguments],
                 **detached(),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
         except OSError as error:
             log.warning("clustering.without_child", reason=str(error))
@@ -62,11 +63,17 @@ class ChildFitting:
         try:
             # The child imports meanwhile what takes it as long as that.
             request = await asyncio.to_thread(pickle.dumps, await prepare(), pickle.HIGHEST_PROTOCOL)
-            answer, errors = await child.communicate(request)
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
+        except BaseException:
+            child.kill()
+            child.communicate()
+            raise
+        talk = asyncio.get_running_loop().run_in_executor(None, child.communicate, request)
+        try:
+            answer, errors = await asyncio.shield(talk)
+        except asyncio.CancelledError:
+            child.kill()
+            await talk
+            raise
         if child.returncode:
             log.error("clustering.failed", code=child.returncode, output=errors.decode(errors="replace"))
             raise LearningMemoryError(
