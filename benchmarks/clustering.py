@@ -1,12 +1,18 @@
-"""Clusters and the value rule against labelled short texts: `python -m benchmarks.clustering --data PATH [--json]`.
+"""Clusters and the value rule against labelled short texts: `python -m benchmarks.clustering --data PATH [--n N] [--json]`.
 
-The last line with --json is one object: the mean over sets and sizes, and each of them under `sets`.
+The last line with --json is one object: for each method the mean over sets and sizes, and each of them under `sets`.
 
 PATH is a file of `{"text", "label"}` lines (`.jsonl` or `.jsonl.gz`), or a folder: then every `clusters-*` in it.
 
-A store of n is drawn as n / k texts of each of k labels, k = n / 20 or all that the set has. Every figure is the mean
-over the seeds. Each point of noise counts as a cluster of its own in ARI and NMI. k-means and agglomerative
-clustering are told the true number of labels, which no store knows.
+A store of n is drawn as n / k texts of each of k labels, k = n / 20 or all that the set has. What the set lacks is made
+of near copies of its texts, and said so. Every figure is the mean over the draws: three, one above 5,000. Each point of
+noise counts as a cluster of its own in ARI and NMI. k-means and agglomerative clustering are told the true number of
+labels, which no store knows.
+
+Each method works in a process of its own. `seconds` is its time with what it imports left out, `peak_mb` the most that
+this process had in memory, with what it imports. Ours finds its
+neighbours within that time; a server keeps them. A baseline that takes longer than --limit, or would need more memory than
+there is, is left out at that size and at larger ones, and `skipped` says why.
 """
 
 from __future__ import annotations
@@ -15,8 +21,10 @@ import argparse
 import gzip
 import itertools
 import json
+import multiprocessing
+import sys
+import tempfile
 import time
-import tracemalloc
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -34,11 +42,13 @@ from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.values.rule import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
 
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.partition import Partition
+    from learning_memory_server.embedding.base import Embedder
 
     Vectors = NDArray[np.float32]
     Labels = NDArray[np.int64]
@@ -47,7 +57,10 @@ if TYPE_CHECKING:
 SIZES = (100, 300, 1_000, 5_000, 20_000, 50_000)
 PER_LABEL = 20
 SLOW = 5_000
-"""The largest size at which the baselines run: they need n x n numbers, or minutes."""
+"""Above this size there is one draw, and the value rule, which looks at the labels only, is left out."""
+METHODS = ("ours", "raw_hdbscan", "kmeans", "agglomerative")
+MOST_BYTES = 2_000_000_000
+"""What the distances of all pairs may take."""
 HELD_OUT = 15
 """Texts of each label at most that are judged as values."""
 GROWTHS = (0.01, 0.1)
@@ -58,7 +71,7 @@ SCATTER = 0.3
 class Texts:
     """A labelled set. Texts are embedded when they are first drawn, and only once."""
 
-    def __init__(self, path: Path, embedder: SentenceEmbedder) -> None:
+    def __init__(self, path: Path, embedder: Embedder) -> None:
         content = path.read_bytes()
         lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
         rows = [json.loads(line) for line in lines if line.strip()]
@@ -78,7 +91,12 @@ class Texts:
         return np.stack([self._known[row] for row in rows.tolist()])
 
     def draw(self, size: int, seed: int) -> tuple[Labels, Labels]:
-        """Draw as many rows of each of some labels; return them, ascending, and the other rows of those labels."""
+        """Draw as many rows of each of some labels; return them, ascending, and the other rows of those labels.
+
+        Of a set that has fewer than `size`, all are drawn.
+        """
+        if size >= len(self.texts):
+            return np.arange(len(self.texts)), np.empty(0, dtype=np.int64)
         generator = np.random.default_rng(seed)
         names, counts = np.unique(self.labels, return_counts=True)
         each = max(2, size // min(len(names), max(2, size // PER_LABEL)))
@@ -93,9 +111,12 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--n", type=int, nargs="+", default=[1_000])
-    parser.add_argument("--all-sizes", action="store_true", help=f"every one of {SIZES} that the set allows")
-    parser.add_argument("--synthetic", action="store_true", help="build larger sizes from near copies")
+    parser.add_argument(
+        "--n", type=int, nargs="+", default=SIZES, help="how many texts (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=120, help="seconds that a method gets (default: %(default)s)"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="the last line is the report")
     options = parser.parse_args()
@@ -109,58 +130,148 @@ def main() -> None:
         for path in paths:
             texts = Texts(path, embedder)
             print(f"{texts.name}: {len(texts.texts)} texts, {len(set(texts.labels.tolist()))} labels")
-            for size in SIZES if options.all_sizes else options.n:
-                if size > len(texts.texts) and not options.synthetic:
-                    print(f"  n = {size}: skipped, the set is smaller (--synthetic builds it)")
-                    continue
-                reports[f"{texts.name} {size}"] = measure(texts, size, range(options.seeds))
+            skipped: dict[str, str] = {}
+            for size in sorted(options.n):
+                seeds = range(options.seeds if size <= SLOW else 1)
+                reports[f"{texts.name} {size}"] = measure(texts, size, seeds, skipped, options.limit)
     if options.json:
-        kinds = dict.fromkeys(
-            kind for report in reports.values() for kind in report if kind not in ("set", "n")
-        )
-        means = {
-            kind: _mean([report[kind] for report in reports.values() if kind in report]) for kind in kinds
-        }
-        sizes = sorted({report["n"] for report in reports.values()})
-        print(json.dumps({**means, "n": sizes[0] if len(sizes) == 1 else sizes, "sets": reports}))
+        print(json.dumps(summary(reports)))
 
 
-def measure(texts: Texts, size: int, seeds: Iterable[int]) -> dict[str, Any]:
-    """Return and print every figure at one size."""
+def summary(reports: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the means over the reports of sets and sizes, and the reports."""
+    kinds = dict.fromkeys(
+        kind
+        for report in reports.values()
+        for kind in report
+        if kind not in {"set", "n", "copies", "skipped"}
+    )
+    means = {kind: _mean([report[kind] for report in reports.values() if kind in report]) for kind in kinds}
+    sizes = sorted({report["n"] for report in reports.values()})
+    return {**means, "n": sizes[0] if len(sizes) == 1 else sizes, "sets": reports}
+
+
+def measure(texts: Texts, size: int, seeds: range, skipped: dict[str, str], limit: float) -> dict[str, Any]:
+    """Return and print every figure at one size.
+
+    Args:
+        texts: The set.
+        size: How many texts.
+        seeds: One for each draw.
+        skipped: Why a method does not run, by its name; one that fails is added.
+        limit: The seconds that a method gets.
+    """
     found: dict[str, list[Figures]] = {}
+    copies = 0
     for seed in seeds:
-        rows, others = texts.draw(min(size, len(texts.texts)), seed)
-        vectors, labels = texts.vectors(rows), texts.labels[rows]
-        if size > len(texts.texts):
-            vectors, labels = _grown(vectors, labels, size, seed)
-        for name, method in methods(len(set(labels.tolist()))).items():
-            if name == "ours" or size <= SLOW:
-                found.setdefault(name, []).append(scored(method, vectors, labels))
-        found["ours"][-1]["peak_mb"] = peak_megabytes(vectors)
-        if len(others) >= max(GROWTHS) * size and size <= len(texts.texts):
+        rows, others = texts.draw(size, seed)
+        vectors, truth = texts.vectors(rows), texts.labels[rows]
+        copies = max(0, size - len(rows)) if size > len(texts.texts) else 0
+        if copies:
+            vectors, truth = _grown(vectors, truth, size, seed)
+        for name, figures in compared(vectors, truth, skipped, limit).items():
+            found.setdefault(name, []).append(figures)
+        if not copies and len(others) >= max(GROWTHS) * size:
             found.setdefault("stability", []).append(stability(texts, rows, others))
         if size <= SLOW and len(others):
             found.setdefault("value_rule", []).append(value_rule(texts, rows, others))
-    report: dict[str, Any] = {"set": texts.name, "n": size, **{name: _mean(f) for name, f in found.items()}}
+    report: dict[str, Any] = {"set": texts.name, "n": size, "copies": copies, "skipped": dict(skipped)}
+    report.update({name: _mean(figures) for name, figures in found.items()})
+    made = f", {copies} of them near copies" if copies else ""
     print(
-        f"  n = {size}, {len(found['ours'])} draws of {len(labels)} texts of {len(set(labels.tolist()))} labels"
+        f"  n = {size}: {len(seeds)} draws of {len(truth)} texts of {len(set(truth.tolist()))} labels{made}"
     )
     for name in found:
         print(f"    {name:14}" + "  ".join(f"{key} {value:.3f}" for key, value in report[name].items()))
+    for name, reason in skipped.items():
+        print(f"    {name:14}skipped from {reason}")
+    sys.stdout.flush()
     return report
 
 
-def methods(topics: int) -> dict[str, Callable[[Vectors], Labels]]:
-    """Return ours and the baselines; each gives every row a label, -1 for noise."""
-    import hdbscan  # noqa: PLC0415
+def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: float) -> dict[str, Figures]:
+    """Return the figures of every method that is not skipped; one that fails is added to `skipped`."""
+    found: dict[str, Figures] = {}
+    size, topics = len(vectors), len(set(truth.tolist()))
+    for name in METHODS:
+        if name == "agglomerative" and 8 * size**2 > MOST_BYTES:
+            skipped.setdefault(
+                name, f"n = {size}: the distances of all pairs need {8 * size**2 / 1e9:.1f} GB"
+            )
+        if name in skipped:
+            continue
+        outcome = in_process(name, vectors, topics, limit)
+        if isinstance(outcome, str):
+            skipped[name] = f"n = {size}: {outcome}"
+        else:
+            labels, cost = outcome
+            found[name] = {**scored(labels, truth), **cost}
+    return found
+
+
+def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
+    """Return ours or a baseline; it gives every row a label, -1 for noise."""
+    if name == "ours":
+        return lambda vectors: fitted(vectors).labels()
+    if name == "raw_hdbscan":
+        import hdbscan  # noqa: PLC0415
+
+        return hdbscan.HDBSCAN(min_cluster_size=5, min_samples=3, core_dist_n_jobs=1).fit_predict  # type: ignore[no-any-return]
     from sklearn.cluster import AgglomerativeClustering, KMeans  # noqa: PLC0415
 
-    return {
-        "ours": lambda vectors: fitted(vectors).labels(),
-        "raw_hdbscan": hdbscan.HDBSCAN(min_cluster_size=5, min_samples=3, core_dist_n_jobs=1).fit_predict,
-        "kmeans": KMeans(topics, n_init=3, random_state=0).fit_predict,
-        "agglomerative": AgglomerativeClustering(topics, metric="cosine", linkage="average").fit_predict,
-    }
+    if name == "kmeans":
+        return KMeans(topics, n_init=3, random_state=0).fit_predict  # type: ignore[no-any-return]
+    return AgglomerativeClustering(topics, metric="cosine", linkage="average").fit_predict  # type: ignore[no-any-return]
+
+
+def in_process(name: str, vectors: Vectors, topics: int, limit: float) -> tuple[Labels, Figures] | str:
+    """Run a method in a process of its own; return its labels and its cost, or why there are none."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.npy"
+        np.save(path, vectors)
+        process = context.Process(target=_work, args=(name, path, topics, sender))
+        process.start()
+        sender.close()
+        try:
+            # What is measured here is always waited for.
+            if not receiver.poll(None if name == "ours" else limit):
+                return f"not done in {limit:.0f} s"
+            outcome: tuple[Labels, Figures] = receiver.recv()
+        except EOFError:
+            return "its process ended without an answer"
+        else:
+            return outcome
+        finally:
+            process.kill()
+            process.join()
+
+
+def _work(name: str, path: Path, topics: int, sender: Connection) -> None:
+    vectors = np.load(path)
+    run = method(name, topics)
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if len(vectors) > 2 * topics:
+            # So that what is imported at the first use is not counted.
+            method(name, 2)(vectors[:20])
+        started = time.perf_counter()
+        labels = np.asarray(run(vectors))
+        seconds = time.perf_counter() - started
+    sender.send((labels, {"seconds": seconds, "peak_mb": peak_megabytes()}))
+
+
+def peak_megabytes() -> float:
+    """Return the most that this process had in memory."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        import resource  # noqa: PLC0415
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def fitted(vectors: Vectors) -> Partition:
@@ -168,16 +279,13 @@ def fitted(vectors: Vectors) -> Partition:
     return Clusterer().fit(vectors, np.ones(len(vectors)))
 
 
-def scored(method: Callable[[Vectors], Labels], vectors: Vectors, truth: Labels) -> Figures:
-    """Return how well a method's clusters agree with the labels, and what it cost."""
+def scored(labels: Labels, truth: Labels) -> Figures:
+    """Return how well clusters agree with the truth; -1 in `labels` is noise."""
     from sklearn.metrics import (  # noqa: PLC0415
         adjusted_rand_score,
         normalized_mutual_info_score,
     )
 
-    started = time.perf_counter()
-    labels = np.asarray(method(vectors))
-    seconds = time.perf_counter() - started
     apart = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
     inside = labels >= 0
     pairs = Counter(zip(labels[inside].tolist(), truth[inside].tolist(), strict=True))
@@ -190,17 +298,7 @@ def scored(method: Callable[[Vectors], Labels], vectors: Vectors, truth: Labels)
         "noise": float(1 - inside.mean()),
         "clusters": len(largest),
         "purity": sum(largest.values()) / max(1, int(inside.sum())),
-        "seconds": seconds,
     }
-
-
-def peak_megabytes(vectors: Vectors) -> float:
-    """Return what a clustering allocates at most, beyond the vectors it is given."""
-    tracemalloc.start()
-    fitted(vectors)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1_000_000
 
 
 def stability(texts: Texts, rows: Labels, others: Labels) -> Figures:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.terms import encode_query
-from learning_memory_server.indexing.document import Collection, Document, Query, point_id
+from learning_memory_server.indexing.document import Collection, Query, WholeDocument, point_id
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.storage.base import Filter, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import Embedder, Runtime
+    from learning_memory_server.embedding.base import Embedder, Reranker, Runtime
     from learning_memory_server.storage.base import Hit, Record
 
     Stages = dict[str, list[float]]
@@ -38,6 +39,7 @@ MEANING = "search by meaning"
 WORDS = "search by words"
 READING = "read what is shown"
 FUSION = "fuse, and the rest"
+RERANKING = "re-rank the best"
 
 
 class Ranking:
@@ -49,23 +51,30 @@ class Ranking:
     Args:
         folder: An empty one, for the engine's files.
         embedder: The model.
+        reranker: What reads the best results once more, if anything does.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder) -> None:
+    def __init__(self, folder: Path, embedder: Embedder, reranker: Reranker | None = None) -> None:
         self.stages: Stages = defaultdict(list)
         self.store = TimedStore(folder, self.stages)
         self._runner = asyncio.Runner()
         self._index = VectorIndex(
-            EmbeddingService(lambda: TimedEmbedder(embedder, self.stages)), lambda _: self.store, {}
+            EmbeddingService(lambda: TimedEmbedder(embedder, self.stages)),
+            lambda _: self.store,
+            {},
+            (lambda: reranker) if reranker else None,
         )
+        self._texts: dict[str, str] = {}
         self._runner.run(self._index.open())
+        self._runner.run(self._index.reranking.loaded())
 
     def add(self, documents: Sequence[tuple[str, str]]) -> None:
         """Index documents, each an id and a text."""
+        self._texts |= dict(documents)
         self._runner.run(
             self._index.write(
                 [
-                    Document(Collection.MEMORIES, point_id("memory", key), text, {"key": key})
+                    WholeDocument(Collection.MEMORIES, point_id("memory", key), text, {"key": key})
                     for key, text in documents
                 ]
             )
@@ -86,6 +95,27 @@ class Ranking:
         self.stages[FUSION].append(rest)
         return [match.payload["key"] for match in matches]
 
+    def rerank(self, text: str, limit: int) -> list[str]:
+        """Return the ids of the best documents after a closer look, best first, however long that takes."""
+        return self._runner.run(self._rerank(text, limit))
+
+    async def _rerank(self, text: str, limit: int) -> list[str]:
+        reranking = self._index.reranking
+        query = Query(Collection.MEMORIES, text, max(limit, reranking.depth), Filter())
+        found = await self._index.search_hybrid(query)
+        keys = [match.payload["key"] for match in found]
+        with timed(self.stages, RERANKING):
+            scores, mode = await reranking.reconsider(
+                text,
+                [match.score for match in found],
+                lambda count: [self._texts[key] for key in keys[:count]],
+                math.inf,
+            )
+        if found and mode is not SearchMode.RERANKED:
+            raise RuntimeError("the model failed to re-rank")
+        order = sorted(range(len(found)), key=lambda row: (-scores[row], found[row].id))
+        return [keys[row] for row in order[:limit]]
+
     def search_words(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents by words alone, best first."""
         terms = SparseVector(*encode_query(text))
@@ -100,7 +130,10 @@ class Ranking:
 
 @contextmanager
 def open_ranking(
-    documents: Sequence[tuple[str, str]], vectors: NDArray[np.float32], embedder: Embedder
+    documents: Sequence[tuple[str, str]],
+    vectors: NDArray[np.float32],
+    embedder: Embedder,
+    reranker: Reranker | None = None,
 ) -> Iterator[Ranking]:
     """Make the collection that is to be measured, and remove it at the end.
 
@@ -108,10 +141,11 @@ def open_ranking(
         documents: (id, text) pairs.
         vectors: The documents' embeddings, of shape (len(documents), dimension), so that no text is embedded twice.
         embedder: Made them, and embeds the queries.
+        reranker: What reads the best results once more, if anything does.
     """
     known = KnownTexts(embedder, dict(zip((text for _, text in documents), vectors, strict=True)))
     with tempfile.TemporaryDirectory() as folder:
-        ranking = Ranking(Path(folder), known)
+        ranking = Ranking(Path(folder), known, reranker)
         try:
             started = time.perf_counter()
             ranking.add(documents)

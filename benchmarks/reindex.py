@@ -36,7 +36,8 @@ async def measure(storage: Path, count: int, rounds: int) -> dict[str, Any]:
     embedder = load_embedder(DEFAULT_MODEL, None, models)
     generator = random.Random(1)
     entries = [make_entry(number, generator) for number in range(count)]
-    texts = [document.text for entry in entries for document in documents_of(entry)]
+    documents = [document for entry in entries for document in documents_of(entry)]
+    texts = [text for document in documents for text in (document.text, *document.parts)]
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
     alone, reindexed = [], []
     async with open_services(settings, purpose="a benchmark", load=lambda: embedder) as services:

@@ -1,5 +1,7 @@
 """How well the search finds what is relevant: by words, by meaning and by both, on any set of judged queries.
 
+With a re-ranking model, `rerank` is the search by both whose best results that model has read once more.
+
 The baselines are computed apart in the same run: `dense` is a plain scan over the same model's vectors, and `bm25` is
 the bm25s package, stemmed as its documentation recommends. Figures are printed in percent; the JSON has them from 0 to 1.
 """
@@ -23,13 +25,14 @@ from benchmarks.growth import measure_growth
 from benchmarks.ranking import measures, open_ranking
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.embedding.sentence import CrossEncoderReranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.embedding.base import Embedder, Reranker
 
 LIMIT = 20
 """The number of results asked for; an answer that is not among them counts as not found."""
@@ -63,6 +66,7 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="what a search costs as a collection grows")
     parser.add_argument("--limit-queries", type=int, help="the first N queries of each set")
     parser.add_argument("--models", type=Path, help="where the exported model is kept, for a faster run")
+    parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.data and not options.growth:
@@ -74,10 +78,11 @@ def main() -> None:
             parser.error(f"there is no retrieval-*.json in {options.data}")
     with tempfile.TemporaryDirectory() as nowhere:
         embedder = load_embedder(DEFAULT_MODEL, None, options.models or Path(nowhere))
+    reranker = CrossEncoderReranker(options.reranker) if options.reranker else None
     reports = {}
     for path in paths:
         judged = RetrievalSet.read(path, options.limit_queries)
-        reports[judged.name] = measure(judged, embedder)
+        reports[judged.name] = measure(judged, embedder, reranker)
     report: dict[str, Any] = {}
     if reports:
         report |= {"methods": _mean(list(reports.values())), "sets": reports}
@@ -87,19 +92,23 @@ def main() -> None:
         print(json.dumps(report))
 
 
-def measure(judged: RetrievalSet, embedder: Embedder) -> dict[str, dict[str, float]]:
+def measure(
+    judged: RetrievalSet, embedder: Embedder, reranker: Reranker | None = None
+) -> dict[str, dict[str, float]]:
     """Print and return every method's figures on a set."""
     print(f"\n{judged.name}: {len(judged.documents)} documents, {len(judged.queries)} queries")
     started = time.perf_counter()
     vectors = embedder.embed_documents([text for _, text in judged.documents])
     print(f"  embed all documents            {time.perf_counter() - started:8.2f} s")
-    with open_ranking(judged.documents, vectors, embedder) as ranking:
+    with open_ranking(judged.documents, vectors, embedder, reranker) as ranking:
         methods: dict[str, Callable[[str, int], list[str]]] = {
             "hybrid": ranking.search,
             "lexical": ranking.search_words,
             "dense": _plain_dense(judged, vectors, embedder),
             "bm25": _plain_bm25(judged),
         }
+        if reranker:
+            methods["rerank"] = ranking.rerank
         report = {name: _figures(judged, search) for name, search in methods.items()}
     for stage, milliseconds in ranking.stages.items():
         print(f"  {stage:30} {statistics.median(milliseconds):8.2f} ms")

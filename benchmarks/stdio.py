@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROTOCOL = "2025-11-25"
 
@@ -52,8 +52,13 @@ class StdioSession:
         content: dict[str, Any] = result["structuredContent"]
         return content
 
-    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request and return its result."""
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        hear: Callable[[dict[str, Any]], object] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Send a request and return its result; `hear` is given what comes before it, such as progress."""
         self._last_id += 1
         self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         assert self.process.stdout is not None  # noqa: S101 - it was opened above
@@ -62,6 +67,7 @@ class StdioSession:
             if message.get("id") == self._last_id:
                 result: dict[str, Any] = message["result"]
                 return result
+            hear(message)
         raise RuntimeError(f"the server ended before it answered {method}")
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ class DiskFullError(StorageUnavailableError):
 
 
 class EmbeddingUnavailableError(LearningMemoryError):
-    """The embedding model is still loading, or could not be loaded."""
+    """A model is still loading, or could not be loaded."""
 
     wire_type = "embedding_unavailable"
 

@@ -10,6 +10,7 @@ from hypothesis import settings
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import TickingClock
+from tests.tiny_reranker import save_reranker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,3 +33,9 @@ def journal(tmp_path: Path) -> Journal:
 @pytest.fixture
 def collector(journal: Journal, clock: TickingClock) -> ObservationCollector:
     return ObservationCollector(journal, clock)
+
+
+@pytest.fixture(scope="session")
+def reranker_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A re-ranking model that favours one word."""
+    return save_reranker(tmp_path_factory.mktemp("models") / "favouring")

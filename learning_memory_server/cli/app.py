@@ -269,9 +269,14 @@ def forget(
 
 @app.command("download-model")
 def download_model(
-    model: Annotated[str, typer.Argument(metavar="NAME", help="A sentence-transformers model of the hub.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A sentence-transformers model of the hub, to embed or to re-rank."
+        ),
+    ],
 ) -> None:
-    """Fetch an embedding model from huggingface.co, and load it once to see that it works.
+    """Fetch a model from huggingface.co, and load it once to see that it works.
 
     Nothing else ever uses a network for a model. The default model needs none: it comes with this package.
     """

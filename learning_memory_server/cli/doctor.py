@@ -16,6 +16,7 @@ from learning_memory_server.cli.check_folders import check_folders
 from learning_memory_server.cli.check_hub import check_hub, check_model_of_hub
 from learning_memory_server.cli.check_journal import check_journal
 from learning_memory_server.cli.check_model import check_model
+from learning_memory_server.cli.check_reranker import check_reranker
 from learning_memory_server.cli.finding import Level, green, red, yellow
 from learning_memory_server.cli.terminal import counted, one_line, output, show_hanging, working
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
@@ -129,6 +130,9 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     async for finding in check_model(settings, load, quick=quick, of_hub=of_hub):
         sound = sound and finding.level is not Level.RED
         yield finding
+    if settings.reranker_model:
+        for finding in check_reranker(settings.reranker_model, quick=quick):
+            yield finding
     if quick:
         yield green("engine", "Not opened (--quick).")
     elif not sound:

@@ -79,7 +79,7 @@ async def search_entries(  # noqa: PLR0913 - one for each option
 
 async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
     async with open_connection(settings, "search") as connection:
-        await connection.run("complete")
+        await connection.run("complete", to_search=True)
         reply = await connection.call_for_all(
             "search_experiences",
             "results",

@@ -1,6 +1,6 @@
 """Fitting in a process of its own: `python -m learning_memory_server.clustering.child MIN_SIZE MIN_SAMPLES`.
 
-hdbscan holds the interpreter for long moments, and it and scipy keep 130 MB once they are loaded. In a process that
+hdbscan holds the interpreter for long moments, and it and scipy keep 60 MB once they are loaded. In a process that
 ends when it is done, neither other sessions' calls nor the hub's memory notice. A request comes pickled on stdin, the
 fit goes pickled to stdout; both ends are this program.
 """
@@ -87,8 +87,12 @@ def main(arguments: Sequence[str]) -> None:
     """Answer one request."""
     if hasattr(os, "nice"):
         os.nice(_POLITE)
-    # A second that passes while the parent prepares the request.
-    import hdbscan  # noqa: F401, PLC0415
+    # What takes half a second, while the parent prepares the request.
+    import scipy.optimize  # noqa: PLC0415
+    import scipy.sparse.csgraph  # noqa: F401, PLC0415
+
+    import learning_memory_server.clustering.clusterer  # noqa: PLC0415
+    import learning_memory_server.clustering.fitting  # noqa: F401, PLC0415
 
     request: FitRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     pickle.dump(_fit(request, arguments), sys.stdout.buffer)

@@ -7,10 +7,11 @@ of the exact run, at a twentieth of its time for 5,000 points.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from learning_memory_server.clustering.hdbscan_tree import label, labels_of
 from learning_memory_server.clustering.neighbours import Neighbours, unit_rows
 
 if TYPE_CHECKING:
@@ -33,19 +34,21 @@ _BRIDGE: Final = 2.0
 """The length of an edge that joins two components: the diameter of the unit sphere, so longer than any."""
 
 
-def spread(units: NDArray[np.float32], neighbours: Neighbours) -> NDArray[np.float32]:
-    """Pull every point towards its neighbours, in few dimensions, where density can be told apart.
+def spread(
+    units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Draw every point towards its neighbours, in few dimensions, where density can be told apart.
 
     Args:
         units: Shape (n, d), rows of length 1.
         neighbours: The neighbours of those rows.
+        pull: What `pull_of` tells of them.
 
     Returns:
         Shape (n, at most 32), rows of length 1 (or of zeros, where all points are alike).
     """
     points = unit_rows(_principal(units, _WIDE_DIMENSIONS))
-    rows = neighbours.rows[:, :_PULLING]
-    pull = _pull(rows, neighbours.similarities[:, :_PULLING])
+    rows = neighbours.rows[:, : pull.shape[1]]
     for _ in range(_ROUNDS):
         moved = points.copy()
         for place in range(rows.shape[1]):
@@ -54,13 +57,14 @@ def spread(units: NDArray[np.float32], neighbours: Neighbours) -> NDArray[np.flo
     return unit_rows(_principal(points, _NARROW_DIMENSIONS))
 
 
-def _pull(rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return how much each neighbour pulls; the sum over a point's neighbours is 1.
+def pull_of(neighbours: Neighbours) -> NDArray[np.float32]:
+    """Return how much each of the nearest neighbours pulls, of shape (n, at most 8); the sum over a point's is 1.
 
     It is the squared cosine times the Jaccard index of the two neighbourhoods, each with its own point: a neighbour
     across the border of two topics shares few neighbours (Jarvis and Patrick, 1973).
     """
-    pull = np.square(np.maximum(similarities, 0))
+    rows = neighbours.rows[:, :_PULLING]
+    pull = np.square(np.maximum(neighbours.similarities[:, :_PULLING], 0))
     around = np.column_stack([np.arange(len(rows)), rows])
     for place in range(rows.shape[1]):
         shared = (around[:, :, None] == around[rows[:, place]][:, None, :]).sum(axis=(1, 2))
@@ -95,7 +99,6 @@ def linkage_tree(
     Returns:
         Shape (n - 1, 4): the two nodes joined, their distance, and the size of the union.
     """
-    from hdbscan._hdbscan_linkage import label  # noqa: PLC0415
     from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import minimum_spanning_tree  # noqa: PLC0415
 
@@ -113,7 +116,7 @@ def linkage_tree(
     forest = minimum_spanning_tree(graph).tocoo()
     edges = np.column_stack([forest.row, forest.col, forest.data]).astype(np.float64)
     edges = edges[np.lexsort((edges[:, 1], edges[:, 0], edges[:, 2]))]
-    return cast("NDArray[np.float64]", label(np.vstack([edges, _bridges(graph)])))
+    return label(np.vstack([edges, _bridges(graph)]))
 
 
 def _bridges(graph: csr_array) -> NDArray[np.float64]:
@@ -136,9 +139,7 @@ def dense_groups(tree: NDArray[np.float64], min_cluster_size: int) -> list[NDArr
     A group of no persistence dissolves at the very density where it appears. hdbscan keeps such groups where
     distances tie; they are left out.
     """
-    from hdbscan.hdbscan_ import _tree_to_labels  # noqa: PLC0415
-
-    labels, _, persistence, *_ = _tree_to_labels(None, tree, min_cluster_size, cluster_selection_method="eom")
+    labels, persistence = labels_of(tree, min_cluster_size)
     return [
         np.flatnonzero(labels == group) for group in range(int(labels.max()) + 1) if persistence[group] > 0
     ]

@@ -132,8 +132,8 @@ def _folded(word: str) -> str:
 def _spelling(texts: Sequence[str]) -> dict[str, str]:
     """Return how each word is written most often, so that `TypeError` and `OAuth` keep their capitals."""
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for text in texts:
-        for word in _WORD.findall(text):
-            shown = word if any(letter.isupper() for letter in word[1:]) or "_" in word else word.lower()
-            forms[_folded(word)][shown] += 1
+    # Counted first: a word comes back many times, and looking at its letters takes longer than counting it.
+    for word, count in Counter(word for text in texts for word in _WORD.findall(text)).items():
+        shown = word if any(letter.isupper() for letter in word[1:]) or "_" in word else word.lower()
+        forms[_folded(word)][shown] += count
     return {word: min(shown, key=lambda form: (-shown[form], form)) for word, shown in forms.items()}

@@ -1,17 +1,17 @@
-"""Joins groups that density parted too finely, and stops where the silhouette is best.
+"""Joins groups that density parted too finely, takes noise back, and drops who is nearer to another group.
 
-Groups are joined two by two, the nearest first. The number of topics is not known, so every level of that
-hierarchy is measured by its mean silhouette (Rousseeuw, "Silhouettes", 1987) on the raw vectors, and the best one is
-kept. Density alone, with a size that fits 50 topics, cuts 20 of the same store in 28 and 150 in 36.
+Groups are joined two by two, the nearest first, to the level that `levels.py` finds best. Density is asked for small
+groups, because what it does not part no later step does: with groups three times as large, in draws of 300 to 5,000
+requests a fifth more of the members were of another topic than most of their cluster.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from learning_memory_server.clustering.levels import best_level, links_between
 from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.clustering.placement import LEAST_SHARE, LEAST_SIMILARITY, VOTERS
 
@@ -20,38 +20,48 @@ if TYPE_CHECKING:
 
     Groups = list[NDArray[np.int64]]
 
-_SIZE_POWER: Final = 0.25
+_SIZE_POWER: Final = 0.6
 """How much the joining of large groups is put off: 1 is Ward's rule, under which the parts of one very large topic
-outlive small topics, and 0 compares centres alone. Between 0 and 1, ARI moved by .01 where topics are alike in size
-and by .05 where they follow Zipf's law, the lower the better."""
-_SAMPLE: Final = 2000
-"""Members at most that a level is measured on."""
-_LEVELS: Final = 64
-"""Levels at most that are measured, evenly spaced by the logarithm of their number of groups."""
+outlive small topics, and 0 compares centres alone. .25, .6 and 1 measured within .01 ARI of one another over all draws;
+lower is better where sizes follow Zipf's law, higher where topics are alike in size."""
 _FEWEST: Final = 2
-"""A silhouette needs two groups."""
-_TINY: Final = 1e-6
+_ONE_TOPIC: Final = 0.55
+"""The cosine to the mean of the others that nine of ten points of a store on one topic have."""
+_OUTSIDE: Final = 0.1
+"""The share of points that may be off the topic."""
+_LEAST_PARTED: Final = 0.25
+"""What the best level of a store on several topics scores at least."""
 
 Path = list[tuple[int, int]]
 
 
-def joined(units: NDArray[np.float32], points: NDArray[np.float32], groups: Groups) -> Groups:
-    """Join groups to the level of the hierarchy that the members fit best.
+def joined(
+    units: NDArray[np.float32],
+    points: NDArray[np.float32],
+    groups: Groups,
+    rows: NDArray[np.int64],
+    pull: NDArray[np.float32],
+) -> Groups:
+    """Join groups to the level of the hierarchy that is parted best, or all of them if they are on one topic.
 
     Args:
         units: Shape (n, d), rows of length 1: the raw vectors, which levels are measured on.
         points: Shape (n, m): the vectors in which density was found, whose means say what is near.
         groups: Disjoint rows; each is kept whole.
+        rows: Shape (n, at least k): the neighbours of each point.
+        pull: Shape (n, k): how much the first k of them pull.
 
     Returns:
-        At least two groups, or those given where they are two or fewer. Rows ascend in each.
+        Rows ascend in each.
     """
     count = len(groups)
-    if count <= _FEWEST:
+    if count < _FEWEST:
         return groups
-    sizes = np.asarray([len(rows) for rows in groups], dtype=np.float64)
-    path = join_path(np.stack([points[rows].mean(axis=0) for rows in groups]), sizes)
-    best = _best_level(units, groups, path)
+    sizes = np.asarray([len(members) for members in groups], dtype=np.float64)
+    path = join_path(np.stack([points[members].mean(axis=0) for members in groups]), sizes)
+    best, score = best_level(units, groups, path, links_between(groups, rows, pull))
+    if score < _LEAST_PARTED and _is_one_topic(units):
+        best = 1
     target = np.arange(count)
     for into, gone in path[: count - best]:
         target[target == gone] = into
@@ -61,10 +71,19 @@ def joined(units: NDArray[np.float32], points: NDArray[np.float32], groups: Grou
     ]
 
 
+def _is_one_topic(units: NDArray[np.float32]) -> bool:
+    """Whether nearly all points are near to the mean of the others; of a store with small topics beside a large one, few.
+
+    Parts of one topic are parted no worse than two topics of one field are, so the score alone cannot tell.
+    """
+    alike = np.vecdot(units, unit_rows(units.sum(axis=0) - units))
+    return bool(np.quantile(alike, _OUTSIDE) >= _ONE_TOPIC)
+
+
 def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
     """Return the pairs of groups to join, the first of each staying, until one is left.
 
-    The price of a pair is the squared distance of its centres times (a * b / (a + b)) ** 0.25 for sizes a and b.
+    The price of a pair is the squared distance of its centres times (a * b / (a + b)) ** 0.6 for sizes a and b.
 
     Args:
         centres: Shape (g, m).
@@ -109,58 +128,6 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
     return path
 
 
-def _best_level(units: NDArray[np.float32], groups: Groups, path: Path) -> int:
-    """Return the number of groups whose mean silhouette is the largest; of equals, the finest.
-
-    Every point counts the same. If every group did, or if the vectors were taken less their mean, small topics beside a
-    large one would be joined to one another.
-    """
-    count = len(groups)
-    rows = np.sort(np.concatenate(groups))
-    rows = rows[:: math.ceil(len(rows) / _SAMPLE)]
-    of_row = np.empty(len(units), dtype=np.int64)
-    for place, members in enumerate(groups):
-        of_row[members] = place
-    own = of_row[rows]
-    # The mean cosine of a point to a group is one product with the group's sum: no n x n matrix is needed.
-    sums = units[rows] @ np.stack([units[members].sum(axis=0) for members in groups]).T
-    sizes = np.asarray([len(members) for members in groups], dtype=np.float32)
-    alive = np.ones(count, dtype=bool)
-    target = np.arange(count)
-    measured = set(np.geomspace(_FEWEST, count, min(_LEVELS, count)).round().astype(int).tolist())
-    best, level = -np.inf, count
-    for number in range(count, _FEWEST - 1, -1):
-        if number in measured:
-            kept = np.flatnonzero(alive)
-            column = np.searchsorted(kept, target[own])
-            score = _silhouette(sums[:, kept], sizes[kept], column)
-            if score > best:
-                best, level = score, number
-        into, gone = path[count - number]
-        sums[:, into] += sums[:, gone]
-        sizes[into] += sizes[gone]
-        alive[gone] = False
-        target[target == gone] = into
-    return level
-
-
-def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDArray[np.int64]) -> float:
-    """Return the mean silhouette by cosine distance.
-
-    Args:
-        sums: Shape (s, g): for each point, the sum of its cosines to the members of each group.
-        sizes: Shape (g,): how many members each group has.
-        own: Shape (s,): each point's group.
-    """
-    place = np.arange(len(own))
-    # A point's cosine to itself is 1, and counts neither in the sum nor in the number.
-    inside = 1 - (sums[place, own] - 1) / np.maximum(sizes[own] - 1, 1)
-    distances = 1 - sums / sizes
-    distances[place, own] = np.inf
-    outside = distances.min(axis=1)
-    return float(((outside - inside) / np.maximum(np.maximum(outside, inside), _TINY)).mean())
-
-
 def readmitted(
     units: NDArray[np.float32],
     groups: Groups,
@@ -203,3 +170,35 @@ def readmitted(
         np.sort(np.concatenate([members, noise[taken & (winner == position)]]))
         for position, members in enumerate(groups)
     ]
+
+
+def without_misplaced(
+    units: NDArray[np.float32], groups: Groups, rows: NDArray[np.int64], size: int
+) -> Groups:
+    """Drop members that are nearer to the mean of a neighbour's group than to that of the others of their own.
+
+    In class-balanced and in skewed draws this made purity .01 larger, noise .01, and ARI not smaller by more than .003.
+
+    Args:
+        units: Shape (n, d), rows of length 1.
+        groups: Disjoint rows.
+        rows: Shape (n, k): the neighbours of each point.
+        size: A group that falls below this is dissolved.
+    """
+    nobody = len(groups)
+    group_of = np.full(len(units), nobody, dtype=np.int64)
+    for position, members in enumerate(groups):
+        group_of[members] = position
+    sums = [units[members].sum(axis=0) for members in groups]
+    centres = unit_rows(np.stack(sums)) if sums else units[:0]
+    kept = []
+    for position, members in enumerate(groups):
+        own = np.vecdot(units[members], unit_rows(sums[position] - units[members]))
+        beside = group_of[rows[members, :VOTERS]]
+        stays = np.ones(len(members), dtype=bool)
+        for rival in np.unique(beside[(beside != position) & (beside != nobody)]).tolist():
+            near = np.flatnonzero((beside == rival).any(axis=1))
+            stays[near] &= own[near] >= units[members[near]] @ centres[rival]
+        if stays.sum() >= size:
+            kept.append(members[stays])
+    return kept

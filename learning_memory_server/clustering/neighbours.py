@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,8 @@ NEIGHBOURS: Final = 15
 
 BLOCK_FLOATS: Final = 4_000_000
 """Similarities held at a time: 16 MB."""
+_MOST_THREADS: Final = 4
+"""Each of them holds as much."""
 _GROUP: Final = 32
 """Columns whose maximum bounds the search for the nearest; wider groups bound less tightly."""
 
@@ -46,12 +50,16 @@ def unit_rows(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(matrix / np.where(norms > 0, norms, 1), dtype=np.float32)
 
 
-def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS) -> Neighbours:
+def nearest_neighbours(
+    units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None
+) -> Neighbours:
     """Find the exact nearest neighbours.
 
     Args:
         units: Shape (n, d), rows of length 1.
         k: How many neighbours to keep; n - 1 if that is less.
+        threads: How many look for them, each for those of other rows; by default one a processor, and 4 at most.
+            With one thread in BLAS, how many there are changes nothing in what is found.
     """
     count = len(units)
     k = max(0, min(k, count - 1))
@@ -59,10 +67,15 @@ def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS) -> Neigh
     similarities = np.zeros((count, k), dtype=np.float32)
     if k == 0:
         return Neighbours(rows, similarities)
-    for start, stop in _blocks(count):
+
+    def find(start: int, stop: int) -> None:
         block = units[start:stop] @ units.T
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         rows[start:stop], similarities[start:stop] = largest(block, k)
+
+    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
+        for found in [pool.submit(find, start, stop) for start, stop in _blocks(count)]:
+            found.result()
     return Neighbours(rows, similarities)
 
 

@@ -67,6 +67,11 @@ class Memory:
         return source if isinstance(source, str) else None
 
     @property
+    def is_dated(self) -> bool:
+        """Whether its date was given with it."""
+        return self.metadata.get("timestamp") is not None
+
+    @property
     def title(self) -> str | None:
         """The title, if one was given as text."""
         title = self.metadata.get("title")

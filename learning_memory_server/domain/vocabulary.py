@@ -74,6 +74,7 @@ class Tier(StrEnum):
 class SearchMode(StrEnum):
     """What a search really used to rank its results."""
 
+    RERANKED = "reranked"
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
     LEXICAL = "lexical"

@@ -76,3 +76,11 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,) and length 1."""
         ...
+
+
+class Reranker(Protocol):
+    """A loaded model that reads a query and a text together. Called from one thread at a time."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return how well each text answers the query: an array of shape (len(texts),), from 0 to 1."""
+        ...

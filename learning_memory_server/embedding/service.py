@@ -142,14 +142,22 @@ class EmbeddingService:
             self._retry_at = now + max(self._retry_seconds, _WAIT_PER_SECOND * (now - began))
             raise
 
+    async def run_for_query(self, work: Callable[[], T]) -> T:
+        """Run what another model does for a query in this model's thread, before documents that wait."""
+        return await self._submit(self._queries, work)
+
     async def _run(self, waiting: queue.SimpleQueue[_Job[Any]], work: Callable[[Embedder], T]) -> T:
         await self.identity()
-        job = _Job(work, self.start().result())
-        waiting.put(job)
+        model = self.start().result()
         with _model_errors("failed"):
-            # As many turns as jobs, but each turn takes the job that is first by then.
-            self._thread.submit(self._take_turn)
-            return await asyncio.wrap_future(job.result)
+            return await self._submit(waiting, lambda: work(model))
+
+    async def _submit(self, waiting: queue.SimpleQueue[_Job[Any]], work: Callable[[], T]) -> T:
+        job = _Job(work)
+        waiting.put(job)
+        # As many turns as jobs, but each turn takes the job that is first by then.
+        self._thread.submit(self._take_turn)
+        return await asyncio.wrap_future(job.result)
 
     def _take_turn(self) -> None:
         job = self._take()
@@ -164,11 +172,10 @@ class EmbeddingService:
 
 
 class _Job(Generic[T]):
-    """Work for the model, and where its result goes."""
+    """Work for the model's thread, and where its result goes."""
 
-    def __init__(self, work: Callable[[Embedder], T], model: Embedder) -> None:
+    def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
-        self._model = model
         self.result: Future[T] = Future()
 
     def run(self) -> None:
@@ -176,7 +183,7 @@ class _Job(Generic[T]):
         if not self.result.set_running_or_notify_cancel():
             return
         try:
-            self.result.set_result(self._work(self._model))
+            self.result.set_result(self._work())
         except BaseException as error:  # noqa: BLE001 - somebody waits, and a panic in a library is no Exception
             self.result.set_exception(error)
 

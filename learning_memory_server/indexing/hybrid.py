@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.terms import encode_query, terms
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from learning_memory_server.indexing.document import Query
     from learning_memory_server.storage.base import Hit, Payload, Vector, VectorStore
+
+_LOOKED_AT: Final = 30
+"""How many of the best are also looked for beside their collection, at least. Fewer lose recall, more are no better."""
+_LOOKED_AT_EACH: Final = 3
+"""The same, for each point that is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,15 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
         cosines |= _scores(await by_meaning(limit=len(far), ids=far))
     if unworded:
         bm25 |= _scores(await by_words(limit=len(unworded), ids=unworded))
-    best = fuse(cosines, bm25, query.limit)
+    best = fuse(
+        cosines, bm25, max(_LOOKED_AT, _LOOKED_AT_EACH * query.limit) if query.beside else query.limit
+    )
+    if best and query.beside:
+        chosen = [key for key, _ in best]
+        for collection in query.beside:
+            near = await store.search(collection, vector, limit=len(chosen), ids=chosen, with_payload=False)
+            cosines |= {hit.id: max(hit.score, cosines.get(hit.id, hit.score)) for hit in near}
+        best = fuse(cosines, bm25, query.limit)
     records = await store.retrieve(query.collection, [key for key, _ in best])
     payloads = {record.id: record.payload for record in records}
     # What was removed since it was found is left out.

@@ -20,7 +20,9 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.indexing.document import Collection, FilterFields, in_batches
+from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.indexing.hybrid import search_both
+from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.embedding.base import EmbeddingIdentity, Reranker
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document, Query
     from learning_memory_server.indexing.hybrid import Match
@@ -38,10 +40,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LAYOUT: Final = 3
+_LAYOUT: Final = 4
 """Raised when points are stored in another way.
 
-1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of.
+1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of; 3 had no
+parts of experiences in their vectors.
 """
 _STAGED: Final = "_next"
 """The end of the name of a collection that is to take another's place."""
@@ -53,11 +56,13 @@ class VectorIndex:
 
     Attributes:
         notices: A sentence about each collection that had to be made anew.
+        reranking: The closer look at what a search found.
 
     Args:
         embeddings: The model.
         open_store: Makes the engine for vectors of one identity; it may be slow.
         fields: What searches filter on, where they do.
+        load_reranker: Makes the re-ranking model, if one is wanted.
     """
 
     def __init__(
@@ -65,7 +70,9 @@ class VectorIndex:
         embeddings: EmbeddingService,
         open_store: Callable[[EmbeddingIdentity], VectorStore],
         fields: Mapping[Collection, FilterFields],
+        load_reranker: Callable[[], Reranker] | None = None,
     ) -> None:
+        self.reranking = Reranking(embeddings, load_reranker)
         self._embeddings = embeddings
         self._open_store = open_store
         self._fields = fields
@@ -112,15 +119,20 @@ class VectorIndex:
         vector: NDArray[np.float32] = (await self._embeddings.embed_documents([text]))[0]
         return vector
 
-    async def write(self, documents: Sequence[Document]) -> None:
-        """Embed the documents and put them into their collections.
+    async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
+        """Put the documents into their collections.
+
+        Args:
+            documents: The documents.
+            vectors: Theirs, of shape (len(documents), dimension), if they are known; else they are made.
 
         Raises:
             EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
             StorageUnavailableError: If the engine failed.
         """
         store = self._opened()
-        vectors = await self._embeddings.embed_documents([document.text for document in documents])
+        if vectors is None:
+            vectors = await embed(self._embeddings, documents)
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, _points(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
@@ -172,7 +184,7 @@ class VectorIndex:
                 missing = [document for document in batch if document.point_id not in there]
                 if missing:
                     was_complete = False
-                    vectors = await self._embeddings.embed_documents([d.text for d in missing])
+                    vectors = await embed(self._embeddings, missing)
                     await store.upsert(spec.name, _points(missing, vectors))
                     there.update(document.point_id for document in missing)
                     progress(len(missing))

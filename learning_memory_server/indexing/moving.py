@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.probe import PROBE, agrees
-from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.embedding.probe import agrees
 from learning_memory_server.errors import (
     DamagedCollectionError,
     MissingCollectionError,
     WrongDimensionError,
 )
 from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.indexing.index import VectorIndex
 
 log = structlog.get_logger()
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime
+    from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document, FilterFields
     from learning_memory_server.storage.base import VectorStore
 
@@ -96,32 +96,25 @@ class IndexMove:
             StorageUnavailableError: If an engine failed; what was moved stays, and the move can be taken up again.
         """
         moved = {collection: Moved() for collection in Collection}
-        known = _Known(await self._model.identity())
-        known.vectors[PROBE] = (await self._model.embed_documents([PROBE]))[0]
-        vectors = EmbeddingService(lambda: known)
-        index = VectorIndex(vectors, lambda _: self._target, self._fields)
-        try:
-            await index.open()
-            self.notices = index.notices
-            await self._look_at_source()
-            there = await index.stored_ids()
+        index = VectorIndex(self._model, lambda _: self._target, self._fields)
+        await index.open()
+        self.notices = index.notices
+        await self._look_at_source()
+        there = await index.stored_ids()
+        wanted = list(documents())
+        for document in wanted:
+            moved[document.collection].there_before += document.point_id in there[document.collection]
+        # Again until nothing came while the last round was under way.
+        while left := [each for each in wanted if each.point_id not in there[each.collection]]:
+            for batch in _batches(left):
+                collection = batch[0].collection
+                await index.write(batch, await self._vectors(batch, moved[collection]))
+                there[collection] |= {document.point_id for document in batch}
+                done = sum(each.there_before + each.copied + each.embedded for each in moved.values())
+                progress(done, max(done, len(wanted)))
             wanted = list(documents())
-            for document in wanted:
-                moved[document.collection].there_before += document.point_id in there[document.collection]
-            # Again until nothing came while the last round was under way.
-            while left := [each for each in wanted if each.point_id not in there[each.collection]]:
-                for batch in _batches(left):
-                    collection = batch[0].collection
-                    await self._look_up(batch, known, moved[collection])
-                    await index.write(batch)
-                    there[collection] |= {document.point_id for document in batch}
-                    done = sum(each.there_before + each.copied + each.embedded for each in moved.values())
-                    progress(done, max(done, len(wanted)))
-                wanted = list(documents())
-            await index.flush()
-            await self._count(wanted, index, moved)
-        finally:
-            vectors.close()
+        await index.flush()
+        await self._count(wanted, index, moved)
         log.info("index.moved", **{name.value: each.count for name, each in moved.items()})
         return moved
 
@@ -134,16 +127,18 @@ class IndexMove:
                 log.info("collection.not_copied", collection=collection.value, reason=error.message)
                 self._copies[collection] = False
 
-    async def _look_up(self, batch: Sequence[Document], known: _Known, moved: Moved) -> None:
-        """Let the vectors of a batch be known: from the source, else from the model."""
+    async def _vectors(self, batch: Sequence[Document], moved: Moved) -> NDArray[np.float32]:
+        """Return the vectors of a batch: the source's, else the model's."""
+        import numpy as np  # noqa: PLC0415 - not before there are vectors
+
         found = await self._found(batch)
         missing = [document for document in batch if document.point_id not in found]
         if missing:
-            made = await self._model.embed_documents([document.text for document in missing])
+            made = await embed(self._model, missing)
             found |= {document.point_id: vector for document, vector in zip(missing, made, strict=True)}
-        known.vectors = {document.text: found[document.point_id] for document in batch}
         moved.copied += len(batch) - len(missing)
         moved.embedded += len(missing)
+        return np.stack([found[document.point_id] for document in batch])
 
     async def _found(self, batch: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
         """Return the vectors that the source has of these very documents, by point id."""
@@ -159,7 +154,7 @@ class IndexMove:
         if found and collection not in self._copies:
             # A store can claim to be of a model; a sample shows it.
             sample, vector = next(iter(found.items()))
-            (made,) = await self._model.embed_documents([documents[sample].text])
+            (made,) = await embed(self._model, [documents[sample]])
             self._copies[collection] = agrees(vector, made)
         return found if self._copies.get(collection, True) else {}
 
@@ -176,24 +171,6 @@ class IndexMove:
             each.count = counts[collection]
             each.missing = len(belonging[collection] - there[collection])
             each.others = len(there[collection] - belonging[collection])
-
-
-class _Known:
-    """An embedder that gives vectors which were found elsewhere. Nobody asks for its runtime."""
-
-    runtime: Runtime = "hashing"
-
-    def __init__(self, identity: EmbeddingIdentity) -> None:
-        self.identity = identity
-        self.vectors: dict[str, NDArray[np.float32]] = {}
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np  # noqa: PLC0415 - not before there are vectors
-
-        return np.stack([self.vectors[text] for text in texts])
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        return self.vectors[text]
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:

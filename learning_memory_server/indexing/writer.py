@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -29,6 +30,10 @@ _HEAD_START: Final = 0.1
 _FIRST_WAIT: Final = 1.0
 """Seconds; the next wait is twice as long."""
 _BATCH: Final = 64
+_SORTED: Final = 64
+"""Pending documents that are put in the order of their length: a model pads those that it takes at once."""
+_STEP: Final = 8
+"""Of those, how many are written at a time, in a quarter of a second: so often what is pending gets less."""
 _RETRY_EVERY: Final = 30.0
 """Seconds between two tries to catch up while something is pending."""
 _QUIET: Final = 5.0
@@ -92,6 +97,11 @@ class IndexWriter:
     def is_complete(self) -> bool:
         """Whether the index has held all of the journal since it was opened, so that a search can rely on it."""
         return self._complete
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it is known what is missing from the index."""
+        return self._compared
 
     async def write(self, documents: Sequence[Document]) -> bool:
         """Index the documents, and tell whether they are now in the index.
@@ -229,10 +239,13 @@ class IndexWriter:
         async with self._catching_up:
             await self._remove_doomed()
             while self._pending:
-                batch = list(self._pending.values())[:_BATCH]
-                await self._index.write(batch)
-                self._mark_written(batch)
-                written += len(batch)
+                for batch in self._by_length():
+                    await self._index.write(batch)
+                    self._mark_written(batch)
+                    written += len(batch)
+                if self._pending:
+                    # After 1,000 texts torch alone has left 280 MB that are free and not given back.
+                    give_back()
             await self._remove_doomed()
         self._complete = self._complete or self._compared
         self._tried.set()
@@ -259,6 +272,14 @@ class IndexWriter:
             log.info("index.incomplete", missing=len(self._pending))
         self._compared = True
         return len(self._pending)
+
+    def _by_length(self) -> Iterator[list[Document]]:
+        """Yield small batches of what has been pending longest, without what is no more when its turn comes."""
+        waiting = sorted(islice(self._pending.values(), _SORTED), key=lambda document: len(document.text))
+        for start in range(0, len(waiting), _STEP):
+            batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]
+            if batch:
+                yield batch
 
     async def _start_over(self) -> None:
         """Trust nothing of an engine that has failed three times, such as one whose files were deleted under it."""

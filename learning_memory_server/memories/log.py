@@ -14,7 +14,7 @@ from learning_memory_server.memories.documents import chunk_texts, documents_of,
 from learning_memory_server.memories.words import touched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -58,7 +58,7 @@ class MemoryLog:
         loaded = self._loaded()
         return loaded.get(self._by_request.get(request, ""))
 
-    def cut(self, text: str, is_given_up: Callable[[], bool] = lambda: False) -> Cuts:
+    def cut(self, text: str, is_given_up: Callable[[int], bool] = lambda _: False) -> Cuts:
         """Return where to cut a text. It may take seconds, and is safe in any thread; see `Cutter.cut`."""
         return self._cutter().cut(text, is_given_up)
 
@@ -118,7 +118,10 @@ class MemoryLog:
 
     def worded_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, text to search) of each chunk of a memory that may have some of the `needles`."""
-        only = touched(memory.text, self._as_cut(memory).spans, wanted)
+        return self.chunk_texts(memory, touched(memory.text, self._as_cut(memory).spans, wanted))
+
+    def chunk_texts(self, memory: Memory, only: Container[int]) -> Iterator[tuple[int, int, str]]:
+        """Yield (start, end, text to embed) of the chunks of a memory with some numbers."""
         return chunk_texts(self._with_cuts(memory), self._cutter(), only)
 
     def documents(self) -> Iterator[Document]:

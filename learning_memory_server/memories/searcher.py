@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -16,7 +16,6 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection, Query
 from learning_memory_server.indexing.fusion import relevance
-from learning_memory_server.indexing.hybrid import mode_for
 from learning_memory_server.memories.words import needles
 from learning_memory_server.retrying import attempts, is_transient
 from learning_memory_server.search import lexical
@@ -36,6 +35,8 @@ DEADLINE: Final = 1.0
 """Seconds that a search may take, its retries included."""
 PATIENCE: Final = 0.5
 """Seconds after which a search asks for no more, so that what it found is told before the deadline."""
+_TELLING: Final = 0.1
+"""Seconds that are left for everything else after a closer look."""
 _FIRST_WAIT: Final = 0.05
 """Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
@@ -133,6 +134,7 @@ class _Match:
     """A chunk; `cosine` is what `min_similarity` compares, `score` what ranks."""
 
     memory: Memory
+    number: int
     start: int
     end: int
     score: float
@@ -187,26 +189,55 @@ class MemorySearcher:
 
     async def _in_index(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
         wanted = min(query.limit, sum(map(query.where.matches, memories)))
-        depth = min(_CHUNKS_EACH * query.limit, _DEEPEST)
+        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._index.reranking.depth)
         now = asyncio.get_running_loop().time
-        last = now() + self._patience
+        began = now()
+        last = began + self._patience
+        is_cut = False
         seen: list[_Match] = []
         without: set[str] = set()
         while True:
             matches = await self._ranked(query, depth, without)
             seen += matches
-            found = _best(query, seen)
+            found = len(_best(query, seen))
             # Below the score that the least similarity alone gives, nothing has it.
             is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
-            if len(found) >= wanted or is_all:
-                return FoundMemories(found, mode_for(query.text))
-            if now() >= last:
-                log.warning("search.cut", found=len(found), wanted=wanted)
-                return FoundMemories(found, mode_for(query.text), is_cut=True)
+            if found >= wanted or is_all:
+                break
+            if is_cut := now() >= last:
+                log.warning("search.cut", found=found, wanted=wanted)
+                break
             # One long memory can fill all ranks by itself, so the next round is without those found. Where it found
             # none, it is without those that are not similar enough: every round has others.
             new = {match.memory.id for match in matches if match.cosine >= query.min_similarity}
             without |= new or {match.memory.id for match in matches}
+        # Those that are not shown are not read, either.
+        seen = [match for match in seen if match.cosine >= query.min_similarity]
+        scores, mode = await self._index.reranking.reconsider(
+            query.text,
+            [match.score for match in seen],
+            lambda count: self._texts(seen[:count]),
+            began + self._deadline - _TELLING - now(),
+        )
+        ranked = [replace(match, score=score) for match, score in zip(seen, scores, strict=True)]
+        return FoundMemories(_best(query, ranked), mode, is_cut)
+
+    def _texts(self, matches: Sequence[_Match]) -> list[str]:
+        """Return the chunks' texts as they were indexed."""
+        numbers: dict[str, set[int]] = {}
+        for match in matches:
+            numbers.setdefault(match.memory.id, set()).add(match.number)
+        memories = {match.memory.id: match.memory for match in matches}
+        texts = {
+            (memory.id, start, end): text
+            for memory in memories.values()
+            for start, end, text in self._memories.chunk_texts(memory, numbers[memory.id])
+        }
+        # A chunk may still be in the index as it was cut for another model.
+        return [
+            texts.get((match.memory.id, match.start, match.end), match.memory.text[match.start : match.end])
+            for match in matches
+        ]
 
     async def _ranked(self, query: MemoryQuery, depth: int, without: Iterable[str]) -> list[_Match]:
         """Return up to `depth` chunks, best first, none of them of the memories `without`."""
@@ -215,7 +246,14 @@ class MemorySearcher:
             with attempt:
                 matches = await self._index.search_hybrid(asked, self._is_kept)
         return [
-            _Match(memory, match.payload["start"], match.payload["end"], match.score, match.cosine)
+            _Match(
+                memory,
+                match.payload["chunk_index"],
+                match.payload["start"],
+                match.payload["end"],
+                match.score,
+                match.cosine,
+            )
             for match in matches
             if (memory := self._memories.find(match.payload["memory_id"]))
         ]
@@ -233,7 +271,7 @@ class MemorySearcher:
             for start, end, text in self._memories.worded_chunks(memory, wanted)
         ]
         matches = [
-            _Match(memory, start, end, score, 1.0)
+            _Match(memory, 0, start, end, score, 1.0)
             for (memory, start, end), score in lexical.rank(query.text, texts, len(texts))
         ]
         return FoundMemories(_best(query, matches), SearchMode.LEXICAL)
@@ -242,7 +280,7 @@ class MemorySearcher:
 def _best(query: MemoryQuery, matches: Sequence[_Match]) -> list[FoundMemory]:
     """Return each memory with its best chunk, the best memories first and equal ones by their ids."""
     best: dict[str, FoundMemory] = {}
-    for match in matches:
+    for match in sorted(matches, key=lambda match: -match.score):
         if match.cosine >= query.min_similarity:
             score = min(max(match.score, 0.0), 1.0)
             best.setdefault(match.memory.id, FoundMemory(match.memory, match.start, match.end, score))

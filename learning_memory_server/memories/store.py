@@ -12,9 +12,10 @@ import anyio
 
 from learning_memory_server.domain.memory import Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
+from learning_memory_server.heap import give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from typing import Any
 
     from learning_memory_server.domain.caller import Caller
@@ -35,8 +36,11 @@ _WITHDRAWN_WITHIN: Final = 5.0
 class Tell(Protocol):
     """Is told how far an addition is."""
 
-    async def __call__(self, done: float, total: float, /) -> None:
-        """Take how many chunks are indexed, which only grows, and how many there are."""
+    async def __call__(self, done: float, total: float | None, /) -> None:
+        """Take how many chunks are indexed, which only grows, and how many there are.
+
+        While that is not known because the text is being cut, `done` is the share of it that is cut, below 1.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +96,13 @@ class MemoryStore:
         """
         metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
-            return await self._known(done, is_new=True)
+            return await self._take_up(done, tell)
         if same := self._log.find_same(text, metadata, caller.project):
-            return await self._known(same, is_new=False)
-        cuts = await self._cut(text)
+            return await self._known(same)
+        cuts = await self._cut(text, tell)
         # Another call may have been quicker.
         if same := self._log.find_same(text, metadata, caller.project):
-            return await self._known(same, is_new=False)
+            return await self._known(same)
         now = self._clock()
         memory = Memory(
             id=new_memory_id(),
@@ -111,15 +115,7 @@ class MemoryStore:
             cuts=cuts,
         )
         self._log.add(memory)
-        self._unanswered.add(memory.id)
-        try:
-            is_indexed = await self._index(memory, tell)
-        except asyncio.CancelledError:
-            await self._withdraw(memory)
-            raise
-        finally:
-            self._unanswered.discard(memory.id)
-            self._promised.discard(memory.id)
+        is_indexed = await self._or_withdraw(memory, self._index(memory, tell))
         return Added(memory, len(cuts.spans), is_new=True, is_indexed=is_indexed)
 
     async def delete(self, memory_id: str) -> Memory:
@@ -149,38 +145,68 @@ class MemoryStore:
         """
         return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
 
-    async def _known(self, memory: Memory, *, is_new: bool) -> Added:
+    async def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:
             # Whoever adds it may still give it up; this caller is told that it is kept.
             self._promised.add(memory.id)
-        return Added(memory, self._log.chunks_of(memory), is_new=is_new, is_indexed=not self._writer.pending)
+        return Added(memory, self._log.chunks_of(memory), is_new=False, is_indexed=self._is_all_indexed())
 
-    async def _cut(self, text: str) -> Cuts:
-        """Cut the text in a thread, which stops soon if the call is cancelled."""
-        given_up = threading.Event()
+    async def _take_up(self, memory: Memory, tell: Tell | None) -> Added:
+        """Go on with an addition whose answer was lost with another process."""
+        chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
+        if tell is not None and not is_indexed:
+            is_indexed = await self._or_withdraw(memory, self._follow(chunks, tell))
+        return Added(memory, chunks, is_new=True, is_indexed=is_indexed)
+
+    async def _or_withdraw(self, memory: Memory, indexing: Coroutine[Any, Any, bool]) -> bool:
+        """Return what the indexing does; if it is cancelled, the memory is withdrawn."""
+        self._unanswered.add(memory.id)
         try:
-            return await asyncio.to_thread(self._log.cut, text, given_up.is_set)
+            return await indexing
+        except asyncio.CancelledError:
+            await self._withdraw(memory)
+            raise
+        finally:
+            self._unanswered.discard(memory.id)
+            self._promised.discard(memory.id)
+
+    def _is_all_indexed(self) -> bool:
+        return self._writer.is_compared and not self._writer.pending
+
+    async def _cut(self, text: str, tell: Tell | None) -> Cuts:
+        """Cut the text in a thread, which stops soon if the call is cancelled."""
+        given_up, reached = threading.Event(), [0]
+
+        def look(place: int) -> bool:
+            reached[0] = place
+            return given_up.is_set()
+
+        work = asyncio.create_task(asyncio.to_thread(self._log.cut, text, look))
+        try:
+            await _tell_of(work, tell, lambda: (reached[0] - 1) / len(text), None)
+            return work.result()
         finally:
             given_up.set()
 
     async def _index(self, memory: Memory, tell: Tell | None) -> bool:
-        documents = await asyncio.to_thread(lambda: list(self._log.documents_of(memory)))
+        documents = await asyncio.to_thread(self._documents_of, memory)
         if len(documents) <= _AT_ONCE:
             return await self._writer.write(documents)
         self._writer.postpone(documents)
-        return tell is not None and await self._follow(documents, tell)
+        return tell is not None and await self._follow(len(documents), tell)
 
-    async def _follow(self, documents: list[Document], tell: Tell) -> bool:
+    def _documents_of(self, memory: Memory) -> list[Document]:
+        documents = list(self._log.documents_of(memory))
+        if len(documents) > _AT_ONCE:
+            # On its way here a long text was copied a dozen times.
+            give_back()
+        return documents
+
+    async def _follow(self, total: int, tell: Tell) -> bool:
         """Write what is pending and tell how far that is; return whether all is written."""
-        total, told = len(documents), -1
         work = asyncio.create_task(self._writer.complete())
         try:
-            while not (await asyncio.wait([work], timeout=_LOOK_SECONDS))[0]:
-                # These came last, so what is pending is these once there is nothing else.
-                done = total - min(total, self._writer.pending)
-                if done > told:
-                    told = done
-                    await tell(done, total)
+            await _tell_of(work, tell, lambda: self._written(total), total)
             work.result()
         except LearningMemoryError:
             return False
@@ -190,6 +216,11 @@ class MemoryStore:
                 await work
         await tell(total, total)
         return True
+
+    def _written(self, total: int) -> int:
+        """Return how many of the last `total` documents are written."""
+        # These came last, so what is pending is these once there is nothing else.
+        return total - min(total, self._writer.pending) if self._writer.is_compared else 0
 
     async def _withdraw(self, memory: Memory) -> None:
         """Undo an addition that nobody waits for any more."""
@@ -202,3 +233,15 @@ class MemoryStore:
             # A batch that was on its way when the points were removed has arrived after this.
             await self._writer.catch_up()
             await self._writer.remove(points)
+
+
+async def _tell_of(
+    work: asyncio.Task[Any], tell: Tell | None, reached: Callable[[], float], total: float | None
+) -> None:
+    """Wait for the end of some work and tell every half second how far it is, if it is farther than before."""
+    told = 0.0
+    while not (await asyncio.wait([work], timeout=_LOOK_SECONDS))[0]:
+        done = reached()
+        if tell is not None and done > told:
+            told = done
+            await tell(done, total)

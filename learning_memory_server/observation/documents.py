@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.indexing.document import Collection, Document, FilterFields, point_id
+from learning_memory_server.indexing.document import (
+    Collection,
+    Document,
+    FilterFields,
+    WholeDocument,
+    point_id,
+)
 from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.domain.ghap import Ghap, RootCause
 
 FILTER_FIELDS: Final = dict.fromkeys(
     map(Collection.of, Axis),
@@ -23,8 +29,11 @@ FILTER_FIELDS: Final = dict.fromkeys(
 def documents_of(entry: Ghap) -> list[Document]:
     """Return the documents of a resolved entry: full and strategy always, the others where they apply."""
     payload = payload_of(entry)
+    point = point_id("ghap", entry.id)
     return [
-        Document(Collection.of(axis), point_id("ghap", entry.id), text, payload)
+        WholeDocument(
+            Collection.of(axis), point, text, payload, full_parts(entry) if axis is Axis.FULL else ()
+        )
         for axis, text in axis_texts(entry).items()
     ]
 
@@ -36,33 +45,37 @@ def axis_texts(entry: Ghap) -> dict[Axis, str]:
     vectors together. What tells entries apart comes first, because a model cuts long texts at the end.
     """
     end = entry.outcome
+    cause = end.root_cause
     worked = end.lesson.what_worked if end.lesson else None
-    takeaway = end.lesson.takeaway if end.lesson else None
     tries = f"{entry.iteration_count} iteration{'' if entry.iteration_count == 1 else 's'}"
     texts = {
-        Axis.FULL: _text(
-            entry.goal,
-            entry.hypothesis,
-            entry.action,
-            entry.prediction,
-            f"{end.status}: {end.result}",
-            end.surprise,
-            worked,
-            takeaway,
-            entry.domain,
-        ),
+        Axis.FULL: _text(*full_parts(entry), entry.domain),
         Axis.STRATEGY: _text(entry.strategy, entry.goal, f"{end.status} after {tries}", worked),
     }
-    cause = end.root_cause
     if end.surprise:
         texts[Axis.SURPRISE] = _text(
             end.surprise, entry.prediction, end.result, cause.description if cause else None
         )
     if cause:
-        texts[Axis.ROOT_CAUSE] = _text(
-            f"{cause.category}: {cause.description}", entry.hypothesis, entry.domain, entry.strategy
-        )
+        texts[Axis.ROOT_CAUSE] = _text(_named(cause), entry.hypothesis, entry.domain, entry.strategy)
     return texts
+
+
+def full_parts(entry: Ghap) -> tuple[str, ...]:
+    """Return what a resolved entry says, in sentences that can stand alone."""
+    end = entry.outcome
+    said = (
+        entry.goal,
+        entry.hypothesis,
+        entry.action,
+        entry.prediction,
+        f"{end.status}: {end.result}",
+        end.surprise,
+        _named(end.root_cause),
+        end.lesson.what_worked if end.lesson else None,
+        end.lesson.takeaway if end.lesson else None,
+    )
+    return tuple(part for part in said if part)
 
 
 def is_on(axis: Axis, entry: Ghap) -> bool:
@@ -93,6 +106,10 @@ def payload_of(entry: Ghap) -> dict[str, Any]:
 def entry_of(payload: Mapping[str, Any]) -> Ghap:
     """Return the entry that a payload holds."""
     return ghap_from_data(payload["entry"])
+
+
+def _named(cause: RootCause | None) -> str | None:
+    return f"{cause.category}: {cause.description}" if cause else None
 
 
 def _text(*parts: str | None) -> str:

@@ -114,8 +114,9 @@ def _progress(context: ServerRequestContext[dict[str, Any]]) -> Progress:
 
 def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
     """Return what names this very call. A client that uses an id twice means two calls if they differ."""
-    content = json.dumps([front, identity, tool, arguments], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:24]
+    # A long text is not escaped: that would make six bytes of a character.
+    content = json.dumps([front, identity, tool, arguments], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 @cache

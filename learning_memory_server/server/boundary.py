@@ -81,32 +81,45 @@ class Boundary:
                 f"{did_you_mean(name, self._tools)}"
             )
         tool, services = self._tools[name]
-        try:
-            # As JSON, because that is what a client sends: strictness then means JSON's own types. And null
-            # means absent.
-            given = {key: value for key, value in arguments.items() if value is not None}
-            valid = tool.arguments.model_validate_json(_encoded(given))
-        except ValidationError as error:
-            raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
         available = {**services, Caller: caller, Progress: progress or Progress()}
         return tool.wire.payload(
-            await tool.function(
-                *(available[kind] for kind in tool.services),
-                **{name: getattr(valid, name) for name in valid.model_fields_set},
-            )
+            await tool.function(*(available[kind] for kind in tool.services), **_validated(tool, arguments))
         )
 
 
+def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments as the tool takes them.
+
+    Raises:
+        InvalidInputError: If it takes others.
+    """
+    try:
+        # As JSON, because that is what a client sends: strictness then means JSON's own types. And null
+        # means absent.
+        given = {key: value for key, value in arguments.items() if value is not None}
+        valid = tool.arguments.model_validate_json(_encoded(given))
+    except ValidationError as error:
+        raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+    return {name: _one_of(given[name], getattr(valid, name)) for name in valid.model_fields_set}
+
+
+def _one_of(given: object, valid: object) -> object:
+    """Return a text as it was given, if it is the same: the message holds it anyway, and a second may have 40 MB."""
+    return given if type(valid) is str and given == valid else valid
+
+
 def _encoded(arguments: Mapping[str, Any]) -> bytes:
-    parts = []
+    # Joined once, because a text among them may have 40 MB.
+    parts = [b"{"]
     for name, value in arguments.items():
         try:
-            parts.append(f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)}".encode())
+            parts += [b"," if len(parts) > 1 else b"", json.dumps(name).encode(), b":"]
+            parts.append(json.dumps(value, ensure_ascii=False).encode())
         except UnicodeEncodeError:
             raise InvalidInputError(
                 f"{name}: holds half of a surrogate pair, such as an emoji that was cut; it is no Unicode text."
             ) from None
-    return b"{" + b",".join(parts) + b"}"
+    return b"".join([*parts, b"}"])
 
 
 def unforeseen(request: str | None = None) -> LearningMemoryError:

@@ -91,6 +91,11 @@ class Settings(BaseModel):
     embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="If set, the model's vectors must have this length."
     )
+    reranker_model: str | None = Field(
+        default=None,
+        description="A cross-encoder that reads the best results of a search once more and orders them: a folder's "
+        "absolute path, or one that `download-model` has fetched; by default none does.",
+    )
     hdbscan_min_cluster_size: Annotated[Number, Field(ge=2)] | None = Field(
         default=None, description="The smallest cluster; by default it grows with the number of experiences."
     )
@@ -128,10 +133,15 @@ class Settings(BaseModel):
     def _is_named(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("embedding_backend") == "ollama" and model == DEFAULT_MODEL:
             raise ValueError("must name a model of Ollama, such as nomic-embed-text")
-        if model.startswith("."):
+        return model
+
+    @field_validator("embedding_model", "reranker_model")
+    @classmethod
+    def _is_absolute(cls, model: str | None) -> str | None:
+        if model and model.startswith("."):
             # The hub works in another folder than its sessions.
             raise ValueError("must be an absolute path, or a name")
-        return str(_user_path(Path(model))) if model.startswith("~") else model
+        return str(_user_path(Path(model))) if model and model.startswith("~") else model
 
     @property
     def journal_directory(self) -> Path:

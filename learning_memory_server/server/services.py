@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from learning_memory_server.domain.moment import Clock
-    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
     from learning_memory_server.indexing.writer import DocumentSource
     from learning_memory_server.server.config import Settings
     from learning_memory_server.storage.base import VectorStore
@@ -141,6 +142,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
         embeddings,
         lambda identity: _open_store(settings, identity),
         ALL_FIELDS,
+        partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,
     )
     memory_log = MemoryLog(journal.memories, _cutters(settings))
     sources = (ExperienceSource(collector), value_log, memory_log)
@@ -209,6 +211,17 @@ def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Emb
     return load_embedder(
         settings.embedding_model, settings.embedding_dimension, settings.models_directory, exporter
     )
+
+
+def load_reranker(model: str) -> Reranker:
+    """Load a re-ranking model; this takes seconds.
+
+    Raises:
+        EmbeddingUnavailableError: If it is not on this machine, or cannot be used.
+    """
+    from learning_memory_server.embedding.sentence import CrossEncoderReranker  # noqa: PLC0415 - leads to torch
+
+    return CrossEncoderReranker(model)
 
 
 def _cutters(settings: Settings) -> Callable[[], Cutter]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.clustering.evidence import ClusterEvidence
+from learning_memory_server.clustering.evidence import LEAST_DEVIATION, ClusterEvidence
 from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SAME_PLACE: Final = 0.8
-_LEAST_DEVIATION: Final = 0.05
-"""Members that are nearly copies of each other do not tell how far their kind reaches. 95 % of topics have more."""
 _ROUNDING: Final = 1e-6
 """Single precision leaves this much distance between two equal unit vectors."""
 
@@ -62,7 +60,7 @@ class Circle:
 
 def radius_of(proof: ClusterEvidence) -> float:
     """Return how far from a cluster's centre an experience may be to count."""
-    return proof.loo_mean + max(proof.loo_deviation, _LEAST_DEVIATION)
+    return proof.loo_mean + max(proof.loo_deviation, LEAST_DEVIATION)
 
 
 def containing(vectors: NDArray[np.float32], circles: Sequence[Circle]) -> list[dict[str, float]]:

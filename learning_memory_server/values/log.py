@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning_memory_server.indexing.document import Collection, Document, point_id
+from learning_memory_server.indexing.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.codec import value_from_data, value_to_data
 from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.record import JournalRecord
@@ -137,4 +137,4 @@ def document_of(value: Value) -> Document:
         "project": value.project,
         "created_at": value.created_at.isoformat(),
     }
-    return Document(Collection.VALUES, point_id("value", value.id), value.text, payload)
+    return WholeDocument(Collection.VALUES, point_id("value", value.id), value.text, payload)

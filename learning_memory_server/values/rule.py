@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from learning_memory_server.clustering.evidence import LEAST_DEVIATION
 from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
@@ -175,5 +176,6 @@ def _as_near(
 def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:
     """Return the mean plus three deviations, where few members' deviation is drawn to that of all clusters."""
     typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
+    typical = max(typical, LEAST_DEVIATION)
     variance = (own.size * own.loo_deviation**2 + PRIOR_MEMBERS * typical**2) / (own.size + PRIOR_MEMBERS)
     return float(own.loo_mean + DEVIATIONS * variance**0.5)

@@ -10,8 +10,9 @@ from typer.testing import Result
 from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.onnx_export import export
-from learning_memory_server.embedding.source import find_source
+from learning_memory_server.embedding.source import find_source, packaged_model
 from tests.embedding.ollama_stub import OllamaStub
+from tests.tiny_reranker import save_reranker
 
 
 def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
@@ -180,6 +181,53 @@ def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path
     assert "RuntimeError: no such operator" in result.stdout
     path = exports.failure_path(storage / "models", find_source(DEFAULT_MODEL))
     assert f"rm '{path}'" in result.stdout
+
+
+def test_a_re_ranking_model_is_loaded_and_timed(run: Any, filled: Result, reranker_folder: Path) -> None:
+    assert filled.exit_code == 0
+    named = {"LEARNING_MEMORY_RERANKER_MODEL": str(reranker_folder)}
+
+    result = run("doctor", **named)
+    quick = run("doctor", "--quick", **named)
+    found = run("search", "memory leak", **named)
+
+    assert result.exit_code == 0
+    assert "It reads the best 20 results of a search in 0." in result.stdout
+    assert quick.exit_code == 0
+    assert "It reads" not in quick.stdout
+    assert found.stdout.rstrip().endswith("mode: reranked")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nobody/ranks", "Run `learning-memory-server download-model nobody/ranks`"),
+        (str(packaged_model()), "is not a re-ranking model. Set reranker_model to a cross-encoder"),
+    ],
+)
+def test_a_re_ranking_model_that_cannot_be_used_is_yellow_and_searches_work(
+    model: str, said: str, run: Any, filled: Result
+) -> None:
+    assert filled.exit_code == 0
+    named = {"LEARNING_MEMORY_RERANKER_MODEL": model}
+
+    result = run("doctor", **named)
+    found = run("search", "memory leak", **named)
+
+    assert result.exit_code == 0
+    assert said in " ".join(result.stdout.split())
+    assert "keep the order they have without it" in " ".join(result.stdout.split())
+    assert found.stdout.rstrip().endswith("mode: hybrid")
+    assert said in " ".join(found.stderr.split())
+
+
+def test_a_re_ranking_model_that_fails_at_work_is_yellow(run: Any, tmp_path: Path) -> None:
+    broken = save_reranker(tmp_path / "broken", weight=float("nan"))
+
+    result = run("doctor", LEARNING_MEMORY_RERANKER_MODEL=str(broken))
+
+    assert result.exit_code == 0
+    assert "makes scores that are no numbers" in result.stdout
 
 
 def ollama(url: str, model: str = "nomic-embed-text") -> dict[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from learning_memory_server.clustering.density import dense_groups, linkage_tree, spread
+from learning_memory_server.clustering.density import dense_groups, linkage_tree, pull_of, spread
 from learning_memory_server.clustering.neighbours import Neighbours, nearest_neighbours, unit_rows
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def test_spreading_draws_the_members_of_a_topic_together() -> None:
     centres = generator.normal(size=(4, 96))
     units = unit_rows(np.repeat(centres, 25, axis=0) + generator.normal(size=(100, 96)))
 
-    points = spread(units, nearest_neighbours(units))
+    neighbours = nearest_neighbours(units)
+    points = spread(units, neighbours, pull_of(neighbours))
 
     def within(rows: Vectors) -> float:
         return float(np.mean([(rows[s : s + 25] @ rows[s : s + 25].T).mean() for s in range(0, 100, 25)]))

@@ -7,7 +7,9 @@ import pytest
 from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import silhouette_score
 
-from learning_memory_server.clustering.merging import join_path, joined, readmitted
+from learning_memory_server.clustering.density import pull_of
+from learning_memory_server.clustering.levels import best_level, links_between
+from learning_memory_server.clustering.merging import join_path, joined, readmitted, without_misplaced
 from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
 
 if TYPE_CHECKING:
@@ -32,11 +34,16 @@ def labels(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
     return found
 
 
+def join(points: NDArray[np.float32], groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    neighbours = nearest_neighbours(points)
+    return joined(points, points, groups, neighbours.rows, pull_of(neighbours))
+
+
 @pytest.mark.parametrize("topics", [2, 5, 12])
 def test_the_pieces_of_each_topic_are_joined_and_no_others(topics: int) -> None:
     points, groups = pieces(topics, 4, 10)
 
-    found = joined(points, points, groups)
+    found = join(points, groups)
 
     assert {tuple(rows) for rows in found} == {tuple(range(40 * t, 40 * t + 40)) for t in range(topics)}
 
@@ -44,20 +51,20 @@ def test_the_pieces_of_each_topic_are_joined_and_no_others(topics: int) -> None:
 def test_groups_that_are_topics_stay_as_they_are() -> None:
     points, groups = pieces(9, 1, 12)
 
-    assert [rows.tolist() for rows in joined(points, points, groups)] == [rows.tolist() for rows in groups]
+    assert [rows.tolist() for rows in join(points, groups)] == [rows.tolist() for rows in groups]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_two_groups_or_fewer_are_left_alone(count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1])
+def test_one_group_or_none_is_left_alone(count: int) -> None:
     points, groups = pieces(2, 2, 5)
 
-    assert joined(points, points, groups[:count]) == groups[:count]
+    assert join(points, groups[:count]) == groups[:count]
 
 
 def test_rows_in_no_group_stay_out() -> None:
     points, groups = pieces(3, 4, 10)
 
-    found = joined(points, points, groups[1:])
+    found = join(points, groups[1:])
 
     assert sorted(np.concatenate(found).tolist()) == list(range(10, 120))
 
@@ -74,22 +81,78 @@ def test_single_points_are_joined_in_the_order_of_their_distances() -> None:
     assert 0 not in {gone for _, gone in path}
 
 
-def test_the_level_of_the_best_silhouette_is_kept() -> None:
+def test_the_level_with_the_best_product_of_silhouette_and_modularity_is_kept() -> None:
     points, groups = pieces(4, 5, 6, seed=3)
+    neighbours = nearest_neighbours(points)
+    pull = pull_of(neighbours)
+    links = np.zeros((len(points), len(points)))
+    np.put_along_axis(links, neighbours.rows[:, : pull.shape[1]], pull, axis=1)
+    links /= links.sum()
 
-    def silhouette(level: list[NDArray[np.int64]]) -> float:
-        return float(silhouette_score(points, labels(level, len(points)), metric="cosine"))
+    def product(level: list[NDArray[np.int64]]) -> float:
+        silhouette = float(silhouette_score(points, labels(level, len(points)), metric="cosine"))
+        inside = sum(links[np.ix_(rows, rows)].sum() for rows in level)
+        by_chance = sum(links[rows].sum() * links[:, rows].sum() for rows in level)
+        return float(silhouette * (inside - by_chance))
 
-    found = joined(points, points, groups)
     path = join_path(np.stack([points[rows].mean(axis=0) for rows in groups]), np.full(len(groups), 6.0))
     target = np.arange(len(groups))
-    scores = []
+    scores = [product(groups)]
     for into, gone in path[:-1]:
         target[target == gone] = into
         level = [np.concatenate([groups[g] for g in np.flatnonzero(target == t)]) for t in np.unique(target)]
-        scores.append(silhouette(level))
+        scores.append(product(level))
 
-    assert silhouette(found) == pytest.approx(max(scores), abs=1e-5)
+    number, score = best_level(points, groups, path, links_between(groups, neighbours.rows, pull))
+    assert number == len(groups) - int(np.argmax(scores))
+    assert score == pytest.approx(max(scores), abs=1e-5)
+    assert len(join(points, groups)) == number
+
+
+def test_links_are_counted_between_the_groups_of_both_ends() -> None:
+    rows = np.array([[1], [0], [0], [1]])
+    pull = np.array([[0.5], [1.0], [0.25], [1.0]], dtype=np.float32)
+
+    found = links_between([np.array([0, 1]), np.array([2])], rows, pull)
+
+    assert found.tolist() == [[1.5, 0], [0.25, 0]]
+
+
+def test_parts_of_one_loose_topic_are_joined_to_one() -> None:
+    generator = np.random.default_rng(5)
+    scatter = unit_rows(generator.normal(size=(60, 48)))
+    points = unit_rows(np.eye(48, dtype=np.float32)[0] + 0.8 * scatter)
+    groups = [np.flatnonzero(scatter[:, 1] < 0), np.flatnonzero(scatter[:, 1] >= 0)]
+
+    assert [len(rows) for rows in join(points, groups)] == [60]
+
+
+def test_two_tight_topics_are_not_taken_for_one() -> None:
+    points, groups = pieces(2, 4, 10)
+
+    assert len(join(points, groups)) == 2
+
+
+def test_who_is_nearer_to_a_neighbours_group_is_dropped() -> None:
+    points, _ = pieces(2, 1, 12)
+    neighbours = nearest_neighbours(points)
+    groups = [np.arange(13), np.arange(13, 24)]
+
+    found = without_misplaced(points, groups, neighbours.rows, 3)
+
+    assert [rows.tolist() for rows in found] == [list(range(12)), list(range(13, 24))]
+
+
+def test_a_group_that_falls_below_the_size_is_dissolved() -> None:
+    points, _ = pieces(2, 1, 12)
+    neighbours = nearest_neighbours(points)
+    groups = [np.arange(10), np.array([10, 11, 12]), np.arange(13, 24)]
+
+    found = without_misplaced(points, groups, neighbours.rows, 3)
+
+    assert not any(12 in rows for rows in found)
+    assert len(found) == 2
+    assert without_misplaced(points, [], neighbours.rows, 3) == []
 
 
 def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
 
@@ -20,6 +21,16 @@ def test_neighbours_are_those_of_a_full_sort(count: int, k: int) -> None:
     np.testing.assert_allclose(found.similarities, expected, atol=1e-5)
     np.testing.assert_allclose(np.take_along_axis(cosines, found.rows, axis=1), expected, atol=1e-5)
     assert (found.rows != np.arange(count)[:, None]).all()
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    units = unit_rows(np.random.default_rng(1).normal(size=(4500, 24)))
+
+    with threadpool_limits(limits=1):
+        alone, together = (nearest_neighbours(units, threads=threads) for threads in (1, 3))
+
+    np.testing.assert_array_equal(alone.rows, together.rows)
+    np.testing.assert_array_equal(alone.similarities, together.similarities)
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -76,6 +76,42 @@ def test_a_downloaded_model_is_used_without_a_network(tmp_path: Path) -> None:
     assert done.stdout.endswith("acme/small 53aa51172d14 (384,)\n")
 
 
+RERANKER_AND_USE = (
+    COMMAND_AND_USE.partition("from learning_memory_server.embedding.sentence")[0]
+    + """
+from learning_memory_server.embedding.sentence import CrossEncoderReranker
+print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {
+            "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
+            "LEARNING_MEMORY_EMBEDDING_MODEL": "x",
+            "LEARNING_MEMORY_RERANKER_MODEL": "acme/ranks",
+        },
+    ],
+)
+def test_a_downloaded_re_ranking_model_is_used_without_a_network(
+    settings: dict[str, str], tmp_path: Path, reranker_folder: Path
+) -> None:
+    requests: list[str] = []
+    with hub_with("acme/ranks", reranker_folder, requests) as url:
+        done = download(tmp_path, "acme/ranks", script=RERANKER_AND_USE, HF_ENDPOINT=url, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert "LEARNING_MEMORY_RERANKER_MODEL=acme/ranks" in done.stdout
+    assert "EMBEDDING_MODEL" not in done.stdout
+    assert any("model.safetensors" in path for path in requests)
+    assert not any(decoy in path for path in requests for decoy in DECOYS)
+    assert "asked the network" not in done.stdout
+    assert done.stdout.endswith("(2,)\n")
+
+
 def test_a_model_that_the_hub_does_not_have_is_a_clear_error(tmp_path: Path) -> None:
     with hub_with("acme/small", packaged_model(), []) as url:
         done = download(tmp_path, "nobody/none", HF_ENDPOINT=url)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.indexing.fusion import fuse, lacking, relevance
+from learning_memory_server.indexing.fusion import fuse, judged, lacking, relevance
 
 COSINES = st.floats(-1, 1)
 BM25 = st.floats(0, 500)
@@ -63,3 +63,15 @@ def test_any_ranking_descends_and_holds_each_candidate_once(
     assert len(fused) == min(limit, len(cosines.keys() | bm25.keys()))
     assert len({key for key, _ in fused}) == len(fused)
     assert fused == fuse(dict(reversed(cosines.items())), dict(reversed(bm25.items())), limit)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_what_was_read_stays_before_what_was_not(read: float, unread: float, judgement: float) -> None:
+    higher, lower = max(read, unread), min(read, unread)
+
+    assert 0 <= judged(lower, 0.0) <= judged(higher, judgement) <= 1
+
+
+def test_the_judgement_decides_unless_it_is_as_good_as_equal() -> None:
+    assert judged(0.4, 0.99) > judged(0.9, 0.98)
+    assert judged(0.5, 0.97) > judged(0.4, 0.97)

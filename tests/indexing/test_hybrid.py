@@ -8,7 +8,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.terms import encode_document, encode_query
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.indexing.document import Collection, Document, Query, point_id
+from learning_memory_server.indexing.document import Collection, Document, Query, WholeDocument, point_id
 from learning_memory_server.indexing.fusion import DEPTH, relevance
 from learning_memory_server.storage.base import Filter
 from tests.support import open_memory
@@ -31,7 +31,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 
 def note(number: int, text: str) -> Document:
-    return Document(NOTES, point_id("memory", str(number)), text, {"number": number})
+    return WholeDocument(NOTES, point_id("memory", str(number)), text, {"number": number})
 
 
 def query(text: str, limit: int = 10) -> Query:

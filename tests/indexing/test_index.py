@@ -8,7 +8,8 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.indexing.document import Collection, Document, Query, point_id
+from learning_memory_server.indexing.document import Collection, Query, WholeDocument, point_id
+from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.storage.base import Filter
 from tests.support import full_ghap, numbered, open_memory
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Embedder
 
-DOCUMENT = Document(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
+DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
 
 
 async def test_every_collection_exists_and_is_empty_once_the_index_is_open(tmp_path: Path) -> None:
@@ -81,9 +82,10 @@ async def test_vectors_are_given_in_the_order_of_their_ids(tmp_path: Path) -> No
 
         assert ids == sorted(point_id("ghap", entry.id) for entry in entries)
         assert vectors.shape == (5, 384)
-        text = {document.point_id: document.text for e in entries for document in documents_of(e)[:1]}
+        document = {each.point_id: each for e in entries for each in documents_of(e)[:1]}
         for point, vector in zip(ids, vectors, strict=True):
-            np.testing.assert_allclose(vector, await memory.index.embed(text[point]), atol=1e-6)
+            (made,) = await embed(memory.embeddings, [document[point]])
+            np.testing.assert_allclose(vector, made, atol=1e-6)
 
 
 async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
-from learning_memory_server.observation.documents import FILTER_FIELDS, documents_of
+from learning_memory_server.observation.documents import FILTER_FIELDS, documents_of, full_parts
 from learning_memory_server.storage.edge import EdgeStore
 from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
 from tests.support import FaultyStore, about, full_ghap, numbered
@@ -108,8 +108,8 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
     assert moved[Collection.EXPERIENCES_SURPRISE].copied == 1
     assert not any(each.missing or each.others or each.there_before for each in moved.values())
-    # The probe, which is also the index's own, and one text of each collection that has any.
-    assert len(move.model.texts) <= 6
+    # The probe, and one document of each collection that has any, one of them with its parts.
+    assert len(move.model.texts) <= 1 + 4 + len(full_parts(ENTRIES[-1]))
     assert move.told[-1] == (364, 364)
     for collection in Collection:
         theirs = await move.source.scroll(collection, with_vectors=True)

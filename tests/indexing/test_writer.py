@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
-from learning_memory_server.indexing.document import Collection, Document, point_id
+from learning_memory_server.indexing.document import Collection, Document, WholeDocument, point_id
 from tests.support import fast_forward, full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ DOWN = StorageUnavailableError("the engine is down")
 
 
 def document(number: int = 0) -> Document:
-    return Document(Collection.VALUES, point_id("value", str(number)), f"value {number}", {"n": number})
+    return WholeDocument(Collection.VALUES, point_id("value", str(number)), f"value {number}", {"n": number})
 
 
 def waits(memory: Memory) -> list[float]:
@@ -76,6 +76,27 @@ def test_a_write_that_succeeds_at_last_is_indexed(tmp_path: Path, failures: int)
             assert (await memory.index.counts())["values"] == 1
 
     fast_forward(scenario())
+
+
+async def test_what_is_pending_is_written_a_few_at_a_time_those_of_like_length_together(
+    tmp_path: Path,
+) -> None:
+    lengths: list[list[int]] = []
+
+    class Measuring(HashingEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            lengths.append([len(text) for text in texts])
+            return super().embed_documents(texts)
+
+    async with open_memory(tmp_path, load=Measuring) as memory:
+        await memory.index.open()
+        lengths.clear()
+        memory.writer.postpone(document(20 * 10 ** (number % 5) + number) for number in range(20))
+        assert await memory.writer.catch_up() == 20
+        assert memory.writer.pending == 0
+    assert max(map(len, lengths)) <= 8
+    in_order = list(chain.from_iterable(lengths))
+    assert in_order == sorted(in_order)
 
 
 @pytest.mark.parametrize("error", [DiskFullError("full"), WrongDimensionError("384 is not 256")])

@@ -174,7 +174,19 @@ def test_cutters_that_cut_differently_have_different_names() -> None:
     assert len(names) == 2
 
 
+def test_cutting_tells_how_far_it_is() -> None:
+    places: list[int] = []
+    text = "\n\n".join(words(50) for _ in range(20))
+
+    def look(place: int) -> bool:
+        places.append(place)
+        return False
+
+    cuts = Cutter(ESTIMATED).cut(text, look)
+    assert places == [end for _, end in cuts.spans]
+
+
 def test_cutting_that_is_given_up_ends_soon() -> None:
     given_up = threading.Event()
     given_up.set()
-    assert Cutter(ESTIMATED).cut(words(100_000), given_up.is_set).spans == ()
+    assert Cutter(ESTIMATED).cut(words(100_000), lambda _: given_up.is_set()).spans == ()

@@ -66,6 +66,7 @@ def test_the_domain_is_no_axis() -> None:
                 FULL.prediction,
                 "falsified: Requests waited as before.",
                 "The pool was never full.",
+                "misleading-symptom: The load balancer queued them.",
                 "Measuring at every hop",
                 "Look in front of the service first",
                 "debugging",
@@ -118,6 +119,14 @@ def test_every_axis_goes_to_its_collection_under_one_point_id() -> None:
     assert {document.collection: document.text for document in documents} == {
         Collection.of(axis): text for axis, text in axis_texts(FULL).items()
     }
+
+
+def test_the_parts_of_the_whole_are_its_lines_but_the_domain() -> None:
+    whole, *others = documents_of(FULL)
+
+    assert whole.collection is Collection.EXPERIENCES_FULL
+    assert [*whole.parts, "debugging"] == whole.text.splitlines()
+    assert not any(other.parts for other in others)
 
 
 def test_a_point_id_is_a_uuid_that_never_changes() -> None:

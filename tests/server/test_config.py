@@ -27,6 +27,7 @@ def test_without_any_setting_the_defaults_hold(file: Path) -> None:
     assert settings.index_directory == settings.storage_path / "index"
     assert settings.embedding_model == "all-MiniLM-L6-v2"
     assert (settings.embedding_backend, settings.embedding_dimension) == ("sentence-transformers", None)
+    assert settings.reranker_model is None
     assert (settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples) == (None, 3)
     assert (settings.min_experiences, settings.log_level) == (20, "info")
     assert (settings.project, settings.qdrant_url, settings.qdrant_api_key) == (None, None, None)
@@ -63,6 +64,7 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         "embedding_model": "m",
         "ollama_url": "http://gpu.example.org:11434",
         "embedding_dimension": "16",
+        "reranker_model": "owner/ranks",
         "hdbscan_min_cluster_size": "4",
         "hdbscan_min_samples": "2",
         "min_experiences": "3",
@@ -91,6 +93,7 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
         ("embedding_backend", "openai", "'sentence-transformers', 'ollama' or 'hashing'"),
         ("embedding_model", "./models/small", "must be an absolute path, or a name"),
+        ("reranker_model", "../models/ranks", "must be an absolute path, or a name"),
         ("ollama_url", "localhost:11434", "must begin with http:// or https://"),
         ("ollama_url", "http://", "must name a host"),
         ("ollama_url", "http://localhost:many", "Port could not be cast"),
@@ -134,6 +137,7 @@ def test_a_model_may_lie_in_the_home_folder(file: Path) -> None:
         Path.home() / "models" / "small"
     )
     assert load(file, embedding_model="owner/name").embedding_model == "owner/name"
+    assert load(file, reranker_model="~/ranks").reranker_model == str(Path.home() / "ranks")
 
 
 def test_a_truth_value_is_no_number(file: Path) -> None:

@@ -49,6 +49,23 @@ async def test_a_tool_gets_the_service_that_was_injected() -> None:
     assert result.structured_content == {"greeting": "hello Ann"}
 
 
+async def test_a_text_is_not_held_a_second_time_beside_the_message_that_it_came_in() -> None:
+    toolset, kept = ToolSet(), list[str]()
+
+    @toolset.tool("Keep", changes=True)
+    async def keep(*, text: Statement) -> dict[str, str]:
+        """Keep it."""
+        kept.append(text)
+        return {}
+
+    text = " ".join(["word"] * 100)
+    boundary = Boundary(toolset.tools, {})
+    await boundary.call("keep", {"text": text}, ALICE)
+    await boundary.call("keep", {"text": f" {text} "}, ALICE)
+    assert kept == [text, text]
+    assert kept[0] is text
+
+
 def test_a_tool_whose_service_is_missing_fails_when_the_server_is_built() -> None:
     with pytest.raises(KeyError):
         Boundary(greeting_tools().tools, {})

@@ -95,6 +95,29 @@ async def test_reopening_with_another_dimension_is_refused(store: EdgeStore, spe
     assert await store.count("notes") == 3
 
 
+async def test_between_two_batches_of_a_read_a_call_can_pass(store: EdgeStore, spec: CollectionSpec) -> None:
+    await store.ensure(spec)
+    await store.upsert("notes", points(250))
+    names = [point.id for point in points(250)]
+    turns = 0
+
+    async def pass_by() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    passing = asyncio.create_task(pass_by())
+    assert len(await store.scroll("notes", with_vectors=True)) == 250
+    scrolled, turns = turns, 0
+    assert len(await store.retrieve("notes", names, with_vectors=True)) == 250
+    passing.cancel()
+
+    # Two times, and as many turns as it takes to read a request, to work on it and to answer it.
+    assert scrolled >= 40
+    assert turns >= 40
+
+
 def test_the_directory_is_for_its_owner_only(used: Path) -> None:
     assert used.stat().st_mode & 0o777 == 0o700
 

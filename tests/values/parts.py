@@ -12,10 +12,9 @@ from learning_memory_server.clustering.kept_fits import KeptFits
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.values.store import ValueStore
 from learning_memory_server.values.witnesses import Witnesses, WitnessLog
-from tests.support import NOON, about, open_memory
+from tests.support import NOON, TOPICS, about, open_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 POOL = [about("pool", number) for number in range(10)]
 CACHE = [about("cache", number) for number in range(10, 18)]
 FULL_0, FULL_1 = ClusterId(Axis.FULL, 0), ClusterId(Axis.FULL, 1)
-GOOD = axis_texts(about("pool", 50))[Axis.FULL]
+GOOD = TOPICS["pool"]
 
 
 @asynccontextmanager

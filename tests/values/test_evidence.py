@@ -16,11 +16,10 @@ from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, RootCa
 from learning_memory_server.errors import InvalidInputError, NotFoundError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.values.circles import Circle
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.witnesses import WitnessLog
-from tests.support import ALICE, NOON, about
+from tests.support import ALICE, NOON, TOPICS, about
 from tests.values.parts import CACHE, FULL_0, GOOD, open_values, values_over
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from tests.support import Memory
 
 TWELVE = [about("pool", number) for number in (*range(10), 50, 51)]
-REWORDED = axis_texts(about("pool", 60))[Axis.FULL]
+REWORDED = f"{TOPICS['pool']} first"
 CALM, BUSY = 100, 200
 """Where the numbers of later experiences begin; a number is a minute."""
 
@@ -46,8 +45,8 @@ def opposite(number: int) -> Ghap:
             entry.outcome,
             status=OutcomeStatus.FALSIFIED,
             lesson=None,
-            surprise="it went on as before",
-            root_cause=RootCause(RootCauseCategory.WRONG_ASSUMPTION, "it was the load balancer"),
+            surprise=f"{TOPICS['pool']} as before",
+            root_cause=RootCause(RootCauseCategory.WRONG_ASSUMPTION, f"{TOPICS['pool']} balancer"),
         ),
     )
 

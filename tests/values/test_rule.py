@@ -128,7 +128,7 @@ def test_the_threshold_is_the_left_out_mean_and_three_pooled_deviations() -> Non
         rest = np.delete(vectors, place, axis=0).sum(axis=0)
         left_out.append(1 - vectors[place] @ rest / np.linalg.norm(rest))
     own = evidence("full_0", vectors.astype(np.float32))
-    typical = np.mean([np.std(left_out), *(other.loo_deviation for other in OTHERS)])
+    typical = max(0.05, np.mean([np.std(left_out), *(other.loo_deviation for other in OTHERS)]))
     pooled = np.sqrt((6 * np.var(left_out) + 5 * typical**2) / 11)
 
     assert judge(vectors[0], own, OTHERS).threshold == pytest.approx(np.mean(left_out) + 3 * pooled, abs=1e-5)
@@ -225,3 +225,11 @@ def test_a_text_as_near_to_three_clusters_is_too_general() -> None:
 
 def test_with_a_single_cluster_there_is_no_rival() -> None:
     assert judge(around(0, 1, 0.6, 9)[0], OWN, []).rival is None
+
+
+def test_near_copies_of_one_sentence_leave_room_for_it_in_other_words() -> None:
+    copies = evidence("full_0", around(0, 10, 0.01))
+    others = [evidence("full_1", around(1, 10, 0.01, 1))]
+
+    assert judge(around(0, 1, 0.3, 3)[0], copies, others).valid
+    assert not judge(around(0, 1, 0.9, 3)[0], copies, others).valid

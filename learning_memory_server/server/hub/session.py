@@ -77,22 +77,32 @@ class Session:
         async with incoming, answers:
             with self._reading, suppress(ConnectionError):
                 while line := await self._reader.readline():
-                    if line.startswith(rendezvous.PRIVATE):
-                        await self._private(line)
-                        continue
-                    try:
-                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    except ValidationError as error:
-                        answer = refusal(line)
-                        if answer is not None:
-                            await answers.send(answer)
-                        else:
-                            await incoming.send(error)
-                    else:
-                        await incoming.send(SessionMessage(message))
+                    await self._pass_on(line, incoming, answers)
+                    # It may have 64 MiB, and the next one may come in hours.
+                    del line
             if self._stopping:
                 # The library interrupts what runs when there is nothing left to read.
                 await self._calls_ended()
+
+    async def _pass_on(
+        self,
+        line: bytes,
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        if line.startswith(rendezvous.PRIVATE):
+            await self._private(line)
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError as error:
+            answer = refusal(line)
+            if answer is not None:
+                await answers.send(answer)
+            else:
+                await incoming.send(error)
+        else:
+            await incoming.send(SessionMessage(message))
 
     async def _private(self, line: bytes) -> None:
         if line == rendezvous.PING:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.indexing.document import Collection
 
 if TYPE_CHECKING:
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
 _LOOK_SECONDS: Final = 0.2
 
 
-async def complete(services: Services, report: Report) -> dict[str, Any]:
+async def complete(services: Services, report: Report, *, to_search: bool = False) -> dict[str, Any]:
     """Wait until the model is loaded and everything in the journal is in the index.
 
+    Args:
+        services: The memory.
+        report: Is told how far it is.
+        to_search: Wait for the re-ranking model too, if one is wanted.
+
     Returns:
-        `points`, how many there are in the index now, and `notices`, what had to be done to it.
+        `points`, how many there are in the index now, and `notices`, what had to be done to it or is missing.
 
     Raises:
         EmbeddingUnavailableError: If there is no model.
@@ -38,8 +44,15 @@ async def complete(services: Services, report: Report) -> dict[str, Any]:
         await catching_up
     finally:
         catching_up.cancel()
+    notices = list(services.index.notices)
+    if to_search:
+        report("Loading the re-ranking model")
+        try:
+            await services.index.reranking.loaded()
+        except EmbeddingUnavailableError as error:
+            notices.append(f"{error.sentence} The results keep the order they had.")
     points = sum((await services.index.counts()).values())
-    return {"points": points, "notices": services.index.notices}
+    return {"points": points, "notices": notices}
 
 
 async def compare(services: Services, report: Report) -> dict[str, Any]:

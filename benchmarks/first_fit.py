@@ -1,0 +1,298 @@
+"""The first clusters of a large store, through a hub: how long the one who asks waits, and what the others notice.
+
+`python -m benchmarks.first_fit [--json]`. The last line with --json is one object.
+
+A round is a new hub over the same experiences without any earlier clusters. Once it searches by meaning, other
+sessions search, start entries and ping; first for a while with nothing else going on, then while one asks for the
+clusters. Pings show how long the hub's event loop is blocked. On a machine that does other things too, the smallest of
+several rounds and the processor seconds say more than the median. Then the clustering alone with its neighbours stored.
+Linux only: processor seconds are read from /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import shutil
+import statistics
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks.hub import ENTRY, EXPORT_SECONDS, FRONT, Memory, memory, timed
+from benchmarks.population import populate, themes
+from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.exports import has_export
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.source import find_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.stdio import StdioSession
+
+SIZES = (1_000, 10_000, 50_000)
+CALL_SECONDS = 0.02
+"""From one call of another session to its next."""
+PING_SECONDS = 0.005
+QUIET_SECONDS = 3.0
+NOISE = 0.6
+"""The length of the noise around a theme's vector of length 1, as in the population."""
+GOALS = {
+    "first_seconds": 2.0,
+    "net_stall_ms": 50.0,
+    "stored_1000": 0.1,
+    "stored_10000": 0.5,
+    "stored_50000": 2.0,
+}
+"""The most that each figure may be."""
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experiences", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="of stores to cluster alone")
+    parser.add_argument("--raw", type=int, default=5_000, help="the largest size at which raw hdbscan runs")
+    parser.add_argument("--json", action="store_true", help="the last line is the report")
+    options = parser.parse_args()
+    embedder = SentenceEmbedder()
+    report: dict[str, Any] = {"n": options.experiences}
+    if options.rounds:
+        report |= measure_rounds(options.experiences, options.rounds, embedder)
+    with threadpool_limits(limits=1):
+        for size in options.sizes:
+            report |= measure_stored(scattered(embedder, size), raw=size <= options.raw)
+    for name, goal in GOALS.items():
+        if name in report:
+            verdict = "yes" if report[name] <= goal else "NO"
+            print(f"{name} {report[name]:.3f}, at most {goal}: {verdict}")
+    if options.json:
+        print(json.dumps(report))
+
+
+def measure_rounds(count: int, rounds: int, embedder: SentenceEmbedder) -> dict[str, Any]:
+    """Return what the first clusters took over all rounds, and what other sessions' calls took meanwhile."""
+    figures: dict[str, list[float]] = {}
+    taken: dict[str, list[float]] = {}
+    with memory() as made:
+        asyncio.run(populate(made.storage, count, embedder))
+        export_model(made)
+        for number in range(rounds):
+            found = {**measure_alone(made), **measure_beside_others(made, taken)}
+            print(
+                f"round {number + 1}: " + "  ".join(f"{name} {value:.2f}" for name, value in found.items()),
+                flush=True,
+            )
+            for name, value in found.items():
+                figures.setdefault(name, []).append(value)
+    percentiles = {name: spread_of(values) for name, values in taken.items()}
+    for name, figure in percentiles.items():
+        print(f"{name:12} ms  " + "  ".join(f"{key} {value:.1f}" for key, value in figure.items()))
+    return {
+        **{name: min(values) for name, values in figures.items()},
+        **{f"{name}_median": statistics.median(values) for name, values in figures.items()},
+        "milliseconds": percentiles,
+    }
+
+
+def measure_alone(made: Memory) -> dict[str, float]:
+    """Return the seconds of the first clusters when nobody else calls, in all and of processors."""
+    session = new_hub(made)
+    hub, children = processor_seconds(made.hub())
+    figures = {"first_seconds": timed(partial(session.call, "get_clusters", axis="full"))}
+    hub_after, children_after = processor_seconds(made.hub())
+    figures |= {
+        "hub_processor_seconds": hub_after - hub,
+        "child_processor_seconds": children_after - children,
+    }
+    figures["kept_seconds"] = timed(partial(session.call, "get_clusters", axis="full"))
+    session.close()
+    return figures
+
+
+def measure_beside_others(made: Memory, taken: dict[str, list[float]]) -> dict[str, float]:
+    """Return the seconds of the first clusters while others call, and how long the worst of their calls was stalled.
+
+    That is by how much it was longer than the median of such calls when nothing else goes on; `quiet_` is the same of
+    the worst call then. `net` is without the time that the hub, the front and the client were ready to run and other
+    programs ran: what is left is what the hub itself did to them. Every call's seconds are added to `taken`.
+    """
+    session = new_hub(made)
+    with others(made) as quiet:
+        time.sleep(QUIET_SECONDS)
+    with others(made) as busy:
+        seconds = timed(partial(session.call, "get_clusters", axis="full"))
+    session.close()
+    for name, found in (("quiet", quiet), ("fit", busy)):
+        for kind, values in found.items():
+            taken.setdefault(f"{name} {kind}", []).extend(values)
+    return {
+        "beside_others_seconds": seconds,
+        "quiet_stall_ms": stall(quiet, quiet, ""),
+        "stall_ms": stall(busy, quiet, ""),
+        "quiet_net_stall_ms": stall(quiet, quiet, " net"),
+        "net_stall_ms": stall(busy, quiet, " net"),
+    }
+
+
+def stall(found: dict[str, list[float]], usual: dict[str, list[float]], suffix: str) -> float:
+    """Return by how many milliseconds the worst call was longer than the usual one of its kind."""
+    return 1000 * max(
+        max(found[kind + suffix]) - statistics.median(usual[kind + suffix])
+        for kind in ("searches", "starts", "pings")
+    )
+
+
+def new_hub(made: Memory) -> StdioSession:
+    """Return a session with a new hub that has no clusters of earlier."""
+    made.end_hub()
+    shutil.rmtree(made.storage / "clusters", ignore_errors=True)
+    (made.storage / "journal" / "clusters.jsonl").unlink(missing_ok=True)
+    return ready(made)
+
+
+def export_model(made: Memory) -> None:
+    """Let a hub export the model, so that it does not do so while something is measured."""
+    session = ready(made)
+    deadline = time.monotonic() + EXPORT_SECONDS
+    source = find_source(DEFAULT_MODEL)
+    while not has_export(made.storage / "models", source) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    session.close()
+
+
+def ready(made: Memory) -> StdioSession:
+    """Return a session whose hub searches by meaning."""
+    session = made.session(FRONT)
+    session.initialize()
+    while session.call("search_experiences", query="is it ready")["mode"] == "lexical":
+        time.sleep(0.2)
+    return session
+
+
+@contextmanager
+def others(made: Memory) -> Iterator[dict[str, list[float]]]:
+    """Let one session search and start entries, and one ping; give the seconds of each call."""
+    found: dict[str, list[float]] = {"searches": [], "starts": [], "pings": []}
+    net: dict[str, list[float]] = {f"{kind} net": [] for kind in found}
+    stop = threading.Event()
+    caller, pinger = made.session(FRONT), made.session(FRONT)
+    for session in (caller, pinger):
+        session.initialize()
+        session.call("get_active_ghap")
+    topics = itertools.cycle(themes())
+
+    def measure(kind: str, session: StdioSession, work: Callable[[], object]) -> None:
+        on_the_way = (threading.get_native_id(), session.process.pid, made.hub())
+        waited = waiting_seconds(on_the_way)
+        found[kind].append(timed(work))
+        waited = waiting_seconds(on_the_way) - waited
+        net[f"{kind} net"].append(max(0.0, found[kind][-1] - waited))
+
+    def call() -> None:
+        while not stop.wait(CALL_SECONDS):
+            measure("searches", caller, partial(caller.call, "search_experiences", query=next(topics)))
+            if not stop.wait(CALL_SECONDS):
+                start = partial(caller.call, "start_ghap", goal="See what a call costs", **ENTRY)
+                measure("starts", caller, start)
+
+    def ping() -> None:
+        while not stop.wait(PING_SECONDS):
+            measure("pings", pinger, partial(pinger.request, "ping", {}))
+
+    threads = [threading.Thread(target=call), threading.Thread(target=ping)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        found |= net
+        caller.close()
+        pinger.close()
+
+
+def waiting_seconds(threads: Iterable[int | None]) -> float:
+    """Return for how long the threads have been ready to run while every processor was busy with others."""
+    waited = 0.0
+    for thread in threads:
+        waited += int(Path(f"/proc/{thread}/schedstat").read_text("ascii").split()[1]) / 1e9
+    return waited
+
+
+def processor_seconds(process: int | None) -> tuple[float, float]:
+    """Return the processor seconds of a process, and of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
+    own, own_system, children, children_system = (
+        int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]
+    )
+    return own + own_system, children + children_system
+
+
+def spread_of(seconds: Sequence[float]) -> dict[str, float]:
+    """Return percentiles in milliseconds."""
+    ordered = sorted(1000 * value for value in seconds)
+    return {
+        "p50": ordered[len(ordered) // 2],
+        "p95": ordered[int(0.95 * len(ordered))],
+        "max": ordered[-1],
+        "count": len(ordered),
+    }
+
+
+def scattered(embedder: SentenceEmbedder, size: int) -> NDArray[np.float32]:
+    """Return vectors around those of the themes."""
+    generator = np.random.default_rng(size)
+    centres = unit_rows(embedder.embed_documents(themes()))
+    noise = unit_rows(generator.standard_normal((size, centres.shape[1])))
+    return unit_rows(centres[np.arange(size) % len(centres)] + NOISE * noise)
+
+
+def measure_stored(vectors: NDArray[np.float32], *, raw: bool) -> dict[str, float]:
+    """Return and print the seconds of a clustering whose neighbours are stored, and of finding them."""
+    size, weights, clusterer = len(vectors), np.ones(len(vectors)), Clusterer()
+    begun = time.perf_counter()
+    neighbours = nearest_neighbours(vectors, clusterer.neighbours_needed)
+    finding = time.perf_counter() - begun
+    runs, processor = [], []
+    for _ in range(3):
+        begun = time.process_time()
+        runs.append(timed(lambda: clusterer.fit(vectors, weights, neighbours)))
+        processor.append(time.process_time() - begun)
+    report = {f"stored_{size}": min(runs), f"neighbours_{size}": finding}
+    print(
+        f"n = {size}: {min(runs):.3f} s with neighbours stored (median {statistics.median(runs):.3f}, processor "
+        f"{min(processor):.3f}), {finding:.3f} s to find them",
+        flush=True,
+    )
+    if raw:
+        import hdbscan  # noqa: PLC0415
+
+        plain = hdbscan.HDBSCAN(min_cluster_size=5, min_samples=3, core_dist_n_jobs=1)
+        taken = timed(lambda: plain.fit_predict(vectors))
+        report[f"raw_ratio_{size}"] = (min(runs) + finding) / taken
+        print(
+            f"  raw hdbscan {taken:.2f} s: neighbours and clustering take {report[f'raw_ratio_{size}']:.4f} of it"
+        )
+    return report
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""A re-ranking model in the whole server, as an agent meets it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.embedding.sentence import CrossEncoderReranker
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.services import open_services
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
+from tests.tiny_reranker import FAVOURITE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.server.config import Settings
+    from learning_memory_server.server.services import Services
+    from tests.server.agent import Agent
+
+QUERY = "stale price cache after a deploy"
+
+
+@pytest.fixture
+async def reranked(settings: Settings, reranker_folder: Path) -> AsyncIterator[Services]:
+    """Services whose index is open and whose re-ranking model is loaded."""
+    wanted = settings.model_copy(update={"reranker_model": str(reranker_folder)})
+    async with open_services(wanted, purpose="a test") as services, indexing(services):
+        await services.index.reranking.loaded()
+        yield services
+
+
+async def resolve_many(agent: Agent, count: int) -> list[str]:
+    """Resolve entries that are less and less like the query; the favourite is in the action of every seventh."""
+    ids = []
+    for number in range(count):
+        action = f"try {FAVOURITE} {FAVOURITE} {FAVOURITE}" if number % 7 == 6 else "clear the cache"
+        entry = {**ENTRY, "action": action, "goal": f"{'other things ' * (number + 1)}{number}"}
+        ids.append(await agent.resolve_new(entry=entry, **FALSIFIED))
+    return ids
+
+
+async def test_an_agent_gets_experiences_in_the_model_s_order(
+    reranked: Services, reranker_folder: Path
+) -> None:
+    async with agent_of(reranked) as agent:
+        ids = await resolve_many(agent, 14)
+        reply = await agent.call("search_experiences", query=QUERY, limit=14)
+
+    assert reply["mode"] == "reranked"
+    texts = {entry.id: axis_texts(entry)[Axis.FULL] for entry in reranked.collector.list_resolved()}
+    own = CrossEncoderReranker(str(reranker_folder)).scores(QUERY, [texts[key] for key in ids])
+    scores = {found["id"]: found["score"] for found in reply["results"]}
+    for key, score in zip(ids, own.tolist(), strict=True):
+        assert scores[key] == pytest.approx(score, abs=0.011)
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
+    assert all(0 <= score <= 1 for score in scores.values())
+    assert {found["id"] for found in reply["results"][:2]} == {ids[6], ids[13]}
+
+
+async def test_pages_of_a_search_go_together(reranked: Services) -> None:
+    async with agent_of(reranked) as agent:
+        await resolve_many(agent, 30)
+        whole = await agent.call("search_experiences", query=QUERY, limit=30)
+        again = await agent.call("search_experiences", query=QUERY, limit=30)
+        pages = [
+            await agent.call("search_experiences", query=QUERY, limit=7, offset=offset)
+            for offset in range(0, 30, 7)
+        ]
+
+    assert again == whole
+    assert [found for page in pages for found in page["results"]] == whole["results"]
+    assert {page["mode"] for page in pages} == {"reranked"}
+
+
+@pytest.mark.parametrize("axis", Axis)
+async def test_each_axis_is_read_as_it_was_indexed(
+    reranked: Services, reranker_folder: Path, axis: Axis
+) -> None:
+    async with agent_of(reranked) as agent:
+        await agent.resolve_new(**FALSIFIED, lesson=CONFIRMED["lesson"])
+        reply = await agent.call("search_experiences", query=QUERY, axis=axis.value)
+
+    (entry,) = reranked.collector.list_resolved()
+    (own,) = CrossEncoderReranker(str(reranker_folder)).scores(QUERY, [axis_texts(entry)[axis]])
+    assert reply["mode"] == "reranked"
+    assert reply["results"][0]["score"] == pytest.approx(float(own), abs=0.011)
+
+
+async def said(agent: Agent, tool: str, **arguments: Any) -> str:
+    result = await agent.client.call_tool(tool, arguments)
+    assert not result.is_error, result
+    return only_text(result)
+
+
+async def remember(agent: Agent, text: str, **metadata: Any) -> str:
+    stored = await said(agent, "add_memory", text=text, metadata=metadata)
+    match = re.search("ID: (.*)", stored)
+    assert match
+    return match[1]
+
+
+async def test_an_agent_gets_memories_in_the_model_s_order(reranked: Services) -> None:
+    async with agent_of(reranked) as agent:
+        for number in range(30):
+            await remember(agent, f"the price cache goes stale {'x ' * number}")
+        pages = "\n\n".join(f"# Page {page}\n\n{'All on deploys. ' * 30}" for page in range(9))
+        long = await remember(agent, f"{pages}\n\n# Prices\n\nprice {FAVOURITE} cache {FAVOURITE}")
+        short = await remember(agent, f"price cache {FAVOURITE} {FAVOURITE}", tags=["wanted"])
+        found = await said(agent, "search_memory", query="price cache excellent", limit=3)
+        one = await said(agent, "search_memory", query="price cache excellent", limit=1)
+        few = await said(agent, "search_memory", query="price", limit=5, filters={"tags": ["wanted"]})
+
+    assert found.endswith("Mode: reranked")
+    assert re.findall("ID: (.*)", found)[:2] == [short, long]
+    assert re.findall("ID: (.*)", one) == [short]
+    assert re.findall("ID: (.*)", few) == [short]
+
+
+async def test_what_is_not_similar_enough_stays_away(reranked: Services) -> None:
+    async with agent_of(reranked) as agent:
+        await remember(agent, f"{FAVOURITE} butterflies")
+        near = await remember(agent, "price cache")
+        found = await said(agent, "search_memory", query="price cache", min_similarity=0.5)
+
+    assert re.findall("ID: (.*)", found) == [near]
+    assert found.endswith("Mode: reranked")
+
+
+async def test_a_missing_model_leaves_searches_as_they_are(settings: Settings) -> None:
+    wanted = settings.model_copy(update={"reranker_model": "/nowhere/to/be/found"})
+    async with (
+        open_services(wanted, purpose="a test") as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        cached = await agent.resolve_new()
+        first = await agent.call("search_experiences", query=QUERY)
+        reply = await operate(services, lambda *_: None, "complete", {"to_search": True})
+        after = await agent.call("search_experiences", query=QUERY)
+
+    assert [found["id"] for found in first["results"]] == [cached]
+    assert first == after
+    assert after["mode"] == "hybrid"
+    (notice,) = reply["notices"]
+    assert notice.startswith("The re-ranking model '/nowhere/to/be/found' is not on this machine.")
+
+
+async def test_no_model_is_loaded_before_a_search_has_use_for_it(
+    settings: Settings, reranker_folder: Path
+) -> None:
+    wanted = settings.model_copy(update={"reranker_model": str(reranker_folder)})
+    before = set(threading.enumerate())
+    async with (
+        open_services(wanted, purpose="a test") as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        await agent.resolve_new()
+        started = set(threading.enumerate()) - before
+        assert not [thread.name for thread in started if "_load_into" in thread.name]
+        first = await agent.call("search_experiences", query=QUERY)
+        await services.index.reranking.loaded()
+        second = await agent.call("search_experiences", query=QUERY)
+
+    assert (first["mode"], second["mode"]) == ("hybrid", "reranked")
