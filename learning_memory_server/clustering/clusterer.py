@@ -10,7 +10,6 @@ Weights never enter the density step or decide who is a member: repeating points
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +26,12 @@ from learning_memory_server.clustering.neighbours import (
 from learning_memory_server.clustering.partition import SIZE_SETTING, Cluster, NearMiss, Partition
 from learning_memory_server.errors import InvalidSettingsError
 
-_SIZE_PER_ROOT: Final = 0.08
-"""Small, because groups can be joined afterwards and are never parted. With .12 ARI is .01 to .02 lower."""
+_SMALLEST_UP_TO: Final = 1_000
+"""Points among which the smallest groups are looked for: groups can be joined afterwards and are never parted."""
+_SIZE_POWER: Final = 0.7
+"""How much larger the groups of larger stores are. Among 18,000 requests of 150 kinds, groups of 23 gave 130 clusters,
+an ARI of .65, and 98 % kept their number when a tenth was added; with the power of one half (13 points) there were 340,
+.56 and 60 %."""
 _SMALLEST_SIZE: Final = 3
 _SMALLEST_GROUP: Final = 2
 """The fewest points that hdbscan calls a cluster."""
@@ -54,7 +57,7 @@ class Clusterer:
     """Finds clusters. Deterministic; give rows in a fixed order (by id), since exact ties fall to the earlier row.
 
     Args:
-        min_cluster_size: The fewest points of a cluster; None derives it as max(3, round(0.08 * sqrt(n))).
+        min_cluster_size: The fewest points of a cluster; None derives it as max(3, round(3 * (n / 1000) ** 0.7)).
         min_samples: How many neighbours a point must have near to lie in a dense region.
 
     Raises:
@@ -78,7 +81,7 @@ class Clusterer:
         """Return the `min_cluster_size` that holds for `count` points."""
         if self._min_cluster_size is not None:
             return self._min_cluster_size
-        return max(_SMALLEST_SIZE, round(_SIZE_PER_ROOT * math.sqrt(count)))
+        return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * (count / _SMALLEST_UP_TO) ** _SIZE_POWER))
 
     def fit(
         self, vectors: NDArray[np.float32], weights: NDArray[Any], neighbours: Neighbours | None = None

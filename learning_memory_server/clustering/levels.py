@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     Groups = list[NDArray[np.int64]]
     Path = list[tuple[int, int]]
 
-_SAMPLE: Final = 2000
-"""Members at most that the silhouette of a level is measured on."""
+_SAMPLE: Final = 8_000
+"""Members at most that the silhouette of a level is measured on. With 2,000 of 5,000 the best level changed more often
+as the store grew: 80 % of clusters kept their number, against 96 %."""
 _LEVELS: Final = 64
 """Levels at most that are measured, evenly spaced by the logarithm of their number of groups."""
 _FEWEST: Final = 2

@@ -66,5 +66,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     centre = share + squared / (2 * trials)
     spread = _Z * math.sqrt(share * (1 - share) / trials + squared / (4 * trials * trials))
     scale = 1 + squared / trials
-    # Rounding leaves a trace beyond the ends, where the share is 0 or 1.
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    # Rounding leaves a trace on either side of the ends, where the share is 0 or 1.
+    low = (centre - spread) / scale if successes else 0.0
+    high = (centre + spread) / scale if successes < trials else 1.0
+    return low, high

@@ -264,7 +264,7 @@ def test_a_set_cluster_size_is_obeyed_and_an_unset_one_grows_with_the_store() ->
 
     assert [cluster.size for cluster in fit(vectors, min_cluster_size=16).clusters] == [16] * 20
     assert fit(vectors, min_cluster_size=17).clusters == ()
-    assert [Clusterer().effective_size(count) for count in (0, 81, 400, 1000, 10_000)] == [3, 3, 3, 3, 8]
+    assert [Clusterer().effective_size(count) for count in (0, 81, 400, 1000, 10_000)] == [3, 3, 3, 3, 15]
 
 
 @pytest.mark.parametrize("min_samples", [1, 2, 20, 1000])

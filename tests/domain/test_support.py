@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from learning_memory_server.domain.support import CONTESTED_FROM, Support, wilson_interval
@@ -63,6 +63,7 @@ def test_for_and_against_mirror_each_other(supporting: int, contradicting: int) 
     assert (1 - upper, 1 - lower) == pytest.approx(other, abs=1e-9)
 
 
+@example(0, 2)
 @given(COUNTS, COUNTS)
 def test_one_more_for_strengthens_and_one_more_against_weakens(supporting: int, contradicting: int) -> None:
     strength = Support(supporting, contradicting).strength
