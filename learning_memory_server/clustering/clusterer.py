@@ -10,6 +10,7 @@ Weights never enter the density step or decide who is a member: repeating points
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -81,7 +82,7 @@ class Clusterer:
         """Return the `min_cluster_size` that holds for `count` points."""
         if self._min_cluster_size is not None:
             return self._min_cluster_size
-        return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * (count / _SMALLEST_UP_TO) ** _SIZE_POWER))
+        return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
     def fit(
         self, vectors: NDArray[np.float32], weights: NDArray[Any], neighbours: Neighbours | None = None
