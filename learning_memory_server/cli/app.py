@@ -97,7 +97,7 @@ def status() -> None:
 
 @app.command()
 def doctor(
-    quick: Annotated[bool, typer.Option("--quick", help="Do not load the embedding model.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not load the models.")] = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="Repair what is safe to repair, and look again.")
     ] = False,
@@ -271,9 +271,7 @@ def forget(
 def download_model(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="A sentence-transformers model of the hub, to embed or to re-rank."
-        ),
+        typer.Argument(metavar="NAME", help="The name of a model on huggingface.co, to embed or to re-rank."),
     ],
 ) -> None:
     """Fetch a model from huggingface.co, and load it once to see that it works.

@@ -68,6 +68,7 @@ def _probe(model: str) -> Finding:
     if seconds >= DEADLINE:
         return yellow(
             _TOPIC,
-            f"{sentence} That is too slow for memories, whose search has a second; a smaller model is not.",
+            f"{sentence} That is too slow for memories, whose search has a second: their order stays. A smaller model "
+            "may be fast enough.",
         )
     return green(_TOPIC, sentence)

@@ -1,7 +1,7 @@
 """Fitting in a process of its own: `python -m learning_memory_server.clustering.child MIN_SIZE MIN_SAMPLES`.
 
-hdbscan holds the interpreter for long moments, and it and scipy keep 60 MB once they are loaded. In a process that
-ends when it is done, neither other sessions' calls nor the hub's memory notice. A request comes pickled on stdin, the
+The clustering holds the interpreter for long moments, and what it imports keeps 60 MB. In a process that ends when it is
+done, neither other sessions' calls nor the hub's memory notice. A request comes pickled on stdin, the
 fit goes pickled to stdout; both ends are this program.
 """
 
@@ -60,19 +60,15 @@ class ChildFitting:
         except OSError as error:
             log.warning("clustering.without_child", reason=str(error))
             return await asyncio.to_thread(_fit, await prepare(), self._arguments)
+        talk: asyncio.Future[tuple[bytes, bytes]] | None = None
         try:
             # The child imports meanwhile what takes it as long as that.
             request = await asyncio.to_thread(pickle.dumps, await prepare(), pickle.HIGHEST_PROTOCOL)
+            talk = asyncio.get_running_loop().run_in_executor(None, child.communicate, request)
+            answer, errors = await asyncio.shield(talk)
         except BaseException:
             child.kill()
-            child.communicate()
-            raise
-        talk = asyncio.get_running_loop().run_in_executor(None, child.communicate, request)
-        try:
-            answer, errors = await asyncio.shield(talk)
-        except asyncio.CancelledError:
-            child.kill()
-            await talk
+            await (talk or asyncio.to_thread(child.communicate))
             raise
         if child.returncode:
             log.error("clustering.failed", code=child.returncode, output=errors.decode(errors="replace"))

@@ -11,21 +11,26 @@ Weights never enter the density step or decide who is a member: repeating points
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learning_memory_server.clustering.density import dense_groups, linkage_tree, pull_of, spread
 from learning_memory_server.clustering.merging import joined, readmitted, without_misplaced
 from learning_memory_server.clustering.neighbours import (
     NEIGHBOURS,
     Neighbours,
+    likeness_to_others,
     nearest_neighbours,
     unit_rows,
 )
 from learning_memory_server.clustering.partition import SIZE_SETTING, Cluster, NearMiss, Partition
 from learning_memory_server.errors import InvalidSettingsError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.levels import Groups
 
 _SMALLEST_UP_TO: Final = 1_000
 """Points among which the smallest groups are looked for: groups can be joined afterwards and are never parted."""
@@ -50,8 +55,6 @@ _SAME_TOPIC: Final = 0.8
 """Centroids this alike are one topic that density split; points all this alike to their mean are one, too."""
 _SIZES_TRIED: Final = 12
 """How many smaller cluster sizes are tried at most in search of a near miss."""
-
-Groups = list[NDArray[np.int64]]
 
 
 class Clusterer:
@@ -139,10 +142,9 @@ class _Density:
 
     def groups(self, size: int) -> Groups:
         groups = _refined(self._units, dense_groups(self._tree, size), size)
-        rows = self._neighbours.rows
-        groups = joined(self._units, self._points, groups, rows, self._pull)
-        groups = readmitted(self._units, groups, rows, self._neighbours.similarities)
-        return without_misplaced(self._units, groups, rows, size)
+        groups = joined(self._units, self._points, groups, self._neighbours, self._pull)
+        groups = readmitted(self._units, groups, self._neighbours)
+        return without_misplaced(self._units, groups, self._neighbours, size)
 
     def near_miss(self, size: int, found: int) -> NearMiss | None:
         step = max(1, size // _SIZES_TRIED)
@@ -176,7 +178,7 @@ def _refined(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
 
 def _without_outliers(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
     """Drop members that are far less like the others of their group than members are, and groups below `size`."""
-    likeness = [_likeness_to_others(units[rows]) for rows in groups]
+    likeness = [likeness_to_others(units[rows]) for rows in groups]
     everywhere = np.concatenate([np.empty(0, np.float32), *likeness])
     everywhere = everywhere[everywhere >= _LEAST_SIMILARITY]
     if len(everywhere) == 0:
@@ -186,11 +188,6 @@ def _without_outliers(units: NDArray[np.float32], groups: Groups, size: int) -> 
     least = max(_LEAST_SIMILARITY, float(np.median(everywhere)) - reach)
     kept = [rows[alike >= least] for rows, alike in zip(groups, likeness, strict=True)]
     return [rows for rows in kept if len(rows) >= size]
-
-
-def _likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of each of at least two rows to the mean of the other rows."""
-    return np.asarray(np.vecdot(units, unit_rows(units.sum(axis=0) - units)))
 
 
 def _alike(sums: NDArray[np.float32]) -> NDArray[np.float32]:

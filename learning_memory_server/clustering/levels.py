@@ -44,14 +44,14 @@ def best_level(
         links: Shape (g, g): the weight of the links from the members of one group to those of another.
     """
     count = len(groups)
-    rows = np.sort(np.concatenate(groups))
-    rows = rows[:: math.ceil(len(rows) / _SAMPLE)]
+    sample = np.sort(np.concatenate(groups))
+    sample = sample[:: math.ceil(len(sample) / _SAMPLE)]
     of_row = np.empty(len(units), dtype=np.int64)
     for place, members in enumerate(groups):
         of_row[members] = place
-    own = of_row[rows]
+    own = of_row[sample]
     # The mean cosine of a point to a group is one product with the group's sum: no n x n matrix is needed.
-    sums = units[rows] @ np.stack([units[members].sum(axis=0) for members in groups]).T
+    sums = units[sample] @ np.stack([units[members].sum(axis=0) for members in groups]).T
     sizes = np.asarray([len(members) for members in groups], dtype=np.float32)
     links = links.copy()
     alive = np.ones(count, dtype=bool)

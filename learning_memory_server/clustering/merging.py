@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from learning_memory_server.clustering.levels import best_level, links_between
-from learning_memory_server.clustering.neighbours import unit_rows
+from learning_memory_server.clustering.neighbours import likeness_to_others, unit_rows
 from learning_memory_server.clustering.placement import LEAST_SHARE, LEAST_SIMILARITY, VOTERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Groups = list[NDArray[np.int64]]
+    from learning_memory_server.clustering.levels import Groups, Path
+    from learning_memory_server.clustering.neighbours import Neighbours
 
 _SIZE_POWER: Final = 0.6
 """How much the joining of large groups is put off: 1 is Ward's rule, under which the parts of one very large topic
@@ -32,14 +33,12 @@ _OUTSIDE: Final = 0.1
 _LEAST_PARTED: Final = 0.25
 """What the best level of a store on several topics scores at least."""
 
-Path = list[tuple[int, int]]
-
 
 def joined(
     units: NDArray[np.float32],
     points: NDArray[np.float32],
     groups: Groups,
-    rows: NDArray[np.int64],
+    neighbours: Neighbours,
     pull: NDArray[np.float32],
 ) -> Groups:
     """Join groups to the level of the hierarchy that is parted best, or all of them if they are on one topic.
@@ -48,7 +47,7 @@ def joined(
         units: Shape (n, d), rows of length 1: the raw vectors, which levels are measured on.
         points: Shape (n, m): the vectors in which density was found, whose means say what is near.
         groups: Disjoint rows; each is kept whole.
-        rows: Shape (n, at least k): the neighbours of each point.
+        neighbours: Those of each point.
         pull: Shape (n, k): how much the first k of them pull.
 
     Returns:
@@ -59,7 +58,7 @@ def joined(
         return groups
     sizes = np.asarray([len(members) for members in groups], dtype=np.float64)
     path = join_path(np.stack([points[members].mean(axis=0) for members in groups]), sizes)
-    best, score = best_level(units, groups, path, links_between(groups, rows, pull))
+    best, score = best_level(units, groups, path, links_between(groups, neighbours.rows, pull))
     if score < _LEAST_PARTED and _is_one_topic(units):
         best = 1
     target = np.arange(count)
@@ -76,8 +75,7 @@ def _is_one_topic(units: NDArray[np.float32]) -> bool:
 
     Parts of one topic are parted no worse than two topics of one field are, so the score alone cannot tell.
     """
-    alike = np.vecdot(units, unit_rows(units.sum(axis=0) - units))
-    return bool(np.quantile(alike, _OUTSIDE) >= _ONE_TOPIC)
+    return bool(np.quantile(likeness_to_others(units), _OUTSIDE) >= _ONE_TOPIC)
 
 
 def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
@@ -128,12 +126,7 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
     return path
 
 
-def readmitted(
-    units: NDArray[np.float32],
-    groups: Groups,
-    rows: NDArray[np.int64],
-    similarities: NDArray[np.float32],
-) -> Groups:
+def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbours) -> Groups:
     """Take back points of noise that most of their nearest neighbours vouch for.
 
     This is the rule of `placement.place` for many points at once: neighbours vote by the square of their cosine, noise
@@ -142,8 +135,7 @@ def readmitted(
     Args:
         units: Shape (n, d), rows of length 1.
         groups: Disjoint rows.
-        rows: Shape (n, k): the neighbours of each point.
-        similarities: Shape (n, k): their cosines.
+        neighbours: Those of each point.
     """
     if not groups:
         return groups
@@ -152,8 +144,8 @@ def readmitted(
     for position, members in enumerate(groups):
         group_of[members] = position
     noise = np.flatnonzero(group_of == nobody)
-    weight = np.square(np.maximum(similarities[noise, :VOTERS], 0))
-    choice = group_of[rows[noise, :VOTERS]]
+    weight = np.square(np.maximum(neighbours.similarities[noise, :VOTERS], 0))
+    choice = group_of[neighbours.rows[noise, :VOTERS]]
     # For each voter, the weight of all that vote as it does.
     backing = ((choice[:, :, None] == choice[:, None, :]) * weight[:, None, :]).sum(axis=2)
     backing[choice == nobody] = 0
@@ -173,7 +165,7 @@ def readmitted(
 
 
 def without_misplaced(
-    units: NDArray[np.float32], groups: Groups, rows: NDArray[np.int64], size: int
+    units: NDArray[np.float32], groups: Groups, neighbours: Neighbours, size: int
 ) -> Groups:
     """Drop members that are nearer to the mean of a neighbour's group than to that of the others of their own.
 
@@ -182,7 +174,7 @@ def without_misplaced(
     Args:
         units: Shape (n, d), rows of length 1.
         groups: Disjoint rows.
-        rows: Shape (n, k): the neighbours of each point.
+        neighbours: Those of each point.
         size: A group that falls below this is dissolved.
     """
     nobody = len(groups)
@@ -193,8 +185,8 @@ def without_misplaced(
     centres = unit_rows(np.stack(sums)) if sums else units[:0]
     kept = []
     for position, members in enumerate(groups):
-        own = np.vecdot(units[members], unit_rows(sums[position] - units[members]))
-        beside = group_of[rows[members, :VOTERS]]
+        own = likeness_to_others(units[members])
+        beside = group_of[neighbours.rows[members, :VOTERS]]
         stays = np.ones(len(members), dtype=bool)
         for rival in np.unique(beside[(beside != position) & (beside != nobody)]).tolist():
             near = np.flatnonzero((beside == rival).any(axis=1))

@@ -50,6 +50,11 @@ def unit_rows(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(matrix / np.where(norms > 0, norms, 1), dtype=np.float32)
 
 
+def likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of each of at least two rows of length 1 to the mean of the other rows."""
+    return np.asarray(np.vecdot(units, unit_rows(units.sum(axis=0) - units)))
+
+
 def nearest_neighbours(
     units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None
 ) -> Neighbours:

@@ -61,7 +61,7 @@ def find_source(model: str) -> ModelSource:
             other weights than the known ones.
     """
     if model == DEFAULT_MODEL:
-        _forbid_the_hub()
+        _stay_offline()
         folder = packaged_model()
         weights = weights_digest(folder)
         if weights != DEFAULT_WEIGHTS_SHA256:
@@ -173,8 +173,8 @@ def _definition_digest(folder: Path, beginning: str) -> str:
     return digest.hexdigest()
 
 
-def _forbid_the_hub() -> None:
-    # local_files_only alone still asks the hub which revision a name means. Read once, at the library's import.
+def _stay_offline() -> None:
+    # local_files_only alone still asks huggingface.co which revision a name means. Read once, at the library's import.
     os.environ["HF_HUB_OFFLINE"] = "1"
 
 
@@ -191,7 +191,7 @@ def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: 
     Raises:
         EmbeddingUnavailableError: If it is not on this machine, or is incomplete.
     """
-    _forbid_the_hub()
+    _stay_offline()
     is_folder = Path(model).is_absolute()
     found = Path(model) if is_folder else _cached_model(model)
     if found is None or not any((found / name).is_file() for name in _ENTRY_POINTS):

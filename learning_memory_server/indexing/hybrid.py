@@ -13,7 +13,7 @@ from learning_memory_server.indexing.fusion import DEPTH, fuse, lacking
 from learning_memory_server.storage.base import SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from learning_memory_server.indexing.document import Query
     from learning_memory_server.storage.base import Hit, Payload, Vector, VectorStore
@@ -86,19 +86,27 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
         cosines |= _scores(await by_meaning(limit=len(far), ids=far))
     if unworded:
         bm25 |= _scores(await by_words(limit=len(unworded), ids=unworded))
-    best = fuse(
-        cosines, bm25, max(_LOOKED_AT, _LOOKED_AT_EACH * query.limit) if query.beside else query.limit
-    )
-    if best and query.beside:
-        chosen = [key for key, _ in best]
-        for collection in query.beside:
-            near = await store.search(collection, vector, limit=len(chosen), ids=chosen, with_payload=False)
-            cosines |= {hit.id: max(hit.score, cosines.get(hit.id, hit.score)) for hit in near}
-        best = fuse(cosines, bm25, query.limit)
+    if query.beside:
+        looked_at = fuse(cosines, bm25, max(_LOOKED_AT, _LOOKED_AT_EACH * query.limit))
+        own = {key: cosines.get(key, 0.0) for key, _ in looked_at}
+        cosines |= await _nearest(store, query.beside, vector, own)
+    best = fuse(cosines, bm25, query.limit)
     records = await store.retrieve(query.collection, [key for key, _ in best])
     payloads = {record.id: record.payload for record in records}
     # What was removed since it was found is left out.
     return [Match(key, score, cosines.get(key, 0.0), payloads[key]) for key, score in best if key in payloads]
+
+
+async def _nearest(
+    store: VectorStore, collections: Iterable[str], vector: Vector, cosines: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the largest cosine of each point: the given one, or one of another collection."""
+    nearest = dict(cosines)
+    ids = list(cosines)
+    for collection in collections if ids else ():
+        for hit in await store.search(collection, vector, limit=len(ids), ids=ids, with_payload=False):
+            nearest[hit.id] = max(nearest[hit.id], hit.score)
+    return nearest
 
 
 def _scores(hits: Iterable[Hit]) -> dict[str, float]:

@@ -174,7 +174,10 @@ def _as_near(
 
 
 def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:
-    """Return the mean plus three deviations, where few members' deviation is drawn to that of all clusters."""
+    """Return the mean plus three deviations, where few members' deviation is drawn to that of all clusters.
+
+    That is taken to be at least `LEAST_DEVIATION`: near copies do not tell how their kind scatters.
+    """
     typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
     typical = max(typical, LEAST_DEVIATION)
     variance = (own.size * own.loo_deviation**2 + PRIOR_MEMBERS * typical**2) / (own.size + PRIOR_MEMBERS)

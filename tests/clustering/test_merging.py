@@ -36,7 +36,7 @@ def labels(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
 
 def join(points: NDArray[np.float32], groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     neighbours = nearest_neighbours(points)
-    return joined(points, points, groups, neighbours.rows, pull_of(neighbours))
+    return joined(points, points, groups, neighbours, pull_of(neighbours))
 
 
 @pytest.mark.parametrize("topics", [2, 5, 12])
@@ -138,7 +138,7 @@ def test_who_is_nearer_to_a_neighbours_group_is_dropped() -> None:
     neighbours = nearest_neighbours(points)
     groups = [np.arange(13), np.arange(13, 24)]
 
-    found = without_misplaced(points, groups, neighbours.rows, 3)
+    found = without_misplaced(points, groups, neighbours, 3)
 
     assert [rows.tolist() for rows in found] == [list(range(12)), list(range(13, 24))]
 
@@ -148,11 +148,11 @@ def test_a_group_that_falls_below_the_size_is_dissolved() -> None:
     neighbours = nearest_neighbours(points)
     groups = [np.arange(10), np.array([10, 11, 12]), np.arange(13, 24)]
 
-    found = without_misplaced(points, groups, neighbours.rows, 3)
+    found = without_misplaced(points, groups, neighbours, 3)
 
     assert not any(12 in rows for rows in found)
     assert len(found) == 2
-    assert without_misplaced(points, [], neighbours.rows, 3) == []
+    assert without_misplaced(points, [], neighbours, 3) == []
 
 
 def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:
@@ -161,7 +161,7 @@ def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:
     points = np.vstack([points, apart])
     near = nearest_neighbours(points)
 
-    found = readmitted(points, [np.arange(18), np.arange(20, 38)], near.rows, near.similarities)
+    found = readmitted(points, [np.arange(18), np.arange(20, 38)], near)
 
     assert [rows.tolist() for rows in found] == [list(range(20)), list(range(20, 40))]
 
@@ -172,5 +172,5 @@ def test_a_point_that_its_neighbours_are_divided_about_stays_noise() -> None:
     near = nearest_neighbours(points)
     groups = [np.arange(start, start + 4) for start in (0, 4, 8)]
 
-    assert [len(rows) for rows in readmitted(points, groups, near.rows, near.similarities)] == [4, 4, 4]
-    assert readmitted(points, [], near.rows, near.similarities) == []
+    assert [len(rows) for rows in readmitted(points, groups, near)] == [4, 4, 4]
+    assert readmitted(points, [], near) == []
