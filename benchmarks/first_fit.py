@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
 import shutil
 import statistics
 import threading
@@ -28,14 +27,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from benchmarks.hub import ENTRY, EXPORT_SECONDS, FRONT, Memory, memory, timed
+from benchmarks.embedding import export_model
+from benchmarks.hub import ENTRY, FRONT, Memory, memory, processor_seconds, timed
 from benchmarks.population import populate, themes
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.exports import has_export
 from learning_memory_server.embedding.sentence import SentenceEmbedder
-from learning_memory_server.embedding.source import find_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,7 +88,7 @@ def measure_rounds(count: int, rounds: int, embedder: SentenceEmbedder) -> dict[
     taken: dict[str, list[float]] = {}
     with memory() as made:
         asyncio.run(populate(made.storage, count, embedder))
-        export_model(made)
+        export_model(made.storage / "models")
         for number in range(rounds):
             found = {**measure_alone(made), **measure_beside_others(made, taken)}
             print(
@@ -159,21 +156,11 @@ def stall(found: dict[str, list[float]], usual: dict[str, list[float]], suffix: 
 
 
 def new_hub(made: Memory) -> StdioSession:
-    """Return a session with a new hub that has no clusters of earlier."""
+    """Return a session with a new hub without earlier clusters."""
     made.end_hub()
     shutil.rmtree(made.storage / "clusters", ignore_errors=True)
     (made.storage / "journal" / "clusters.jsonl").unlink(missing_ok=True)
     return ready(made)
-
-
-def export_model(made: Memory) -> None:
-    """Let a hub export the model, so that it does not do so while something is measured."""
-    session = ready(made)
-    deadline = time.monotonic() + EXPORT_SECONDS
-    source = find_source(DEFAULT_MODEL)
-    while not has_export(made.storage / "models", source) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    session.close()
 
 
 def ready(made: Memory) -> StdioSession:
@@ -235,15 +222,6 @@ def waiting_seconds(threads: Iterable[int | None]) -> float:
     for thread in threads:
         waited += int(Path(f"/proc/{thread}/schedstat").read_text("ascii").split()[1]) / 1e9
     return waited
-
-
-def processor_seconds(process: int | None) -> tuple[float, float]:
-    """Return the processor seconds of a process, and of its children that have ended."""
-    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
-    own, own_system, children, children_system = (
-        int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]
-    )
-    return own + own_system, children + children_system
 
 
 def spread_of(seconds: Sequence[float]) -> dict[str, float]:

@@ -284,6 +284,15 @@ def resident(process: int | None, field: str = "VmRSS") -> float:
     raise RuntimeError(f"process {process} has no {field}")
 
 
+def processor_seconds(process: int | None) -> tuple[float, float]:
+    """Return the processor seconds of a process, and of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
+    own, own_system, children, children_system = (
+        int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]
+    )
+    return own + own_system, children + children_system
+
+
 def is_alive(process: int) -> bool:
     """Tell whether a process runs; a zombie does not."""
     try:

@@ -21,6 +21,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.terms import encode_query
 from learning_memory_server.indexing.document import Collection, Query, WholeDocument, point_id
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.storage.base import Filter, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
@@ -58,15 +59,12 @@ class Ranking:
         self.stages: Stages = defaultdict(list)
         self.store = TimedStore(folder, self.stages)
         self._runner = asyncio.Runner()
-        self._index = VectorIndex(
-            EmbeddingService(lambda: TimedEmbedder(embedder, self.stages)),
-            lambda _: self.store,
-            {},
-            (lambda: reranker) if reranker else None,
-        )
+        embeddings = EmbeddingService(lambda: TimedEmbedder(embedder, self.stages))
+        self._index = VectorIndex(embeddings, lambda _: self.store, {})
+        self._reranking = Reranking(embeddings, (lambda: reranker) if reranker else None)
         self._texts: dict[str, str] = {}
         self._runner.run(self._index.open())
-        self._runner.run(self._index.reranking.loaded())
+        self._runner.run(self._reranking.loaded())
 
     def add(self, documents: Sequence[tuple[str, str]]) -> None:
         """Index documents, each an id and a text."""
@@ -96,16 +94,15 @@ class Ranking:
         return [match.payload["key"] for match in matches]
 
     def rerank(self, text: str, limit: int) -> list[str]:
-        """Return the ids of the best documents after a closer look, best first, however long that takes."""
+        """Return the ids of the best documents re-ranked, best first, however long that takes."""
         return self._runner.run(self._rerank(text, limit))
 
     async def _rerank(self, text: str, limit: int) -> list[str]:
-        reranking = self._index.reranking
-        query = Query(Collection.MEMORIES, text, max(limit, reranking.depth), Filter())
+        query = Query(Collection.MEMORIES, text, max(limit, self._reranking.depth), Filter())
         found = await self._index.search_hybrid(query)
         keys = [match.payload["key"] for match in found]
         with timed(self.stages, RERANKING):
-            scores, mode = await reranking.reconsider(
+            scores, mode = await self._reranking.rerank(
                 text,
                 [match.score for match in found],
                 lambda count: [self._texts[key] for key in keys[:count]],

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import shutil
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.embedding import export_model
-from benchmarks.hub import FRONT, memory, resident
+from benchmarks.hub import FRONT, memory, processor_seconds, resident
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.base import DEFAULT_MODEL
@@ -114,7 +113,11 @@ def measure(text: str, models: Path, runtime: str) -> dict[str, float]:
     with served(models, runtime) as (made, session):
         hub = made.hub()
         assert hub is not None  # noqa: S101 - it has just answered
-        before = {"resident": resident(hub), "own": resident(hub, "RssAnon"), "cpu": cpu_seconds(hub)}
+        before = {
+            "resident": resident(hub),
+            "own": resident(hub, "RssAnon"),
+            "cpu": sum(processor_seconds(hub)),
+        }
         heard = [time.monotonic()]
         watch = Watch(hub)
         with watch.looking():
@@ -124,7 +127,7 @@ def measure(text: str, models: Path, runtime: str) -> dict[str, float]:
                 lambda _: heard.append(time.monotonic()),
             )
         heard.append(time.monotonic())
-        spent = cpu_seconds(hub) - before["cpu"]
+        spent = sum(processor_seconds(hub)) - before["cpu"]
         said = result["content"][0]["text"]
         if result.get("isError") or "in the background" in said:
             raise RuntimeError(said)
@@ -215,12 +218,6 @@ def _sources() -> list[str]:
         content = path.read_text("utf-8").strip()
         found.append(content if path.suffix == ".md" else f"## {path.name}\n\n```python\n{content}\n```")
     return found
-
-
-def cpu_seconds(process: int) -> float:
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def show(megabytes: float, figures: dict[str, float]) -> None:
