@@ -17,6 +17,7 @@ from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Root
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
@@ -379,7 +380,7 @@ async def open_memory(
         index=index,
         writer=writer,
         persister=ObservationPersister(writer),
-        searcher=Searcher(index, writer, collector),
+        searcher=Searcher(index, writer, collector, Reranking(embeddings, None)),
         values=values,
     )
     try:

@@ -1,4 +1,4 @@
-"""A real cross-encoder of a few kilobytes whose judgement is known beforehand.
+"""A real cross-encoder of a few kilobytes whose scores are known beforehand.
 
 It is a BERT of one layer whose weights are set so that it looks at every token alike and sees one thing only: the more
 of a text its favourite word is, the better it finds the text, whatever the query. It knows no other word.

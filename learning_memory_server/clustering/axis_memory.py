@@ -148,23 +148,23 @@ class AxisMemory:
     async def _fitted(self) -> AxisFit:
         from learning_memory_server.clustering.axis_fit import AxisFit  # noqa: PLC0415 - numpy
 
-        at, identity = self._clock(), (await self._index.identity()).digest
+        at, origin = self._clock(), await self._index.origin()
         ids: Sequence[str] = ()
 
         async def prepare() -> FitRequest:
             nonlocal ids
-            request = await self._request(identity)
+            request = await self._request(origin)
             ids = request.ids
             return request
 
         result = await self._fitting.fit(prepare)
         fit = await asyncio.to_thread(AxisFit.of, self._axis, at, ids, result)
         await self._lineages.remember(self._axis, fit.members(), result.matching)
-        await asyncio.to_thread(self._kept.save, self._axis, identity, fit, result.neighbours)
+        await asyncio.to_thread(self._kept.save, self._axis, origin, fit, result.neighbours)
         log.info("axis.clustered", axis=self._axis.value, count=len(fit.clusters), total=len(fit.numbers))
         return fit
 
-    async def _request(self, identity: str) -> FitRequest:
+    async def _request(self, origin: str) -> FitRequest:
         from learning_memory_server.clustering.fitting import FitRequest  # noqa: PLC0415 - numpy
 
         material = await self._source.material()
@@ -177,13 +177,13 @@ class AxisMemory:
             material.ids,
             before={number: frozenset(members) for number, members in lineage.members.items()},
             next_number=lineage.next_number,
-            known=await asyncio.to_thread(self._kept.neighbours, self._axis, identity),
+            known=await asyncio.to_thread(self._kept.neighbours, self._axis, origin),
         )
 
     async def _load(self) -> None:
-        identity = (await self._index.identity()).digest
+        origin = await self._index.origin()
         lineage = await self._lineages.of(self._axis)
-        fit = await asyncio.to_thread(self._kept.load, self._axis, identity, lineage)
+        fit = await asyncio.to_thread(self._kept.load, self._axis, origin, lineage)
         if fit is not None:
             self._state = FitWithNewcomers(fit)
 

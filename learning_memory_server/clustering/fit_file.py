@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.vocabulary import Axis
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """Raised when files are laid out in another way, or when the same vectors come to be clustered in another way."""
 _DIGEST: Final = hashlib.sha256().digest_size
 

@@ -40,39 +40,39 @@ class KeptFits:
         self._directory = directory
         self._parameters = parameters
 
-    def save(self, axis: Axis, identity: str, fit: AxisFit, neighbours: Neighbours) -> None:
+    def save(self, axis: Axis, origin: str, fit: AxisFit, neighbours: Neighbours) -> None:
         """Keep a fit in the place of the axis' last one.
 
         Args:
             axis: The axis.
-            identity: The digest of the model.
+            origin: What its vectors were made by; see `VectorIndex.origin`.
             fit: The fit; its `numbers` are in the order of the rows.
             neighbours: Those of its rows.
         """
         from learning_memory_server.clustering.fit_file import packed  # noqa: PLC0415 - numpy
 
         try:
-            files.replace(self._path(axis), packed(fit, neighbours, self._origin(identity)))
+            files.replace(self._path(axis), packed(fit, neighbours, self._origin(origin)))
         except JournalUnavailableError as error:
             log.warning("fit.not_kept", axis=axis.value, reason=str(error.__cause__))
             self.discard(axis)
 
-    def load(self, axis: Axis, identity: str, lineage: Lineage) -> AxisFit | None:
+    def load(self, axis: Axis, origin: str, lineage: Lineage) -> AxisFit | None:
         """Return the kept fit, if it is the one that the journal's numbers come from."""
         from learning_memory_server.clustering.fit_file import read_fit  # noqa: PLC0415 - numpy
 
-        fit = self._read(axis, lambda: read_fit(self._path(axis), axis, self._origin(identity)))
+        fit = self._read(axis, lambda: read_fit(self._path(axis), axis, self._origin(origin)))
         if fit is not None and fit.members() != lineage.members:
             log.warning("fit.not_used", axis=axis.value, reason="the journal has other clusters")
             self.discard(axis)
             return None
         return fit
 
-    def neighbours(self, axis: Axis, identity: str) -> KnownNeighbours | None:
+    def neighbours(self, axis: Axis, origin: str) -> KnownNeighbours | None:
         """Return the neighbours that the kept fit has found."""
         from learning_memory_server.clustering.fit_file import read_neighbours  # noqa: PLC0415 - numpy
 
-        return self._read(axis, lambda: read_neighbours(self._path(axis), self._origin(identity)))
+        return self._read(axis, lambda: read_neighbours(self._path(axis), self._origin(origin)))
 
     def discard(self, axis: Axis) -> None:
         """Remove the kept fit, if there is one."""
@@ -91,8 +91,8 @@ class KeptFits:
             self.discard(axis)
             return None
 
-    def _origin(self, identity: str) -> dict[str, str]:
-        return {"identity": identity, "parameters": self._parameters}
+    def _origin(self, vectors: str) -> dict[str, str]:
+        return {"vectors": vectors, "parameters": self._parameters}
 
     def _path(self, axis: Axis) -> Path:
         return self._directory / f"{axis}.fit"

@@ -32,7 +32,7 @@ class Evidence:
         similarity: Cosine between the value's text and the centre.
         centroid_distance: Distance of the text from the centre.
         threshold: The largest distance that was accepted.
-        embedding: The digest of the model that made these vectors.
+        embedding: What made these vectors: the model, and the way in which it is used.
         radius: How far from the centre a later experience may be to count; absent in values of earlier versions.
         outcome: How most members ended, confirmed or falsified; absent if no more ended so than otherwise, and in
             values of earlier versions.

@@ -12,7 +12,7 @@ fields left out of their entries, 93.2 / 83.5, 94.8 / 87.0 and 95.3 / 86.2. With
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document
+
+
+VECTORS_VERSION: Final = 2
+"""Raised when the same document gets another vector of the same model. 1 had nothing of its parts."""
 
 
 async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArray[np.float32]:

@@ -52,7 +52,7 @@ what the second that a search for memories has allows.
 _MEANING: Final = 0.6
 _HALF: Final = 20.0
 """The BM25 score that counts half."""
-_JUDGEMENT: Final = 0.99
+_RERANKED_SHARE: Final = 0.99
 
 
 def relevance(cosine: float, bm25: float) -> float:
@@ -66,17 +66,17 @@ def relevance(cosine: float, bm25: float) -> float:
     return _MEANING * min(max(cosine, 0.0), 1.0) + (1 - _MEANING) * squared / (squared + _HALF * _HALF)
 
 
-def judged(relevance: float, judgement: float) -> float:
+def reranked(relevance: float, score: float) -> float:
     """Return how well a text matches once a model has read it together with the query, from 0 to 1.
 
-    The judgement decides, and the relevance where judgements are as good as equal. A text that was not read has the judgement 0
-    and less relevance than those that were, so that it never comes before one of them.
+    The model's score decides, and the relevance where scores are as good as equal. A text that was not read has the
+    score 0 and less relevance than those that were, so that it never comes before one of them, and comes out below .01.
 
     Args:
         relevance: See `relevance`.
-        judgement: What the model says, from 0 to 1.
+        score: What the model gives it, from 0 to 1.
     """
-    return _JUDGEMENT * judgement + (1 - _JUDGEMENT) * relevance
+    return _RERANKED_SHARE * score + (1 - _RERANKED_SHARE) * relevance
 
 
 def lacking(found: Mapping[str, float], other: Mapping[str, float], depth: int) -> list[str]:

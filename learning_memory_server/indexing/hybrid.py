@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.terms import encode_query, terms
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.indexing.document import Query
     from learning_memory_server.storage.base import Hit, Payload, Vector, VectorStore
-
-_LOOKED_AT: Final = 30
-"""How many of the best are also looked for beside their collection, at least. Fewer lose recall, more are no better."""
-_LOOKED_AT_EACH: Final = 3
-"""The same, for each point that is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,8 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
     if unworded:
         bm25 |= _scores(await by_words(limit=len(unworded), ids=unworded))
     if query.beside:
-        looked_at = fuse(cosines, bm25, max(_LOOKED_AT, _LOOKED_AT_EACH * query.limit))
+        # As many for every limit up to `DEPTH`, so that pages of a search fit together.
+        looked_at = fuse(cosines, bm25, depth)
         own = {key: cosines.get(key, 0.0) for key, _ in looked_at}
         cosines |= await _nearest(store, query.beside, vector, own)
     best = fuse(cosines, bm25, query.limit)

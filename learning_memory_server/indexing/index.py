@@ -5,25 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.probe import PROBE, agrees
-from learning_memory_server.embedding.terms import TERMS_VERSION, encode_document
 from learning_memory_server.errors import (
-    DamagedCollectionError,
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
-    WrongDimensionError,
 )
-from learning_memory_server.indexing.document import Collection, FilterFields, in_batches
-from learning_memory_server.indexing.embedding import embed
+from learning_memory_server.indexing.document import Collection, in_batches
+from learning_memory_server.indexing.embedding import VECTORS_VERSION, embed
 from learning_memory_server.indexing.hybrid import search_both
-from learning_memory_server.indexing.reranking import Reranking
-from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
+from learning_memory_server.indexing.layout import Layout, points_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,23 +25,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import EmbeddingIdentity, Reranker
+    from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.indexing.document import Document, Query
+    from learning_memory_server.indexing.document import Document, FilterFields, Query
     from learning_memory_server.indexing.hybrid import Match
-    from learning_memory_server.storage.base import Payload, VectorStore
-
+    from learning_memory_server.storage.base import CollectionSpec, Payload, Point, VectorStore
 
 log = structlog.get_logger()
 
-_LAYOUT: Final = 4
-"""Raised when points are stored in another way.
-
-1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of; 3 had no
-parts of experiences in their vectors.
-"""
-_STAGED: Final = "_next"
-"""The end of the name of a collection that is to take another's place."""
 _REBUILD_BATCH: Final = 128
 
 
@@ -56,13 +41,11 @@ class VectorIndex:
 
     Attributes:
         notices: A sentence about each collection that had to be made anew.
-        reranking: The closer look at what a search found.
 
     Args:
         embeddings: The model.
         open_store: Makes the engine for vectors of one identity; it may be slow.
         fields: What searches filter on, where they do.
-        load_reranker: Makes the re-ranking model, if one is wanted.
     """
 
     def __init__(
@@ -70,16 +53,13 @@ class VectorIndex:
         embeddings: EmbeddingService,
         open_store: Callable[[EmbeddingIdentity], VectorStore],
         fields: Mapping[Collection, FilterFields],
-        load_reranker: Callable[[], Reranker] | None = None,
     ) -> None:
-        self.reranking = Reranking(embeddings, load_reranker)
         self._embeddings = embeddings
         self._open_store = open_store
-        self._fields = fields
+        self._layout = Layout(embeddings, fields)
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
-        self._about: dict[str, Any] = {}
         self.notices: list[str] = []
 
     @property
@@ -97,11 +77,11 @@ class VectorIndex:
         identity = await self._embeddings.identity()
         async with self._opening:
             if self._store is None:
-                self._about = await self._describe(identity)
+                specs = [await self._layout.spec(collection) for collection in Collection]
                 store = self._open_store(identity)
                 try:
-                    for collection in Collection:
-                        await self._ensure(store, self._spec(collection, identity))
+                    for spec in specs:
+                        await self._ensure(store, spec)
                         # Creating one takes the embedded engine a while; calls get their turn in between.
                         await asyncio.sleep(0)
                 except LearningMemoryError:
@@ -113,6 +93,13 @@ class VectorIndex:
     async def identity(self) -> EmbeddingIdentity:
         """Wait for the model and return what its vectors may be compared with."""
         return await self._embeddings.identity()
+
+    async def origin(self) -> str:
+        """Wait for the model and return what names it and the way in which vectors are made of its own.
+
+        What was computed from vectors of another origin is to be computed anew.
+        """
+        return f"{(await self.identity()).digest}.{VECTORS_VERSION}"
 
     async def embed(self, text: str) -> NDArray[np.float32]:
         """Return the vector, of shape (dimension,), that the text would have as a document."""
@@ -134,7 +121,7 @@ class VectorIndex:
         if vectors is None:
             vectors = await embed(self._embeddings, documents)
         by_collection: dict[str, list[Point]] = {}
-        for document, point in zip(documents, _points(documents, vectors), strict=True):
+        for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
         for collection, points in by_collection.items():
             await store.upsert(collection, points)
@@ -171,7 +158,7 @@ class VectorIndex:
             EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
         """
         store = await self.open()
-        spec = replace(self._spec(collection, await self.identity()), name=f"{collection}{_STAGED}")
+        spec = await self._layout.spec(collection, is_staged=True)
         await self._ensure(store, spec)
         there = {record.id for record in await store.scroll(spec.name, with_payload=False)}
         progress(len(there))
@@ -185,7 +172,7 @@ class VectorIndex:
                 if missing:
                     was_complete = False
                     vectors = await embed(self._embeddings, missing)
-                    await store.upsert(spec.name, _points(missing, vectors))
+                    await store.upsert(spec.name, points_of(missing, vectors))
                     there.update(document.point_id for document in missing)
                     progress(len(missing))
         await store.delete(spec.name, sorted(there - wanted))
@@ -255,55 +242,14 @@ class VectorIndex:
             store, self._store = self._store, None
             await store.close()
 
-    def _spec(self, collection: Collection, identity: EmbeddingIdentity) -> CollectionSpec:
-        fields = self._fields.get(collection, FilterFields())
-        return CollectionSpec(
-            collection, identity.dimension, fields.keywords, fields.datetimes, self._about, has_terms=True
-        )
-
-    async def _describe(self, identity: EmbeddingIdentity) -> dict[str, Any]:
-        """Return what is kept with each collection: its layout, its model, and what that model does to a sentence."""
-        (probe,) = await self._embeddings.embed_documents([PROBE])
-        return {
-            "layout": _LAYOUT,
-            "terms": TERMS_VERSION,
-            "model": identity.model,
-            "identity": identity.digest,
-            "probe": probe.tolist(),
-        }
-
     async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
-        """Ensure a collection of this layout and model: another is made anew, and caught up from the journal."""
-        try:
-            about = await store.ensure(spec)
-        except (DamagedCollectionError, WrongDimensionError) as error:
-            reason = error.message
-        else:
-            if any(about.get(part) != self._about[part] for part in ("layout", "terms")):
-                reason = f"Collection `{spec.name}` was laid out by another version of this program."
-            elif not agrees(about.get("probe", ()), self._about["probe"]):
-                reason = f"The model makes other vectors now than those in `{spec.name}`."
-            else:
-                return
-        log.warning("collection.remade", collection=spec.name, reason=reason)
-        self.notices.append(f"{reason} It is made anew from the journal.")
-        await store.drop(spec.name)
-        await store.ensure(spec)
+        if notice := await self._layout.ensure(store, spec):
+            self.notices.append(notice)
 
     def _opened(self) -> VectorStore:
         if self._store is None:
+            hint = "Try again in a few seconds."
             if self._embeddings.state == "ready":
-                raise StorageUnavailableError(
-                    "The index is not open yet.", hint="Try again in a few seconds."
-                )
-            raise EmbeddingUnavailableError(
-                "The embedding model is not loaded yet.", hint="Try again in a few seconds."
-            )
+                raise StorageUnavailableError("The index is not open yet.", hint=hint)
+            raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
         return self._store
-
-
-def _points(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
-    return [
-        Point(document.point_id, vector, document.payload, SparseVector(*encode_document(document.text)))
-        for document, vector in zip(documents, vectors, strict=True)
-    ]

@@ -1,4 +1,4 @@
-"""A closer look at the best of a search, by a model that reads the query and each text together.
+"""The re-ranking of the best of a search, by a model that reads the query and each text together.
 
 It is never in the way: while the model is loading, if there is none, or if it fails or is slow, a search keeps the
 order it had, and its mode tells that.
@@ -17,7 +17,7 @@ import structlog
 
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
-from learning_memory_server.indexing.fusion import RERANKED, judged
+from learning_memory_server.indexing.fusion import RERANKED, reranked
 from learning_memory_server.indexing.hybrid import mode_for
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.service import EmbeddingService
 
 SECONDS: Final = 2.0
-"""How much longer a search may take for a closer look, unless it has a deadline of its own."""
+"""How much longer a search may take to be re-ranked, unless it has a deadline of its own."""
 _BATCH: Final = 8
 """Texts: what another query may have to wait for."""
 _RETRY_SECONDS: Final = 60.0
@@ -41,7 +41,7 @@ class Reranking:
     Args:
         embeddings: Whose thread it is.
         load: Makes the model; slow, so it is called in a thread of its own. None if no model is wanted.
-        retry_seconds: The least time between a failure to load, or a judgement that took too long, and the next try.
+        retry_seconds: The least time between a failure to load, or a re-ranking that took too long, and the next try.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Reranking:
                 hint="Run `learning-memory-server doctor`.",
             ) from error
 
-    async def reconsider(
+    async def rerank(
         self,
         query: str,
         scores: Sequence[float],
@@ -104,7 +104,7 @@ class Reranking:
             return kept
         try:
             async with asyncio.timeout(seconds):
-                judgements = await self._judge(model.result(), query, texts, min(RERANKED, len(scores)))
+                read = await self._scores_of(model.result(), query, texts, min(RERANKED, len(scores)))
         except TimeoutError:
             # The next searches need not wait in vain.
             self._rest_until = monotonic() + self._retry_seconds
@@ -119,10 +119,10 @@ class Reranking:
             )
             return kept
         # What was not read may be worth nothing, as far as the model knows.
-        judgements += [0.0] * (len(scores) - len(judgements))
-        return list(map(judged, scores, judgements)), SearchMode.RERANKED
+        read += [0.0] * (len(scores) - len(read))
+        return list(map(reranked, scores, read)), SearchMode.RERANKED
 
-    async def _judge(
+    async def _scores_of(
         self, model: Reranker, query: str, texts: Callable[[int], Sequence[str]], count: int
     ) -> list[float]:
         wanted = await asyncio.to_thread(texts, count)
@@ -142,7 +142,7 @@ class Reranking:
         if model is None or (model.done() and model.exception() and monotonic() >= self._retry_at):
             model = self._model = Future()
             # A daemon: the end of the process does not wait for it.
-            threading.Thread(target=self._load_into, args=(model, load), daemon=True).start()
+            threading.Thread(target=self._load_into, args=(model, load), name="reranker", daemon=True).start()
         return model
 
     def _load_into(self, model: Future[Reranker], load: Callable[[], Reranker]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -16,6 +15,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.heap import give_back
+from learning_memory_server.indexing.backlog import Backlog
 from learning_memory_server.indexing.document import in_batches
 from learning_memory_server.retrying import attempts, is_transient
 
@@ -29,11 +29,8 @@ _HEAD_START: Final = 0.1
 """Seconds between the first use and the loading of the model."""
 _FIRST_WAIT: Final = 1.0
 """Seconds; the next wait is twice as long."""
-_BATCH: Final = 64
-_SORTED: Final = 64
-"""Pending documents that are put in the order of their length: a model pads those that it takes at once."""
-_STEP: Final = 8
-"""Of those, how many are written at a time, in a quarter of a second: so often what is pending gets less."""
+_COMPARED_AT_ONCE: Final = 64
+"""Documents of the journal that are looked for in the index between two turns of other tasks."""
 _RETRY_EVERY: Final = 30.0
 """Seconds between two tries to catch up while something is pending."""
 _QUIET: Final = 5.0
@@ -67,10 +64,7 @@ class IndexWriter:
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource]) -> None:
         self._index = index
         self._sources = sources
-        self._pending: dict[tuple[str, str], Document] = {}
-        self._doomed: set[str] = set()
-        # What is forgotten never comes back, so this holds for as long as the process lives.
-        self._removed: set[str] = set()
+        self._backlog = Backlog()
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._rebuilding = asyncio.Lock()
@@ -83,7 +77,7 @@ class IndexWriter:
     @property
     def pending(self) -> int:
         """How many points are known to be missing from the index."""
-        return len(self._pending)
+        return self._backlog.pending
 
     @property
     def superfluous(self) -> int:
@@ -99,9 +93,9 @@ class IndexWriter:
         return self._complete
 
     @property
-    def is_compared(self) -> bool:
-        """Whether it is known what is missing from the index."""
-        return self._compared
+    def missing(self) -> int | None:
+        """How many points are missing from the index; None until that is known."""
+        return self.pending if self._compared else None
 
     async def write(self, documents: Sequence[Document]) -> bool:
         """Index the documents, and tell whether they are now in the index.
@@ -110,7 +104,7 @@ class IndexWriter:
         for. Whatever fails, the documents are pending and are written later.
         """
         # Pending until proven otherwise, so that a call that is cancelled half-way is caught up too.
-        self._pending.update({_key(document): document for document in documents})
+        self._backlog.add(documents)
         try:
             await self._try_write(documents)
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
@@ -126,9 +120,7 @@ class IndexWriter:
     async def remove(self, point_ids: Iterable[str]) -> bool:
         """Remove the points of what is forgotten, and tell whether they are gone; if not, that is done later."""
         doomed = set(point_ids)
-        self._doomed |= doomed
-        self._removed |= doomed
-        self._pending = {key: document for key, document in self._pending.items() if key[1] not in doomed}
+        self._backlog.remove(doomed)
         try:
             await self._remove_doomed()
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
@@ -175,7 +167,7 @@ class IndexWriter:
 
     def postpone(self, documents: Iterable[Document]) -> None:
         """Take documents that are in the journal, to be indexed in the background."""
-        self._pending.update({_key(document): document for document in documents})
+        self._backlog.add(documents)
         self._wake.set()
 
     async def complete(self) -> None:
@@ -238,12 +230,12 @@ class IndexWriter:
         # One at a time: two would embed the same documents twice.
         async with self._catching_up:
             await self._remove_doomed()
-            while self._pending:
-                for batch in self._by_length():
+            while self.pending:
+                for batch in self._backlog.batches():
                     await self._index.write(batch)
                     self._mark_written(batch)
                     written += len(batch)
-                if self._pending:
+                if self.pending:
                     # After 1,000 texts torch alone has left 280 MB that are free and not given back.
                     give_back()
             await self._remove_doomed()
@@ -258,28 +250,18 @@ class IndexWriter:
         stored = await self._index.stored_ids()
         there = set().union(*stored.values())
         for source in self._sources:
-            async for batch in in_batches(source.documents(), _BATCH):
+            async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
                     if document.point_id in stored[document.collection]:
                         stored[document.collection].remove(document.point_id)
                     else:
-                        self._pending[_key(document)] = document
-            gone = set(source.forgotten())
-            self._doomed |= there & gone
-            self._pending = {key: document for key, document in self._pending.items() if key[1] not in gone}
-        self._superfluous = sum(len(ids - self._doomed) for ids in stored.values())
-        if self._pending and not self._compared:
-            log.info("index.incomplete", missing=len(self._pending))
+                        self._backlog.add([document])
+            self._backlog.drop(set(source.forgotten()), there)
+        self._superfluous = sum(len(ids - self._backlog.doomed) for ids in stored.values())
+        if self.pending and not self._compared:
+            log.info("index.incomplete", missing=self.pending)
         self._compared = True
-        return len(self._pending)
-
-    def _by_length(self) -> Iterator[list[Document]]:
-        """Yield small batches of what has been pending longest, without what is no more when its turn comes."""
-        waiting = sorted(islice(self._pending.values(), _SORTED), key=lambda document: len(document.text))
-        for start in range(0, len(waiting), _STEP):
-            batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]
-            if batch:
-                yield batch
+        return self.pending
 
     async def _start_over(self) -> None:
         """Trust nothing of an engine that has failed three times, such as one whose files were deleted under it."""
@@ -287,21 +269,17 @@ class IndexWriter:
         await self._index.discard()
 
     async def _remove_doomed(self) -> None:
-        doomed = sorted(self._doomed)
+        doomed = sorted(self._backlog.doomed)
         if doomed:
             await self._index.remove(doomed)
-            self._doomed.difference_update(doomed)
+            self._backlog.mark_removed(doomed)
             self._unflushed = True
 
     def _mark_written(self, documents: Sequence[Document]) -> None:
-        for document in documents:
-            # Another version of it may have become pending meanwhile.
-            if self._pending.get(_key(document)) is document:
-                del self._pending[_key(document)]
-            if document.point_id in self._removed:
-                # It was forgotten while it was on its way into the index.
-                self._doomed.add(document.point_id)
-                self._wake.set()
+        self._backlog.mark_written(documents)
+        if self._backlog.doomed:
+            # Some of them may have been forgotten while they were on their way into the index.
+            self._wake.set()
         self._unflushed = True
 
     async def _try_write(self, documents: Sequence[Document]) -> None:
@@ -311,17 +289,13 @@ class IndexWriter:
 
     async def _idle(self) -> bool:
         """Wait until something was written or is to be tried again, and tell whether it was quiet meanwhile."""
-        unfinished = self._pending or not self._compared
+        unfinished = self.missing != 0
         try:
             async with asyncio.timeout(_RETRY_EVERY if unfinished else _QUIET if self._unflushed else None):
                 await self._wake.wait()
         except TimeoutError:
             return True
-        if self._pending:
+        if self.pending:
             # What has just failed three times deserves a pause.
             await asyncio.sleep(_FIRST_WAIT)
         return False
-
-
-def _key(document: Document) -> tuple[str, str]:
-    return document.collection, document.point_id

@@ -59,15 +59,14 @@ class Cutter:
         self.chunk_max = min(_LARGEST, room - self.header_max)
         self.name = f"{_VERSION}-{measure.name}"
 
-    def cut(self, text: str, is_given_up: Callable[[int], bool] = lambda _: False) -> Cuts:
+    def cut(self, text: str, look: Callable[[int], bool] = lambda _: False) -> Cuts:
         """Return where to cut a text. Ten million characters take seconds.
 
         Args:
             text: The text.
-            is_given_up: Is told after each chunk how many characters are cut, and tells whether nobody needs the
-                result any more; then it is cut short.
+            look: Is told after each chunk where it ends; true ends the cutting.
         """
-        return Cuts(self.name, tuple(takewhile(lambda span: not is_given_up(span[1]), self.spans(text))))
+        return Cuts(self.name, tuple(takewhile(lambda span: not look(span[1]), self.spans(text))))
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the chunks of a text, in order."""

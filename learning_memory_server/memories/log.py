@@ -58,9 +58,9 @@ class MemoryLog:
         loaded = self._loaded()
         return loaded.get(self._by_request.get(request, ""))
 
-    def cut(self, text: str, is_given_up: Callable[[int], bool] = lambda _: False) -> Cuts:
+    def cut(self, text: str, look: Callable[[int], bool] = lambda _: False) -> Cuts:
         """Return where to cut a text. It may take seconds, and is safe in any thread; see `Cutter.cut`."""
-        return self._cutter().cut(text, is_given_up)
+        return self._cutter().cut(text, look)
 
     def add(self, memory: Memory) -> None:
         """Write a memory down; it is on the disk when this returns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -16,19 +16,20 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection, Query
 from learning_memory_server.indexing.fusion import relevance
+from learning_memory_server.memories.query import FoundMemories, FoundMemory
 from learning_memory_server.memories.words import needles
 from learning_memory_server.retrying import attempts, is_transient
 from learning_memory_server.search import lexical
-from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.reranking import Reranking
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.memories.log import MemoryLog
+    from learning_memory_server.memories.query import MemoryQuery
     from learning_memory_server.storage.base import Payload
 
 DEADLINE: Final = 1.0
@@ -36,7 +37,7 @@ DEADLINE: Final = 1.0
 PATIENCE: Final = 0.5
 """Seconds after which a search asks for no more, so that what it found is told before the deadline."""
 _TELLING: Final = 0.1
-"""Seconds that are left for everything else after a closer look."""
+"""Seconds that are left for everything else after the re-ranking."""
 _FIRST_WAIT: Final = 0.05
 """Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
@@ -48,97 +49,15 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryFilter:
-    """Which memories are meant; an absent part does not restrict.
-
-    Args:
-        tags: All of which a memory must have.
-        source: What its source must be.
-        start: The earliest date.
-        end: The latest date, which is included.
-        project: Its project.
-    """
-
-    tags: tuple[str, ...] = ()
-    source: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    project: str | None = None
-
-    def matches(self, memory: Memory) -> bool:
-        """Tell whether a memory is meant."""
-        return (
-            set(self.tags) <= set(memory.tags)
-            and (self.source is None or memory.source == self.source)
-            and (self.project is None or memory.project == self.project)
-            and (self.start is None or memory.date >= self.start)
-            and (self.end is None or memory.date <= self.end)
-        )
-
-    def for_engine(self, without: Iterable[str] = ()) -> Filter:
-        """Return the same as the engine's filter, less the memories of the ids `without`."""
-        exact = [("source", self.source), ("project", self.project)]
-        return Filter(
-            matches=(
-                *(("tags", tag) for tag in self.tags),
-                *((name, value) for name, value in exact if value is not None),
-            ),
-            times=(TimeRange("created_at", self.start, self.end),) if self.start or self.end else (),
-            without=tuple(("memory_id", memory_id) for memory_id in sorted(without)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryQuery:
-    """What to look for.
-
-    Args:
-        text: The question.
-        limit: The most memories to return.
-        where: Which memories are meant.
-        min_similarity: The least cosine similarity, from 0 to 1; nothing where words rank.
-    """
-
-    text: str
-    limit: int = 10
-    where: MemoryFilter = field(default_factory=MemoryFilter)
-    min_similarity: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMemory:
-    """A memory, its best chunk, and how well that matches, from 0 to 1; scores of one mode compare with each other."""
-
-    memory: Memory
-    start: int
-    end: int
-    score: float
-
-    @property
-    def chunk(self) -> str:
-        """The text of the best chunk."""
-        return self.memory.text[self.start : self.end]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMemories:
-    """Memories, best first, and what was used to rank them; `is_cut` if time was short and there may be more."""
-
-    found: list[FoundMemory]
-    mode: SearchMode
-    is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _Match:
     """A chunk; `cosine` is what `min_similarity` compares, `score` what ranks."""
 
     memory: Memory
-    number: int
     start: int
     end: int
     score: float
-    cosine: float
+    number: int = 0
+    cosine: float = 0.0
 
 
 class MemorySearcher:
@@ -148,15 +67,18 @@ class MemorySearcher:
         index: Searched once it is complete.
         writer: Knows when it is.
         memories: Searched by words until then.
+        reranking: Reads the best that the index found once more; their scores are then those of
+            `fusion.reranked`.
         deadline: Seconds that a search may take.
         patience: Seconds after which a search begins no other round.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where to search, and for how long
         self,
         index: VectorIndex,
         writer: IndexWriter,
         memories: MemoryLog,
+        reranking: Reranking,
         deadline: float = DEADLINE,
         *,
         patience: float = PATIENCE,
@@ -164,6 +86,7 @@ class MemorySearcher:
         self._index = index
         self._writer = writer
         self._memories = memories
+        self._reranking = reranking
         self._deadline = deadline
         self._patience = patience
 
@@ -189,7 +112,7 @@ class MemorySearcher:
 
     async def _in_index(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
         wanted = min(query.limit, sum(map(query.where.matches, memories)))
-        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._index.reranking.depth)
+        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
         last = began + self._patience
@@ -198,8 +121,10 @@ class MemorySearcher:
         without: set[str] = set()
         while True:
             matches = await self._ranked(query, depth, without)
-            seen += matches
-            found = len(_best(query, seen))
+            # Those that are not shown are not read, either.
+            similar = [match for match in matches if match.cosine >= query.min_similarity]
+            seen += similar
+            found = len({match.memory.id for match in seen})
             # Below the score that the least similarity alone gives, nothing has it.
             is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
             if found >= wanted or is_all:
@@ -209,18 +134,17 @@ class MemorySearcher:
                 break
             # One long memory can fill all ranks by itself, so the next round is without those found. Where it found
             # none, it is without those that are not similar enough: every round has others.
-            new = {match.memory.id for match in matches if match.cosine >= query.min_similarity}
-            without |= new or {match.memory.id for match in matches}
-        # Those that are not shown are not read, either.
-        seen = [match for match in seen if match.cosine >= query.min_similarity]
-        scores, mode = await self._index.reranking.reconsider(
+            without |= {match.memory.id for match in similar or matches}
+        # A later round may have found better ones.
+        seen.sort(key=lambda match: -match.score)
+        scores, mode = await self._reranking.rerank(
             query.text,
             [match.score for match in seen],
             lambda count: self._texts(seen[:count]),
             began + self._deadline - _TELLING - now(),
         )
         ranked = [replace(match, score=score) for match, score in zip(seen, scores, strict=True)]
-        return FoundMemories(_best(query, ranked), mode, is_cut)
+        return FoundMemories(_best(query.limit, ranked), mode, is_cut)
 
     def _texts(self, matches: Sequence[_Match]) -> list[str]:
         """Return the chunks' texts as they were indexed."""
@@ -248,10 +172,10 @@ class MemorySearcher:
         return [
             _Match(
                 memory,
-                match.payload["chunk_index"],
                 match.payload["start"],
                 match.payload["end"],
                 match.score,
+                match.payload["chunk_index"],
                 match.cosine,
             )
             for match in matches
@@ -271,18 +195,15 @@ class MemorySearcher:
             for start, end, text in self._memories.worded_chunks(memory, wanted)
         ]
         matches = [
-            _Match(memory, 0, start, end, score, 1.0)
+            _Match(memory, start, end, score)
             for (memory, start, end), score in lexical.rank(query.text, texts, len(texts))
         ]
-        return FoundMemories(_best(query, matches), SearchMode.LEXICAL)
+        return FoundMemories(_best(query.limit, matches), SearchMode.LEXICAL)
 
 
-def _best(query: MemoryQuery, matches: Sequence[_Match]) -> list[FoundMemory]:
+def _best(limit: int, matches: Iterable[_Match]) -> list[FoundMemory]:
     """Return each memory with its best chunk, the best memories first and equal ones by their ids."""
     best: dict[str, FoundMemory] = {}
-    for match in sorted(matches, key=lambda match: -match.score):
-        if match.cosine >= query.min_similarity:
-            score = min(max(match.score, 0.0), 1.0)
-            best.setdefault(match.memory.id, FoundMemory(match.memory, match.start, match.end, score))
-    ranked = sorted(best.values(), key=lambda found: (-found.score, found.memory.id))
-    return ranked[: query.limit]
+    for match in sorted(matches, key=lambda match: (-match.score, match.memory.id)):
+        best.setdefault(match.memory.id, FoundMemory(match.memory, match.start, match.end, match.score))
+    return list(best.values())[:limit]

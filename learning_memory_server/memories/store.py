@@ -155,7 +155,8 @@ class MemoryStore:
         """Go on with an addition whose answer was lost with another process."""
         chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
         if tell is not None and not is_indexed:
-            is_indexed = await self._or_withdraw(memory, self._follow(chunks, tell))
+            # It stays if this is cancelled: the process that is gone may have told somebody else that it is kept.
+            is_indexed = await self._follow(chunks, tell)
         return Added(memory, chunks, is_new=True, is_indexed=is_indexed)
 
     async def _or_withdraw(self, memory: Memory, indexing: Coroutine[Any, Any, bool]) -> bool:
@@ -171,19 +172,21 @@ class MemoryStore:
             self._promised.discard(memory.id)
 
     def _is_all_indexed(self) -> bool:
-        return self._writer.is_compared and not self._writer.pending
+        return self._writer.missing == 0
 
     async def _cut(self, text: str, tell: Tell | None) -> Cuts:
         """Cut the text in a thread, which stops soon if the call is cancelled."""
-        given_up, reached = threading.Event(), [0]
+        given_up, reached = threading.Event(), 0
 
         def look(place: int) -> bool:
-            reached[0] = place
+            nonlocal reached
+            reached = place
             return given_up.is_set()
 
         work = asyncio.create_task(asyncio.to_thread(self._log.cut, text, look))
         try:
-            await _tell_of(work, tell, lambda: (reached[0] - 1) / len(text), None)
+            # Below 1 even when all is cut: what follows counts chunks, and must only grow.
+            await _tell_of(work, tell, lambda: (reached - 1) / len(text), None)
             return work.result()
         finally:
             given_up.set()
@@ -220,7 +223,8 @@ class MemoryStore:
     def _written(self, total: int) -> int:
         """Return how many of the last `total` documents are written."""
         # These came last, so what is pending is these once there is nothing else.
-        return total - min(total, self._writer.pending) if self._writer.is_compared else 0
+        missing = self._writer.missing
+        return 0 if missing is None else total - min(total, missing)
 
     async def _withdraw(self, memory: Memory) -> None:
         """Undo an addition that nobody waits for any more."""

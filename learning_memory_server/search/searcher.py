@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.reranking import Reranking
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.observation.collector import ObservationCollector
 
@@ -43,7 +44,10 @@ class ExperienceQuery:
 
 @dataclass(frozen=True, slots=True)
 class FoundExperience:
-    """An entry and how well it matches, from 0 to 1; scores of one mode compare with each other."""
+    """An entry and how well it matches, from 0 to 1; scores of one mode compare with each other.
+
+    Where a model re-ranked them, a score below .01 may mean that the entry was not read: only the best 20 are.
+    """
 
     entry: Ghap
     score: float
@@ -64,12 +68,17 @@ class Searcher:
         index: Searched once it is open and complete.
         writer: Knows when it is.
         collector: Searched by words until then, pending entries included.
+        reranking: Reads the best that the index found once more; their scores are then those of
+            `fusion.reranked`.
     """
 
-    def __init__(self, index: VectorIndex, writer: IndexWriter, collector: ObservationCollector) -> None:
+    def __init__(
+        self, index: VectorIndex, writer: IndexWriter, collector: ObservationCollector, reranking: Reranking
+    ) -> None:
         self._index = index
         self._writer = writer
         self._collector = collector
+        self._reranking = reranking
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
         """Return the entries that match best. Filters apply before the best are taken.
@@ -95,18 +104,17 @@ class Searcher:
             matches=tuple((field, str(value)) for field, value in matches.items() if value is not None),
             times=(TimeRange("resolved_at", start=query.since),) if query.since else (),
         )
-        reranking = self._index.reranking
         best = await self._index.search_hybrid(
             Query(
                 Collection.of(query.axis),
                 query.text,
-                max(query.limit, reranking.depth),
+                max(query.limit, self._reranking.depth),
                 where,
                 _beside(query.axis),
             ),
             lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
         )
-        scores, mode = await reranking.reconsider(
+        scores, mode = await self._reranking.rerank(
             query.text,
             [match.score for match in best],
             lambda count: [axis_texts(entry_of(match.payload))[query.axis] for match in best[:count]],

@@ -18,6 +18,7 @@ from learning_memory_server.embedding.loading import ModelExporter, load_embedde
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
@@ -60,6 +61,7 @@ class Services:
     collector: ObservationCollector
     embeddings: EmbeddingService
     index: VectorIndex
+    reranking: Reranking
     sources: tuple[DocumentSource, ...]
     writer: IndexWriter
     persister: ObservationPersister
@@ -138,10 +140,9 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
     collector = ObservationCollector(journal, clock)
     value_log = ValueLog(journal.values)
     embeddings = EmbeddingService(load)
-    index = VectorIndex(
+    index = VectorIndex(embeddings, lambda identity: _open_store(settings, identity), ALL_FIELDS)
+    reranking = Reranking(
         embeddings,
-        lambda identity: _open_store(settings, identity),
-        ALL_FIELDS,
         partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,
     )
     memory_log = MemoryLog(journal.memories, _cutters(settings))
@@ -166,10 +167,11 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
         collector=collector,
         embeddings=embeddings,
         index=index,
+        reranking=reranking,
         sources=sources,
         writer=writer,
         persister=ObservationPersister(writer),
-        searcher=Searcher(index, writer, collector),
+        searcher=Searcher(index, writer, collector, reranking),
         clusterer=clusterer,
         values=ValueStore(
             value_log,
@@ -182,7 +184,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
         ),
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
-        memory_searcher=MemorySearcher(index, writer, memory_log),
+        memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
         statistics=Statistics(settings, journal, collector, value_log, memory_log, embeddings, writer),
     )
 

@@ -7,31 +7,16 @@ the event loop, in batches of a few milliseconds, with a turn for other tasks be
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from learning_memory_server.errors import (
-    MissingCollectionError,
-    StorageUnavailableError,
-)
 from learning_memory_server.heap import let_go
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
-from learning_memory_server.storage.edge_shards import (
-    Shard,
-    create_shard,
-    drop_shard,
-    engine_errors,
-    load_shard,
-    promote_shard,
-    recover_shard,
-    require_space,
-    shard_exists,
-)
+from learning_memory_server.storage.edge_open import OpenShards
+from learning_memory_server.storage.edge_shards import engine_errors
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import (
-    REBUILD,
     TERMS,
     VECTOR,
     checked_matrix,
@@ -55,6 +40,7 @@ if TYPE_CHECKING:
         SparseVector,
         Vector,
     )
+    from learning_memory_server.storage.edge_shards import Shard
 
 _WRITE_BATCH: Final = 100
 """Points a call: 4 ms at 384 dimensions."""
@@ -80,24 +66,13 @@ class EdgeStore:
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
-        self._min_free_bytes = min_free_bytes
-        self._shards: dict[str, Shard] = {}
-        self._closed = False
+        self._shards = OpenShards(path, min_free_bytes)
 
     async def ensure(self, spec: CollectionSpec) -> Payload:
         """Create the collection and its payload indexes unless they exist; see the port."""
         from qdrant_edge import PayloadSchemaType, UpdateOperation  # noqa: PLC0415 - loaded on first use
 
-        self._require_open()
-        with engine_errors(spec.name):
-            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory = self._path / spec.name
-        if spec.name not in self._shards:
-            recover_shard(directory)
-            if not shard_exists(directory):
-                self._require_space()
-                create_shard(directory, spec.dimension, spec.about, has_terms=spec.has_terms)
-        shard = self._shard(spec.name)
+        shard = self._shards.ensure(spec)
         if shard.dimension != spec.dimension:
             raise wrong_dimension(spec.name, shard.dimension, spec.dimension)
         with engine_errors(spec.name):
@@ -110,23 +85,18 @@ class EdgeStore:
             kinds |= dict.fromkeys(later, PayloadSchemaType.Keyword)
             kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
             for name in kinds.keys() - schema:
-                self._require_space()
+                self._shards.require_space()
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
         return shard.about
 
     async def drop(self, collection: str) -> None:
         """Remove the collection; see the port."""
-        self._require_open()
-        self._shut(collection)
-        drop_shard(self._path / collection)
+        self._shards.drop(collection)
 
     async def promote(self, source: str, target: str) -> None:
         """Put one collection in the place of another; see the port."""
-        self._release(source, self._shard(source))
-        del self._shards[source]
-        self._shut(target)
-        promote_shard(self._path / source, self._path / target)
+        self._shards.promote(source, target)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert or replace the points; see the port.
@@ -137,12 +107,12 @@ class EdgeStore:
         from qdrant_edge import Point as EdgePoint  # noqa: PLC0415 - loaded on first use
         from qdrant_edge import UpdateOperation  # noqa: PLC0415
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
         terms = [_terms(collection, point.terms, shard) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
-            self._require_space()
+            self._shards.require_space()
             with engine_errors(collection):
                 rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
                 stored = [
@@ -155,9 +125,9 @@ class EdgeStore:
                 ]
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.upsert_points(stored))
-            shard.written += len(stored)
-            if shard.written >= _LET_GO_AFTER:
-                shard.written = 0
+            shard.mapped += len(stored)
+            if shard.mapped >= _LET_GO_AFTER:
+                shard.mapped = 0
                 let_go(self._path / collection)
             await asyncio.sleep(0)
 
@@ -165,7 +135,7 @@ class EdgeStore:
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
         """Return the points that exist among `ids`, in that order; see the port."""
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         records: list[Record] = []
         for start in range(0, len(ids), _READ_BATCH):
             if start:
@@ -191,7 +161,7 @@ class EdgeStore:
         """Return every matching point, ordered by id; see the port."""
         from qdrant_edge import ScrollRequest  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         records: list[Record] = []
         offset: Any = None
         while True:
@@ -213,7 +183,7 @@ class EdgeStore:
         """Return the exact number of points; see the port."""
         from qdrant_edge import CountRequest  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         with engine_errors(collection):
             return shard.engine.count(CountRequest(exact=True))
 
@@ -225,9 +195,9 @@ class EdgeStore:
         """
         from qdrant_edge import UpdateOperation  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         for start in range(0, len(ids), _READ_BATCH):
-            self._require_space()
+            self._shards.require_space()
             with engine_errors(collection):
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.delete_points(list(ids[start : start + _READ_BATCH])))
@@ -246,7 +216,7 @@ class EdgeStore:
         """Return the `limit` most similar points; see the port."""
         from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
         query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
         fetch = self._query(collection, query, where=where, ids=ids, with_payload=with_payload)
         hits = await best_hits(fetch, limit)
@@ -268,7 +238,7 @@ class EdgeStore:
         """
         from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
-        terms = _terms(collection, query, self._shard(collection))
+        terms = _terms(collection, query, self._shards.get(collection))
         if terms is None:
             return []
         nearest = Query.Nearest(terms, using=TERMS)
@@ -277,30 +247,11 @@ class EdgeStore:
 
     async def flush(self) -> None:
         """Make what was written survive a power loss; see the port."""
-        self._require_open()
-        for collection, shard in list(self._shards.items()):
-            self._flush(collection, shard)
-            await asyncio.sleep(0)
+        await self._shards.flush()
 
     async def close(self) -> None:
         """Flush and release every shard, also when one of them fails; see the port."""
-        self._closed = True
-        with ExitStack() as releases:
-            while self._shards:
-                releases.callback(self._release, *self._shards.popitem())
-
-    def _release(self, collection: str, shard: Shard) -> None:
-        try:
-            self._flush(collection, shard)
-        finally:
-            with engine_errors(collection):
-                shard.engine.close()
-
-    def _shut(self, collection: str) -> None:
-        """Close the shard without a flush, if it is open: it is removed next."""
-        if collection in self._shards:
-            with engine_errors(collection):
-                self._shards.pop(collection).engine.close()
+        self._shards.close()
 
     def _query(
         self,
@@ -314,7 +265,7 @@ class EdgeStore:
         """Return what asks the engine for a number of hits, highest score first."""
         from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shard(collection)
+        shard = self._shards.get(collection)
 
         async def fetch(asked: int) -> list[Hit]:
             with engine_errors(collection):
@@ -331,31 +282,6 @@ class EdgeStore:
                 ]
 
         return fetch
-
-    def _flush(self, collection: str, shard: Shard) -> None:
-        if shard.dirty:
-            self._require_space()
-            with engine_errors(collection):
-                shard.engine.flush()
-                shard.dirty = False
-
-    def _shard(self, collection: str) -> Shard:
-        """Return the open shard; open it if it exists on disk."""
-        self._require_open()
-        if collection not in self._shards:
-            directory = self._path / collection
-            if not shard_exists(directory):
-                raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
-            self._require_space()  # Opening replays the write-ahead log into the segments.
-            self._shards[collection] = load_shard(directory)
-        return self._shards[collection]
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise StorageUnavailableError("The store is closed.")
-
-    def _require_space(self) -> None:
-        require_space(self._path, self._min_free_bytes)
 
 
 def _terms(collection: str, terms: SparseVector | None, shard: Shard) -> qdrant_edge.SparseVector | None:

@@ -41,7 +41,7 @@ class Shard:
         has_terms: Whether its points can have terms.
         shared: The keyword fields that share an index.
         dirty: Whether it was written to since its last flush.
-        written: Points since its files were last let go.
+        mapped: Points written since its files were last let go.
     """
 
     engine: EdgeShard
@@ -50,7 +50,7 @@ class Shard:
     has_terms: bool
     shared: tuple[str, ...] = ()
     dirty: bool = False
-    written: int = 0
+    mapped: int = 0
 
 
 def shard_exists(directory: Path) -> bool:

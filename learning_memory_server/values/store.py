@@ -133,7 +133,7 @@ class ValueStore:
                 "get_cluster_members shows them. validate_value tries a text without storing it.",
             )
         similar = await self._similar(vector, axis, supersedes)
-        digest = (await self._index.identity()).digest
+        origin = await self._index.origin()
         # Another call may have superseded it meanwhile; from here on, nothing waits.
         self._require_standing(supersedes)
         now = self._clock()
@@ -145,7 +145,7 @@ class ValueStore:
             created_at=now,
             request=caller.request,
             supersedes=supersedes,
-            evidence=_evidence_of(cluster, judgement, digest),
+            evidence=_evidence_of(cluster, judgement, origin),
         )
         self._log.add(value)
         await self._writer.write([document_of(value)])
@@ -232,7 +232,7 @@ class ValueStore:
         return weigh_all(values, self._log, self._witnesses.of_values(), self._collector)
 
 
-def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, digest: str) -> Evidence:
+def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, origin: str) -> Evidence:
     from learning_memory_server.values.circles import radius_of  # noqa: PLC0415 - numpy
 
     return Evidence(
@@ -241,7 +241,7 @@ def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, digest: str) 
         similarity=judgement.similarity,
         centroid_distance=judgement.centroid_distance,
         threshold=judgement.threshold,
-        embedding=digest,
+        embedding=origin,
         radius=radius_of(cluster.evidence),
         outcome=usual_outcome(cluster.members),
     )

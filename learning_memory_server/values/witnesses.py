@@ -184,14 +184,14 @@ class Witnesses:
 
         from learning_memory_server.values.circles import Circle  # noqa: PLC0415 - numpy
 
-        identity = await self._index.identity()
+        identity, origin = await self._index.identity(), await self._index.origin()
         for value in values:
             kept = value.evidence
             if value.id in self._made:
                 continue
             if (
                 kept.radius is not None
-                and kept.embedding == identity.digest
+                and kept.embedding == origin
                 and len(kept.centroid) == identity.dimension
             ):
                 centre = np.array(kept.centroid, dtype=np.float32)

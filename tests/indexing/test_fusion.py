@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.indexing.fusion import fuse, judged, lacking, relevance
+from learning_memory_server.indexing.fusion import fuse, lacking, relevance, reranked
 
 COSINES = st.floats(-1, 1)
 BM25 = st.floats(0, 500)
@@ -66,12 +66,12 @@ def test_any_ranking_descends_and_holds_each_candidate_once(
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_what_was_read_stays_before_what_was_not(read: float, unread: float, judgement: float) -> None:
+def test_what_was_read_stays_before_what_was_not(read: float, unread: float, score: float) -> None:
     higher, lower = max(read, unread), min(read, unread)
 
-    assert 0 <= judged(lower, 0.0) <= judged(higher, judgement) <= 1
+    assert 0 <= reranked(lower, 0.0) <= reranked(higher, score) <= 1
 
 
-def test_the_judgement_decides_unless_it_is_as_good_as_equal() -> None:
-    assert judged(0.4, 0.99) > judged(0.9, 0.98)
-    assert judged(0.5, 0.97) > judged(0.4, 0.97)
+def test_the_model_s_score_decides_unless_it_is_as_good_as_equal() -> None:
+    assert reranked(0.4, 0.99) > reranked(0.9, 0.98)
+    assert reranked(0.5, 0.97) > reranked(0.4, 0.97)

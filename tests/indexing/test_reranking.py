@@ -1,4 +1,4 @@
-"""The closer look: what it changes, and that it is never in the way."""
+"""Re-ranking: what it changes, and that it is never in the way."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ async def test_without_a_model_nothing_is_read_and_nothing_changes(embeddings: E
         raise AssertionError
 
     assert reranking.depth == 0
-    assert await reranking.reconsider("pool", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.HYBRID)
-    assert await reranking.reconsider("?!", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.SEMANTIC)
+    assert await reranking.rerank("pool", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.HYBRID)
+    assert await reranking.rerank("?!", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.SEMANTIC)
 
 
 async def test_a_real_model_orders_by_what_it_favours(
@@ -82,7 +82,7 @@ async def test_a_real_model_orders_by_what_it_favours(
     texts = [f"pool {number}" for number in range(9)] + [f"{FAVOURITE} pool", FAVOURITE]
     reranking = await loaded(embeddings, model)
 
-    scores, mode = await reranking.reconsider("pool", falling(11), first(texts), math.inf)
+    scores, mode = await reranking.rerank("pool", falling(11), first(texts), math.inf)
 
     assert mode is SearchMode.RERANKED
     own = model.scores("pool", texts)
@@ -99,7 +99,7 @@ async def test_only_the_best_are_read_and_the_rest_stays_behind_them(embeddings:
     count = RERANKED + 15
     texts = ["x" * place for place in range(count)]
 
-    scores, _ = await reranking.reconsider("pool", falling(count), first(texts))
+    scores, _ = await reranking.rerank("pool", falling(count), first(texts))
 
     assert sum(model.calls) == RERANKED
     assert max(model.calls) <= 8
@@ -114,8 +114,8 @@ async def test_the_same_results_have_the_same_scores_however_many_are_asked_for(
     texts = [f"{FAVOURITE} " * (place % 3) + f"pool {place}" for place in range(3 * RERANKED)]
     relevances = falling(3 * RERANKED)
 
-    many, _ = await reranking.reconsider("pool", relevances, first(texts), math.inf)
-    few, _ = await reranking.reconsider("pool", relevances[:RERANKED], first(texts), math.inf)
+    many, _ = await reranking.rerank("pool", relevances, first(texts), math.inf)
+    few, _ = await reranking.rerank("pool", relevances[:RERANKED], first(texts), math.inf)
 
     assert many[:RERANKED] == few
 
@@ -126,7 +126,7 @@ async def test_equal_texts_have_equal_scores_to_the_last_bit(
     reranking = await loaded(embeddings, CrossEncoderReranker(str(reranker_folder)))
     texts = ["the same", *(f"other {'text ' * place}" for place in range(12)), "the same"]
 
-    scores, _ = await reranking.reconsider("pool", [0.5] * len(texts), first(texts), math.inf)
+    scores, _ = await reranking.rerank("pool", [0.5] * len(texts), first(texts), math.inf)
 
     assert scores[0] == scores[-1]
 
@@ -156,13 +156,13 @@ async def test_the_model_is_loaded_at_the_first_search_which_does_not_wait(
     assert load.threads == []
 
     for _ in range(3):
-        assert await reranking.reconsider("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
+        assert await reranking.rerank("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
     # The model's thread is free meanwhile.
     assert (await embeddings.embed_query("pool")).shape == (16,)
     load.release.set()
     await reranking.loaded()
 
-    assert (await reranking.reconsider("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
+    assert (await reranking.rerank("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
     (thread,) = load.threads
     assert thread != threading.main_thread().name
 
@@ -185,7 +185,7 @@ async def test_a_model_that_cannot_be_loaded_is_logged_once_and_tried_again_late
 
     with capture_logs() as logs:
         for _ in range(3):
-            assert await patient.reconsider("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
+            assert await patient.rerank("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
 
     assert [entry["reason"] for entry in logs] == [said]
     assert len(load.threads) == 1
@@ -194,7 +194,7 @@ async def test_a_model_that_cannot_be_loaded_is_logged_once_and_tried_again_late
     with pytest.raises(EmbeddingUnavailableError):
         await hasty.loaded()
     await hasty.loaded()
-    assert (await hasty.reconsider("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
+    assert (await hasty.rerank("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
 
 
 class Failing(Longest):
@@ -209,7 +209,7 @@ async def test_a_model_that_fails_at_work_keeps_the_order_and_is_logged_once(
 
     with capture_logs() as logs:
         for _ in range(3):
-            found = await reranking.reconsider("pool", [0.5, 0.4], first(["a", "b"]))
+            found = await reranking.rerank("pool", [0.5, 0.4], first(["a", "b"]))
             assert found == ([0.5, 0.4], SearchMode.HYBRID)
 
     assert [entry["event"] for entry in logs] == ["search.not_reranked"]
@@ -236,7 +236,7 @@ async def test_a_slow_model_keeps_the_order_and_leaves_nothing_behind(embeddings
 
     with capture_logs() as logs:
         for _ in range(2):
-            found = await reranking.reconsider("pool", falling(20), first(TEXTS), 0.05)
+            found = await reranking.rerank("pool", falling(20), first(TEXTS), 0.05)
             assert found == (falling(20), SearchMode.HYBRID)
 
     assert [entry["reason"] for entry in logs] == ["The re-ranking model takes too long on this machine."]
@@ -246,7 +246,7 @@ async def test_a_slow_model_keeps_the_order_and_leaves_nothing_behind(embeddings
 
 
 @pytest.mark.parametrize(("retry_seconds", "reads"), [(1000, 1), (0, 3)])
-async def test_after_a_judgement_that_took_too_long_the_next_searches_do_not_wait(
+async def test_after_a_re_ranking_that_took_too_long_the_next_searches_do_not_wait(
     embeddings: EmbeddingService, retry_seconds: float, reads: int
 ) -> None:
     model = Gated()
@@ -258,7 +258,7 @@ async def test_after_a_judgement_that_took_too_long_the_next_searches_do_not_wai
         return TEXTS
 
     for _ in range(3):
-        await reranking.reconsider("pool", falling(20), texts, 0.05)
+        await reranking.rerank("pool", falling(20), texts, 0.05)
 
     model.allowed.release(1000)
     assert len(read) == reads
@@ -267,12 +267,12 @@ async def test_after_a_judgement_that_took_too_long_the_next_searches_do_not_wai
 TEXTS = [f"text {'x' * place}" for place in range(20)]
 
 
-async def test_no_time_left_is_no_closer_look(embeddings: EmbeddingService) -> None:
+async def test_without_time_left_nothing_is_re_ranked(embeddings: EmbeddingService) -> None:
     model = Longest()
     reranking = await loaded(embeddings, model)
 
     with capture_logs() as logs:
-        assert await reranking.reconsider("pool", [0.5], first(["x"]), 0) == ([0.5], SearchMode.HYBRID)
+        assert await reranking.rerank("pool", [0.5], first(["x"]), 0) == ([0.5], SearchMode.HYBRID)
 
     assert (model.calls, logs) == ([], [])
 
@@ -283,7 +283,7 @@ async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
     model = Gated()
     reranking = await loaded(embeddings, model)
     await embeddings.identity()
-    reading = asyncio.create_task(reranking.reconsider("pool", falling(20), first(TEXTS), math.inf))
+    reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))
     assert await asyncio.to_thread(model.began.wait, 30)
     query: asyncio.Task[Any] = asyncio.create_task(embeddings.embed_query("urgent"))
     while embeddings._queries.empty():  # noqa: ASYNC110 - the queue has no event for it
@@ -301,7 +301,7 @@ async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
 async def test_a_caller_who_gives_up_leaves_nothing_to_read(embeddings: EmbeddingService) -> None:
     model = Gated()
     reranking = await loaded(embeddings, model)
-    reading = asyncio.create_task(reranking.reconsider("pool", falling(20), first(TEXTS), math.inf))
+    reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))
     assert await asyncio.to_thread(model.began.wait, 30)
 
     reading.cancel()

@@ -12,6 +12,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.memories.cutting import Cutter
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.domain.caller import Caller
-    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.embedding.base import Embedder, Reranker
     from learning_memory_server.memories.store import Tell
 
 LONG = "\n\n".join(
@@ -46,6 +47,7 @@ class Shelf:
     writer: IndexWriter
     log: MemoryLog
     memories: MemoryStore
+    reranking: Reranking
     searcher: MemorySearcher
 
     async def ready(self) -> None:
@@ -78,6 +80,7 @@ async def open_shelf(
     path: Path,
     *,
     load: Callable[[], Embedder] = HashingEmbedder,
+    load_reranker: Callable[[], Reranker] | None = None,
     cutter: Cutter | None = None,
     deadline: float = DEADLINE,
 ) -> AsyncIterator[Shelf]:
@@ -86,7 +89,9 @@ async def open_shelf(
     journal = Journal(path / "journal")
     journal.recover(clock())
     store = FaultyStore(EdgeStore(path / "index"))
-    index = VectorIndex(EmbeddingService(load), lambda _: store, FILTER_FIELDS)
+    embeddings = EmbeddingService(load)
+    index = VectorIndex(embeddings, lambda _: store, FILTER_FIELDS)
+    reranking = Reranking(embeddings, load_reranker)
     log = MemoryLog(journal.memories, lambda: cuts)
     writer = IndexWriter(index, [log])
     try:
@@ -97,7 +102,8 @@ async def open_shelf(
             writer=writer,
             log=log,
             memories=MemoryStore(log, writer, clock),
-            searcher=MemorySearcher(index, writer, log, deadline),
+            reranking=reranking,
+            searcher=MemorySearcher(index, writer, log, reranking, deadline),
         )
     finally:
         store.down = None

@@ -7,20 +7,21 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError, DiskFullError, StorageUnavailableError
-from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery, MemorySearcher
+from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
+from learning_memory_server.memories.searcher import MemorySearcher
 from tests.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, CAROL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from learning_memory_server.storage.base import Hit, Vector
@@ -144,7 +145,7 @@ async def test_no_long_text_hides_the_other_memories(tmp_path: Path) -> None:
 
 async def test_a_search_without_time_for_more_says_that_it_is_cut(tmp_path: Path) -> None:
     async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, patience=0)
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
         result = await hasty.search(MemoryQuery("and of nothing else", 7))
         assert result.is_cut
         assert 1 <= len(result.found) <= 2
@@ -152,10 +153,55 @@ async def test_a_search_without_time_for_more_says_that_it_is_cut(tmp_path: Path
 
 async def test_a_search_that_lacks_nothing_is_not_cut_however_little_time_there_is(tmp_path: Path) -> None:
     async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, patience=0)
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
         where = MemoryFilter(tags=("note",))
         result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
         assert (len(result.found), result.is_cut) == (5, False)
+
+
+WORDS = " ".join(f"w{number}" for number in range(30))
+
+
+class ByName(HashingEmbedder):
+    """A model to which a text with `north` in it is the query itself, one with `close` nearly, and others nothing."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            vector[:2] = (1, 0) if "north" in text else (0.8, 0.6) if "close" in text else (0, 1)
+        return vectors
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        (vector,) = self.embed_documents([f"north {text}"])
+        return np.asarray(vector)
+
+
+class Noting:
+    """Finds every text perfect, and notes what it reads."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def scores(self, _query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.read += texts
+        return np.ones(len(texts), dtype=np.float32)
+
+
+async def test_the_best_of_all_rounds_are_read_and_not_the_first(tmp_path: Path) -> None:
+    model = Noting()
+    async with open_shelf(tmp_path, load=ByName, load_reranker=lambda: model) as shelf:
+        # Each fills one of the two searches of the first round, and neither is any good in the other.
+        await shelf.add("\n\n".join(f"north {'far away ' * 50}{number}" for number in range(60)))
+        await shelf.add("\n\n".join(f"{WORDS} {WORDS} {number}" for number in range(60)))
+        # It is good in both, but the best in none.
+        both = await shelf.add(f"{WORDS} close {'by the sea ' * 5}")
+        await shelf.ready()
+        await shelf.reranking.loaded()
+        result = await shelf.searcher.search(MemoryQuery(WORDS, 3))
+    assert result.mode is SearchMode.RERANKED
+    assert result.found[0].memory == both.memory
+    assert "close" in model.read[0]
+    assert len(result.found) == 3
 
 
 @MODES

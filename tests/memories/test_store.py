@@ -18,7 +18,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.memories.cutting import Cutter
 from learning_memory_server.memories.log import MemoryLog
-from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery
+from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from tests.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, BOB, CAROL, NOON
 
@@ -167,7 +167,7 @@ async def test_a_long_addition_that_a_crash_interrupted_is_taken_up_where_it_was
         assert len(shelf.store.attempts) <= written + (added.chunks - 100) / 8 + 1
 
 
-async def test_a_resumed_addition_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_a_resumed_addition_stays_when_it_is_cancelled(tmp_path: Path) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
 
     first = replace(ALICE, request="r1")
@@ -182,8 +182,8 @@ async def test_a_resumed_addition_that_is_cancelled_leaves_nothing_behind(tmp_pa
         shelf.store.gate.set()
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert shelf.log.all() == []
-        assert await shelf.points() == shelf.writer.pending == 0
+        # The process that is gone may have told somebody else that it is kept.
+        assert [memory.text for memory in shelf.log.all()] == [LONG]
 
 
 async def test_before_the_index_is_compared_nobody_says_that_it_has_everything(tmp_path: Path) -> None:

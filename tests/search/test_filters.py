@@ -88,7 +88,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Worth:
     """What an entry is worth, computed from its texts alone."""
 
     cosine: float
@@ -96,7 +96,7 @@ class Judged:
     score: float
 
 
-def judged(axis: Axis, text: str) -> dict[str, Judged]:
+def worth(axis: Axis, text: str) -> dict[str, Worth]:
     documents: dict[Collection, list[Document]] = {each.collection: [] for each in documents_of(ENTRIES[0])}
     for entry in ENTRIES:
         for document in documents_of(entry):
@@ -115,7 +115,7 @@ def judged(axis: Axis, text: str) -> dict[str, Judged]:
         rarity[term] = math.log(1 + (COUNT - having + 0.5) / (having + 0.5))
     bm25 = [sum(rarity[term] * weights[term] for term in rarity.keys() & weights) for weights in encoded]
     return {
-        entry.id: Judged(float(own[row]), bm25[row], relevance(float(nearest[row]), bm25[row]))
+        entry.id: Worth(float(own[row]), bm25[row], relevance(float(nearest[row]), bm25[row]))
         for row, entry in enumerate(ENTRIES)
     }
 
@@ -135,17 +135,17 @@ def vectors_of(documents: list[Document]) -> NDArray[np.float32]:
     return unit(whole + unit(means))
 
 
-def surely_looked_at(judged: dict[str, Judged], limit: int) -> set[str]:
+def surely_looked_at(every: dict[str, Worth], limit: int) -> set[str]:
     """Those that no way to order equal ones leaves out: among the best by either search, and then by both together."""
     candidates = {
         key
         for measure in ("cosine", "bm25")
         for key in surely_best(
-            {key: getattr(each, measure) for key, each in judged.items()}, max(DEPTH, limit)
+            {key: getattr(each, measure) for key, each in every.items()}, max(DEPTH, limit)
         )
     }
-    both = {key: relevance(each.cosine, each.bm25) for key, each in judged.items()}
-    return candidates & surely_best(both, max(30, 3 * limit))
+    both = {key: relevance(each.cosine, each.bm25) for key, each in every.items()}
+    return candidates & surely_best(both, max(DEPTH, limit))
 
 
 def surely_best(values: dict[str, float], count: int) -> set[str]:
@@ -184,7 +184,7 @@ def test_a_search_finds_exactly_what_its_filters_leave(
         restriction.since,
         limit,
     )
-    every = judged(axis, query.text)
+    every = worth(axis, query.text)
     meant = {entry.id: every[entry.id] for entry in ENTRIES if restriction.matches(entry)}
     expected = {key: each.score for key, each in meant.items()}
 
@@ -201,3 +201,19 @@ def test_a_search_finds_exactly_what_its_filters_leave(
     # The search by words alone has the same filters.
     lexical = {match.entry.id for match in search_words(opened.memory.collector, query).found}
     assert lexical <= expected.keys()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    axis=st.sampled_from([Axis.FULL, Axis.STRATEGY]),
+    words=st.lists(st.sampled_from([*WORDS, "number", "7"]), min_size=1, max_size=5),
+    limits=st.lists(st.integers(1, 50), min_size=2, max_size=2).map(sorted),
+)
+def test_a_longer_list_begins_with_the_shorter_one(
+    opened: Opened, axis: Axis, words: list[str], limits: list[int]
+) -> None:
+    shorter, longer = (
+        opened.search(ExperienceQuery(" ".join(words), axis, limit=limit)).found for limit in limits
+    )
+
+    assert longer[: len(shorter)] == shorter

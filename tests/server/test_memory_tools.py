@@ -17,7 +17,7 @@ from tests.server.agent import CALLER, agent_of, only_text, open_index
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
-    from learning_memory_server.memories.searcher import FoundMemories, MemoryQuery
+    from learning_memory_server.memories.query import FoundMemories, MemoryQuery
     from learning_memory_server.server.services import Services
     from tests.server.agent import Agent
 
@@ -279,7 +279,7 @@ class BrokenSearcher(MemorySearcher):
 
 
 async def test_a_search_without_time_for_more_says_so(indexed: Services) -> None:
-    hasty = MemorySearcher(indexed.index, indexed.writer, indexed.memory_log, patience=0)
+    hasty = MemorySearcher(indexed.index, indexed.writer, indexed.memory_log, indexed.reranking, patience=0)
     async with agent_of({**indexed.injectable(), MemorySearcher: hasty}) as agent:
         await add(agent, LONG)
         await add(agent, NOTE)
@@ -310,7 +310,9 @@ async def test_failures_are_told_without_the_insides(
 
 async def test_a_search_that_takes_too_long_is_said_to_have_timed_out(services: Services) -> None:
     await open_index(services)
-    hasty = MemorySearcher(services.index, services.writer, services.memory_log, deadline=0)
+    hasty = MemorySearcher(
+        services.index, services.writer, services.memory_log, services.reranking, deadline=0
+    )
     async with agent_of({**services.injectable(), MemorySearcher: hasty}) as agent:
         assert await refused(agent, "search_memory", query="x") == "Error: Search failed: timed out"
 

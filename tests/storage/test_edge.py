@@ -294,7 +294,7 @@ async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpe
     store = EdgeStore(tmp_path)
     await store.ensure(spec)
     await store.ensure(replace(spec, keyword_fields=(*spec.keyword_fields, "later")))
-    schema = store._shards["notes"].engine.info().payload_schema
+    schema = store._shards.get("notes").engine.info().payload_schema
     assert sorted(schema) == ["created_at", "keys__project__tags", "later", "seen_at"]
     await store.close()
 

@@ -62,7 +62,7 @@ async def stored(memory: Memory) -> Value:
         similarity=0.9,
         centroid_distance=0.1,
         threshold=0.2,
-        embedding=(await memory.index.identity()).digest,
+        embedding=await memory.index.origin(),
         radius=circle.radius,
         outcome=OutcomeStatus.CONFIRMED,
     )

@@ -6,7 +6,6 @@ import pytest
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import (
     DiskFullError,
     InsufficientDataError,
@@ -44,7 +43,7 @@ async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp
         assert evidence.similarity == pytest.approx(judgement.similarity)
         assert evidence.centroid_distance == pytest.approx(1 - judgement.similarity, abs=1e-6)
         assert evidence.threshold == judgement.threshold
-        assert evidence.embedding == HashingEmbedder().identity.digest
+        assert evidence.embedding == await memory.index.origin()
         assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
         assert len(evidence.centroid) == 384
         assert await listed(store) == [value]

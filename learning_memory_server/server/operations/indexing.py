@@ -48,7 +48,7 @@ async def complete(services: Services, report: Report, *, to_search: bool = Fals
     if to_search:
         report("Loading the re-ranking model")
         try:
-            await services.index.reranking.loaded()
+            await services.reranking.loaded()
         except EmbeddingUnavailableError as error:
             notices.append(f"{error.sentence} The results keep the order they had.")
     points = sum((await services.index.counts()).values())

@@ -13,7 +13,8 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import ResponseFormat
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.memories.searcher import MemoryFilter, MemoryQuery, MemorySearcher
+from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
+from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
 from learning_memory_server.server.progress import Progress
 from learning_memory_server.server.statistics import Statistics

@@ -10,7 +10,7 @@ from learning_memory_server.domain.vocabulary import SearchMode
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.memory import Memory
-    from learning_memory_server.memories.searcher import FoundMemories, FoundMemory
+    from learning_memory_server.memories.query import FoundMemories, FoundMemory
     from learning_memory_server.memories.store import Added
 
 _PREVIEW: Final = 200

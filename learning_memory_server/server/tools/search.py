@@ -52,6 +52,7 @@ async def search_experiences(
     Call it before you commit to a hypothesis, when something surprises you, and when you are stuck. axis
     says what to compare: full (the whole story), strategy (how it was gone about), surprise (what was
     unexpected), root_cause (why it went wrong). outcome=falsified shows guesses that turned out wrong.
+    In mode reranked a model has read the best 20; what comes after them was not read and scores below .01.
     """
     result = await searcher.search_experiences(
         ExperienceQuery(
