@@ -87,8 +87,10 @@ def measure_rounds(count: int, rounds: int, embedder: SentenceEmbedder) -> dict[
     figures: dict[str, list[float]] = {}
     taken: dict[str, list[float]] = {}
     with memory() as made:
+        models = made.storage / "models"
+        models.mkdir(mode=0o700)
+        export_model(models)
         asyncio.run(populate(made.storage, count, embedder))
-        export_model(made.storage / "models")
         for number in range(rounds):
             found = {**measure_alone(made), **measure_beside_others(made, taken)}
             print(
