@@ -140,7 +140,7 @@ def running_hub() -> HubClient | None:
 async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None
 ) -> AsyncIterator[Connection]:
-    """Come to the memory through the hub, or hold it alone if there is none.
+    """Come to the memory through the hub, or hold it alone if there is none. A hub of older code is ended.
 
     Args:
         settings: Which memory.
@@ -149,10 +149,15 @@ async def open_connection(
 
     Raises:
         AlreadyRunningError: If another process than a hub holds it.
-        DeadlineExceededError: If the hub hangs.
+        DeadlineExceededError: If the hub hangs, or does not end.
     """
     project = caller_of(os.environ, settings.project).project
     hub = _hub_or_none(settings)
+    if hub is not None and hub.is_older(status := hub.control("status")):
+        show_notice(f"Asking the hub (process {status['pid']}) to make room for a newer version.")
+        hub.end()
+        # A session may have started another meanwhile.
+        hub = _hub_or_none(settings)
     if hub is not None:
         if hub.control("status")["settings"] != hub.place.settings:
             show_notice(

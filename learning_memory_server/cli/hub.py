@@ -15,7 +15,6 @@ from learning_memory_server.cli.access import open_settings
 from learning_memory_server.cli.connection import running_hub
 from learning_memory_server.cli.status import describe_holder, describe_model, describe_seconds
 from learning_memory_server.cli.terminal import counted, megabytes, output, show_facts, working
-from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.journal.lock import holder
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.config import Settings
 
 _LOG: Final = "hub.log"
-_STOP_SECONDS: Final = 30.0
-"""How long a hub may take to end: its calls have ten seconds, and then the index is flushed."""
-_LOOK_SECONDS: Final = 0.05
 _FOLLOW_SECONDS: Final = 0.25
 
 
@@ -74,15 +70,8 @@ def stop_hub() -> None:
         _show_none(settings)
         return
     began = time.monotonic()
-    pid = hub.control("stop")["pid"]
     with working("Waiting for the hub to finish its calls"):
-        while (holder(settings.journal_directory) or {}).get("pid") == pid:
-            if time.monotonic() - began > _STOP_SECONDS:
-                raise DeadlineExceededError(
-                    f"The hub (process {pid}) was asked to end {_STOP_SECONDS:.0f} seconds ago and still runs.",
-                    hint=f"If it does not end by itself: kill -KILL {pid}; what it has acknowledged is kept.",
-                )
-            time.sleep(_LOOK_SECONDS)
+        pid = hub.end()
     output().print(f"The hub (process {pid}) has ended, after {time.monotonic() - began:.1f} s.")
 
 

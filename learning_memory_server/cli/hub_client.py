@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""
+_END_SECONDS: Final = 30.0
+"""How long a hub may take to end: its calls have ten seconds, and then the index is flushed."""
+_LOOK_SECONDS: Final = 0.05
 _ERRORS: Final = {
     kind.wire_type: kind
     for kind in (
@@ -115,6 +119,28 @@ class HubClient:
     async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Have the hub run an operation; see `control`."""
         return self.control(name, report, **fields)
+
+    def is_older(self, status: Mapping[str, Any]) -> bool:
+        """Tell whether the hub that said this of itself runs older code than this command."""
+        build = status.get("build")
+        return build is None or rendezvous.is_newer(self._build, build)
+
+    def end(self) -> int:
+        """Ask the hub to end, wait until it has let go of the data, and return which process it was.
+
+        Raises:
+            DeadlineExceededError: If it hangs, or does not end in time.
+        """
+        began = time.monotonic()
+        pid: int = self.control("stop")["pid"]
+        while (holder(self.place.journal) or {}).get("pid") == pid:
+            if time.monotonic() - began > _END_SECONDS:
+                raise DeadlineExceededError(
+                    f"The hub (process {pid}) was asked to end {_END_SECONDS:.0f} seconds ago and still runs.",
+                    hint=f"If it does not end by itself: kill -KILL {pid}; what it has acknowledged is kept.",
+                )
+            time.sleep(_LOOK_SECONDS)
+        return pid
 
     def _hello(self) -> dict[str, Any]:
         return {

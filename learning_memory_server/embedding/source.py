@@ -24,6 +24,8 @@ _DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")
 """The files beside the weights that decide about vectors: modules, tokenizer, vocabulary, pooling."""
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
 """The first kind that is there; older models have the second."""
+_VOCABULARY: Final = ("tokenizer.json", "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")
+"""Any of them, or one in a part's folder. Without, the library makes a tokenizer that knows no word, and says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _stay_offline() -> None:
 
 
 def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: str = "") -> Path:
-    """Return the folder of a model that has weights.
+    """Return the folder of a model that has weights and a vocabulary.
 
     Args:
         model: Its absolute path, or a name in the library's local cache.
@@ -202,13 +204,14 @@ def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: 
             else f"Run `learning-memory-server download-model {model}`, or leave {setting} out{otherwise}. "
             "A folder is named by its absolute path.",
         )
-    if not _weight_files(found):
-        raise EmbeddingUnavailableError(
-            f"The {kind} {model!r} is incomplete: it has no weights.",
-            hint="Copy the whole folder."
-            if is_folder
-            else f"Run `learning-memory-server download-model {model}`.",
-        )
+    for part, files in (("weights", _weight_files(found)), ("vocabulary", _vocabulary_files(found))):
+        if not files:
+            raise EmbeddingUnavailableError(
+                f"The {kind} {model!r} is incomplete: it has no {part}.",
+                hint="Copy the whole folder."
+                if is_folder
+                else f"Run `learning-memory-server download-model {model}`.",
+            )
     return found
 
 
@@ -217,6 +220,10 @@ def _weight_files(folder: Path) -> list[Path]:
         if found := sorted(path for pattern in patterns for path in folder.glob(pattern)):
             return found
     return []
+
+
+def _vocabulary_files(folder: Path) -> list[Path]:
+    return [path for name in _VOCABULARY for pattern in (name, f"*/{name}") for path in folder.glob(pattern)]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

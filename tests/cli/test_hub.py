@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,7 +31,6 @@ from learning_memory_server.server.hub.control import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from typer.testing import Result
 
@@ -329,3 +330,24 @@ async def test_a_long_command_gives_signs_of_life() -> None:
     for stream in (own, writer):
         stream.close()
         await stream.wait_closed()
+
+
+def test_a_hub_of_older_code_makes_room_for_a_newer_command(
+    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    package = Path(rendezvous.__file__).parent
+    older = tmp_path / "older"
+    copy = shutil.copytree(package, older / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "version.py").write_text('VERSION = "0.0.1"\n', "utf-8")
+    environment |= {"PYTHONPATH": str(older), "PYTHONSAFEPATH": "1"}
+    pid = start_hub()
+    assert hub_of(environment).control("status")["version"] == "0.0.1"
+    found = run("search", "leak")
+    assert f"Asking the hub (process {pid}) to make room for a newer version." in found.stderr
+    assert found.exit_code == 0
+    assert find_hub(rendezvous.Place(environment)) is None
+    del environment["PYTHONPATH"]
+    newer = start_hub()
+    assert "make room" not in run("search", "leak").stderr
+    assert hub_of(environment).control("status")["pid"] == newer

@@ -96,6 +96,11 @@ def test_a_model_that_makes_no_numbers_is_told(tmp_path: Path) -> None:
         broken.scores(QUERY, TEXTS)
 
 
+def forget_words(folder: Path) -> None:
+    for path in (*folder.glob("tokenizer*"), *folder.glob("vocab*")):
+        path.unlink()
+
+
 def truncate(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"half a model")
 
@@ -106,6 +111,7 @@ def truncate(folder: Path) -> None:
         (shutil.rmtree, "is not on this machine", "or leave it out."),
         (lambda folder: (folder / "config.json").unlink(), "is not on this machine", "or leave it out."),
         (lambda folder: (folder / "model.safetensors").unlink(), "it has no weights", "Copy the whole"),
+        (forget_words, "it has no vocabulary", "Copy the whole"),
         (truncate, "could not be loaded", "doctor"),
     ],
 )

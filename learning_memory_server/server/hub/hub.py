@@ -194,6 +194,7 @@ class Hub:
         return {
             "pid": os.getpid(),
             "version": self._build["version"],
+            "build": self._build,
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._sessions),
             "calls": self._calls,
