@@ -83,8 +83,9 @@ class Memory:
     def hub(self) -> int | None:
         """Return the hub's process, if there is one."""
         with suppress(OSError, ValueError, KeyError):
-            pid = json.loads((self.storage / "journal" / ".lock").read_bytes())["pid"]
-            return int(pid) if is_alive(int(pid)) else None
+            pid = int(json.loads((self.storage / "journal" / ".lock").read_bytes())["pid"])
+            # What filled the memory was this process, and what it wrote there outlives its hold.
+            return pid if is_alive(pid) and pid != os.getpid() else None
         return None
 
     def end_hub(self) -> None:
