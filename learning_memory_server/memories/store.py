@@ -75,6 +75,14 @@ class MemoryStore:
         self._clock = clock
         self._unanswered: set[str] = set()
         self._promised: set[str] = set()
+        self._followed: set[asyncio.Task[None]] = set()
+        self._is_ending = False
+
+    def stop_waiting(self) -> None:
+        """Have long additions answered now and from now on: the process ends, and the next one goes on with them."""
+        self._is_ending = True
+        for work in self._followed:
+            work.cancel()
 
     async def add(
         self, caller: Caller, text: str, metadata: Mapping[str, Any], tell: Tell | None = None
@@ -207,13 +215,19 @@ class MemoryStore:
 
     async def _follow(self, total: int, tell: Tell) -> bool:
         """Write what is pending and tell how far that is; return whether all is written."""
+        if self._is_ending:
+            return False
         work = asyncio.create_task(self._writer.complete())
+        self._followed.add(work)
         try:
             await _tell_of(work, tell, lambda: self._written(total), total)
+            if work.cancelled():
+                return False
             work.result()
         except LearningMemoryError:
             return False
         finally:
+            self._followed.discard(work)
             work.cancel()
             with suppress(asyncio.CancelledError, LearningMemoryError):
                 await work

@@ -76,3 +76,18 @@ def test_half_a_message_of_64_mib_is_no_reason_to_end(memory: Memory) -> None:
     front = memory.greeted()
     assert "at most 10000000 characters" in text_of(front, "add_memory", text="x" * 30_000_000)
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
+
+
+def test_a_hub_that_is_asked_to_end_answers_a_long_addition_and_the_next_one_goes_on(memory: Memory) -> None:
+    front, other = memory.greeted(era="2025-11-25"), memory.greeted("another session")
+    until(lambda: indexed(other), "the index was not opened")
+    arguments = {"text": TEXT[:3_000_000]}
+    call = front.send("tools/call", name="add_memory", arguments=arguments, _meta={"progressToken": "1"})
+    until(lambda: not indexed(other), "it was not begun")
+    assert not front.has_answer(call)
+
+    memory.end_hub()
+
+    assert "Indexing goes on in the background" in front.answer(call)["result"]["content"][0]["text"]
+    until(lambda: indexed(other), "it was not indexed", seconds=60)
+    assert other.call("get_stats")["memories"]["total"] == 1

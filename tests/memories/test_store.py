@@ -315,6 +315,27 @@ async def test_a_memory_that_somebody_else_was_told_is_kept_survives_the_cancell
         assert shelf.log.all() == [other.memory]
 
 
+async def test_a_process_that_ends_answers_long_additions_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    async def tell(_done: float, _total: float | None) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.gate.clear()
+        shelf.store.entered.clear()
+        call = asyncio.create_task(shelf.add(LONG, tell=tell))
+        await shelf.store.entered.wait()
+        shelf.memories.stop_waiting()
+        shelf.store.gate.set()
+        first = await call
+        second = await shelf.add(f"{LONG} And an end.", tell=tell)
+        assert not first.is_indexed
+        assert not second.is_indexed
+        assert shelf.log.all() == [first.memory, second.memory]
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == first.chunks + second.chunks
+
+
 async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()

@@ -239,6 +239,7 @@ class Hub:
         """Let running calls end and their answers reach the fronts; what was not read is asked again elsewhere."""
         for session in self._sessions:
             session.stop_reading()
+        self._services.memories.stop_waiting()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CALLS_END_SECONDS):
                 await self._no_calls.wait()
