@@ -1,6 +1,8 @@
-"""Texts as chunks: whole paragraphs, code blocks, sections and turns, as many as fit.
+"""Texts as chunks: the whole text, or whole paragraphs, code blocks, sections and turns, as many as fit.
 
-A model reads the beginning of a text and nothing more, and a small chunk is found more surely than a large one.
+A model reads the beginning of a text and nothing more. What it can read at once stays whole: so the right one of 6,267
+functions was among the first ten for 84.2 % of 500 queries, and for 83.4 when all were cut. Of a longer text, a small
+chunk is found more surely than a large one.
 Evidence found within 512 / 2,048 retrieved tokens (1,536 questions about long conversations, all-MiniLM-L6-v2): blindly
 cut at 512 tokens 28 / 54 %, at 254 41 / 66 %, at 128 with a quarter of overlap 51 / 72 %; whole units packed to at most
 128 53 / 75 %, to at most 64 58 / 79 %, and with the search by words beside it 73 / 88 % and 73 / 85 %.
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.tokens import TokenMeasure
     from learning_memory_server.memories.structure import Span
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Raised when the same text would be cut elsewhere."""
 _LARGEST: Final = 128
-"""Tokens of a chunk's text."""
+"""Tokens of a chunk of a longer text."""
 _FILLED: Final = 64
 """A chunk of as many tokens may end before a heading."""
 _HEADER: Final = 64
@@ -54,9 +56,9 @@ class Cutter:
 
     def __init__(self, measure: TokenMeasure) -> None:
         self._measure = measure
-        room = measure.window - _SPECIAL
-        self.header_max = min(_HEADER, room // 4)
-        self.chunk_max = min(_LARGEST, room - self.header_max)
+        self._room = measure.window - _SPECIAL
+        self.header_max = min(_HEADER, self._room // 4)
+        self.chunk_max = min(_LARGEST, self._room - self.header_max)
         self.name = f"{_VERSION}-{measure.name}"
 
     def cut(self, text: str, look: Callable[[int], bool] = lambda _: False) -> Cuts:
@@ -70,6 +72,9 @@ class Cutter:
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the chunks of a text, in order."""
+        if len(text) <= _LONG and _at_least(self._count(text), len(text)) <= self._room:
+            yield _stripped(text, 0, len(text))
+            return
         units: list[_Unit] = []
         size = 0
         for unit in self._units(text):
@@ -87,11 +92,20 @@ class Cutter:
         if units:
             yield _whole(text, units)
 
-    def header(self, parts: Sequence[str]) -> str:
-        """Return a line with the parts, the first ones of which are kept if it would be too long."""
+    def header(self, parts: Sequence[str], beside: str = "") -> str:
+        """Return a line with the parts; its end is left off where there is no room for it.
+
+        Args:
+            parts: What it says, the most important first.
+            beside: The text that is embedded under it, if that is a whole one.
+        """
         line = " | ".join(_clipped(part) for part in parts)
         tokens = self._measure.spans(line)
-        return line if len(tokens) <= self.header_max else line[: tokens[self.header_max - 1][1]]
+        most = max(0, min(self.header_max, self._room - self._count(beside)))
+        return line if len(tokens) <= most else line[: tokens[most - 1][1] if most else 0]
+
+    def _count(self, text: str) -> int:
+        return self._measure.count([text])[0]
 
     def _units(self, text: str) -> Iterator[_Unit]:
         """Yield what is never cut: whole blocks, or the parts of those that are too long."""
@@ -166,7 +180,10 @@ def _is_short(span: Span) -> bool:
 
 def _whole(text: str, units: Sequence[_Unit]) -> Span:
     """Return the place of the units together, without white space at its ends."""
-    start, end = units[0].span[0], units[-1].span[1]
+    return _stripped(text, units[0].span[0], units[-1].span[1])
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
     found = text[start:end]
     return start + len(found) - len(found.lstrip()), start + len(found.rstrip())
 

@@ -106,11 +106,13 @@ def _headed(
     # The day on which something was stored tells nothing of it.
     date = f"{memory.date:%Y-%m-%d}" if memory.is_dated else None
     about = [part for part in (date, memory.source, memory.title) if part]
+    spans = memory.cuts.spans if memory.cuts else ()
+    whole = memory.text if len(spans) == 1 else ""
     headers: dict[tuple[str, ...], str] = {}
-    for number, span in enumerate(memory.cuts.spans if memory.cuts else ()):
+    for number, span in enumerate(spans):
         if only is not None and number not in only:
             continue
         path = outline.path_at(span[0])[-_HEADINGS:]
         if path not in headers:
-            headers[path] = cutter.header([*about, *path])
+            headers[path] = cutter.header([*about, *path], beside=whole)
         yield number, span, headers[path]

@@ -33,6 +33,14 @@ def test_a_short_text_is_one_chunk(measure: TokenMeasure) -> None:
     ]
 
 
+def test_what_the_model_reads_at_once_stays_whole() -> None:
+    parts = [f"# Part {number}\n\n{words(59)}" for number in range(4)]
+    text = "\n\n".join(parts)
+    assert 240 < MODEL.count([text])[0] <= 254
+    assert chunks(text) == [text]
+    assert chunks(f"{text}\n\n{words(20)}")[0] == "\n\n".join(parts[:2])
+
+
 @MEASURES
 def test_paragraphs_stay_whole_and_as_many_as_fit_are_together(measure: TokenMeasure) -> None:
     paragraphs = [f"{words(49)} {number}." for number in range(7)]
@@ -88,19 +96,26 @@ def test_turns_of_a_conversation_stay_whole() -> None:
     assert [turn for part in chunks(text) for turn in part.split("\n")] == turns
 
 
+def after_a_long_beginning(text: str) -> list[str]:
+    """Return the chunks of a text that stands at the end of a longer one."""
+    beginning = [words(120), words(120)]
+    first, second, *rest = chunks("\n\n".join([*beginning, text]))
+    assert [first, second] == beginning
+    return rest
+
+
 def test_a_section_begins_a_chunk_once_the_one_before_is_half_full() -> None:
-    text = f"# One\n\n{words(70)}\n\n# Two\n\n{words(20)}"
-    assert chunks(text) == [f"# One\n\n{words(70)}", f"# Two\n\n{words(20)}"]
+    sections = [f"# One\n\n{words(70)}", f"# Two\n\n{words(20)}"]
+    assert after_a_long_beginning("\n\n".join(sections)) == sections
 
 
 def test_a_heading_is_never_left_behind_at_the_end_of_a_chunk() -> None:
-    text = f"{words(50)}\n\n## Next\n\n{words(100)}"
-    assert chunks(text) == [words(50), f"## Next\n\n{words(100)}"]
+    parts = [words(50), f"## Next\n\n{words(100)}"]
+    assert after_a_long_beginning("\n\n".join(parts)) == parts
 
 
 def test_a_heading_without_room_beside_its_text_is_in_the_header_only() -> None:
-    text = f"## Next\n\n{words(127)}"
-    assert chunks(text) == [words(127)]
+    assert after_a_long_beginning(f"## Next\n\n{words(127)}") == [words(127)]
 
 
 def test_a_text_of_headings_only_is_all_there() -> None:
@@ -154,6 +169,15 @@ def test_a_header_with_its_chunk_fits_into_the_model() -> None:
     assert MODEL.count([header])[0] <= cutter.header_max
     assert header.startswith("2026-03-01 | s s")
     assert cutter.header_max + cutter.chunk_max <= 254
+
+
+@pytest.mark.parametrize("left", [0, 1, 5, 100])
+def test_a_header_has_the_room_that_a_whole_text_leaves(left: int) -> None:
+    text = words(254 - left)
+    header = Cutter(MODEL).header(["2026-03-01", words(200, "s"), words(200, "t")], beside=text)
+    assert chunks(text) == [text]
+    assert min(left, 60) <= MODEL.count([header])[0] <= min(left, 64)
+    assert MODEL.count([f"{header}\n{text}"])[0] <= 254
 
 
 class SmallWindow(EstimatedTokens):

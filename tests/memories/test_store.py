@@ -431,7 +431,7 @@ async def test_another_model_cuts_what_is_kept_anew(tmp_path: Path) -> None:
 
 
 async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(tmp_path: Path) -> None:
-    text = "# Setup\n\n" + "word " * 60 + "\n\n## Linux\n\n" + "other " * 60
+    text = "# Setup\n\n" + "word " * 125 + "\n\n## Linux\n\n" + "other " * 125
     async with open_shelf(tmp_path) as shelf:
         await shelf.add(text, title="Handbook", source="docs/setup.md", timestamp="2026-02-03")
         first, *_, last = (document.text.split("\n")[0] for document in shelf.log.documents())
