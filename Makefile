@@ -32,7 +32,8 @@ docs: $(READY)
 clean:
 	rm -rf .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# torch goes first and by itself: a later package would pull its CUDA build, gigabytes of it.
+# torch goes first and by itself: a later package would take the newest, in whatever build that comes. Where pip is
+# offered a CPU build (see README.md), this is it; the CUDA one is gigabytes, and of no use here.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch

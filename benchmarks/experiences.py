@@ -124,7 +124,8 @@ async def _by_meaning(services: Services, text: str) -> list[str]:
     store = await services.index.open()
     vector = await services.embeddings.embed_query(text)
     hits = await store.search(Collection.of(Axis.FULL), vector, limit=LIMIT)
-    return [entry_of(hit.payload).id for hit in hits]
+    records = await store.retrieve(Collection.of(Axis.FULL), [hit.id for hit in hits])
+    return [entry_of(record.payload).id for record in records]
 
 
 def _is_of(kind: str, relevant: set[str]) -> bool:

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.ranking import EMBEDDING, MEANING, WORDS, Ranking
+from benchmarks.ranking import EMBEDDING, MEANING, WORDS
+from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.terms import encode_document, encode_query
-from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.indexing.document import Collection, Query, point_id
 from learning_memory_server.indexing.fusion import DEPTH
-from learning_memory_server.storage.base import Point, SparseVector
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.storage.base import Filter, Point, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
 if TYPE_CHECKING:
@@ -62,10 +64,12 @@ def measure_growth(embedder: Embedder, sizes: Sequence[int] = SIZES) -> dict[str
 def _measure(size: int, embedder: Embedder) -> dict[str, float]:
     generator = np.random.default_rng(size)
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        ranking = Ranking(Path(folder), embedder)
+        store = EdgeStore(Path(folder))
+        index = VectorIndex(EmbeddingService(lambda: embedder), lambda _: store, {})
+        runner.run(index.open())
         for start in range(0, size, _BATCH):
             points = _points(range(start, min(start + _BATCH, size)), embedder.identity.dimension, generator)
-            runner.run(ranking.store.upsert(Collection.MEMORIES, points))
+            runner.run(store.upsert(Collection.MEMORIES, points))
         whole, parts = [], []
         alone: dict[str, list[float]] = {EMBEDDING: [], MEANING: [], WORDS: []}
         # The first ones warm up what is read from the disk, and are not counted.
@@ -74,17 +78,17 @@ def _measure(size: int, embedder: Embedder) -> dict[str, float]:
             for is_whole in (number % 2 == 0, number % 2 != 0):
                 if is_whole:
                     started = time.perf_counter()
-                    ranking.search(text, _LIMIT)
+                    runner.run(index.search_hybrid(Query(Collection.MEMORIES, text, _LIMIT, Filter())))
                     whole.append(1000 * (time.perf_counter() - started))
                 else:
-                    taken = _alone(ranking.store, text, embedder, runner)
+                    taken = _alone(store, text, embedder, runner)
                     parts.append(sum(taken.values()))
                     for name, milliseconds in taken.items():
                         alone[name].append(milliseconds)
             if number < 0:
                 for counted in (whole, parts, *alone.values()):
                     counted.clear()
-        ranking.close()
+        runner.run(index.close())
     return {
         "whole_p50_ms": round(statistics.median(whole), 3),
         "parts_p50_ms": round(statistics.median(parts), 3),
@@ -100,12 +104,10 @@ def _alone(store: EdgeStore, text: str, embedder: Embedder, runner: asyncio.Runn
     times = [time.perf_counter()]
     vector = embedder.embed_query(text)
     times.append(time.perf_counter())
-    near = EdgeStore.search(store, Collection.MEMORIES, vector, limit=DEPTH, with_payload=False)
-    runner.run(near)
+    runner.run(store.search(Collection.MEMORIES, vector, limit=DEPTH))
     times.append(time.perf_counter())
     terms = SparseVector(*encode_query(text))
-    worded = EdgeStore.search_terms(store, Collection.MEMORIES, terms, limit=DEPTH, with_payload=False)
-    runner.run(worded)
+    runner.run(store.search_terms(Collection.MEMORIES, terms, limit=DEPTH))
     times.append(time.perf_counter())
     names = (EMBEDDING, MEANING, WORDS)
     return {name: 1000 * (times[n + 1] - times[n]) for n, name in enumerate(names)}

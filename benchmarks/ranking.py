@@ -1,6 +1,6 @@
-"""What the retrieval benchmarks measure: a collection that takes texts and answers queries.
+"""What the retrieval benchmark measures: memories that are added and searched as the tools do it.
 
-It is the server's own: the index over the embedded engine, and the search that every tool goes through.
+The services are the server's own, over the embedded engine with a watch.
 """
 
 from __future__ import annotations
@@ -16,13 +16,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.terms import encode_query
-from learning_memory_server.indexing.document import Collection, Query, WholeDocument, point_id
+from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.reranking import Reranking
-from learning_memory_server.storage.base import Filter, SparseVector
+from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.documents import FILTER_FIELDS, point_ids
+from learning_memory_server.memories.log import MemoryLog
+from learning_memory_server.memories.query import MemoryQuery
+from learning_memory_server.memories.searcher import MemorySearcher
+from learning_memory_server.memories.store import MemoryStore
+from learning_memory_server.storage.base import SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
 if TYPE_CHECKING:
@@ -40,7 +52,9 @@ MEANING = "search by meaning"
 WORDS = "search by words"
 READING = "read what is shown"
 FUSION = "fuse, and the rest"
-RERANKING = "re-rank the best"
+_CALLER = Caller("benchmark", "0123456789abcdef")
+_NAME = "document"
+"""The field of a memory's metadata that says which document it is; two may have the same text."""
 
 
 class Ranking:
@@ -50,74 +64,70 @@ class Ranking:
         stages: The milliseconds that each part of a search took, by its name; one number a search.
 
     Args:
-        folder: An empty one, for the engine's files.
+        folder: An empty one, for the journal and the engine's files.
         embedder: The model.
-        reranker: What reads the best results once more, if anything does.
+        reranker: What reads the best results once more in `rerank`.
     """
 
     def __init__(self, folder: Path, embedder: Embedder, reranker: Reranker | None = None) -> None:
         self.stages: Stages = defaultdict(list)
-        self.store = TimedStore(folder, self.stages)
+        self._store = TimedStore(folder / "index", self.stages)
         self._runner = asyncio.Runner()
         embeddings = EmbeddingService(lambda: TimedEmbedder(embedder, self.stages))
-        self._index = VectorIndex(embeddings, lambda _: self.store, {})
-        self._reranking = Reranking(embeddings, (lambda: reranker) if reranker else None)
-        self._texts: dict[str, str] = {}
-        self._runner.run(self._index.open())
-        self._runner.run(self._reranking.loaded())
+        self._index = VectorIndex(embeddings, lambda _: self._store, FILTER_FIELDS)
+        journal = Journal(folder / "journal")
+        journal.recover(utc_now())
+        cutter = Cutter(ModelTokens(model_folder(DEFAULT_MODEL)))
+        self._log = MemoryLog(journal.memories, lambda: cutter)
+        self._writer = IndexWriter(self._index, [self._log])
+        self._memories = MemoryStore(self._log, self._writer, utc_now)
+        # Without a deadline: that of a person's search is for models that a search waits for.
+        reranking, none = (
+            Reranking(embeddings, (lambda: reranker) if reranker else None),
+            Reranking(embeddings, None),
+        )
+        self._searcher = MemorySearcher(self._index, self._writer, self._log, none, math.inf)
+        self._reranker = MemorySearcher(self._index, self._writer, self._log, reranking, math.inf)
+        self._runner.run(self._writer.complete())
+        self._runner.run(reranking.loaded())
+        self._keys: dict[str, str] = {}
 
     def add(self, documents: Sequence[tuple[str, str]]) -> None:
-        """Index documents, each an id and a text."""
-        self._texts |= dict(documents)
-        self._runner.run(
-            self._index.write(
-                [
-                    WholeDocument(Collection.MEMORIES, point_id("memory", key), text, {"key": key})
-                    for key, text in documents
-                ]
-            )
-        )
+        """Add documents, each an id and a text, as memories."""
+        for key, text in documents:
+            added = self._runner.run(self._memories.add(_CALLER, text.strip(), {_NAME: key}))
+            self._keys |= dict.fromkeys(point_ids(added.memory.id, added.chunks), key)
+        self._runner.run(self._writer.complete())
 
     def search(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents by meaning and by words, best first."""
         before = {name: len(self.stages[name]) for name in (EMBEDDING, MEANING, WORDS, READING)}
         started = time.perf_counter()
-        matches = self._runner.run(
-            self._index.search_hybrid(Query(Collection.MEMORIES, text, limit, Filter()))
-        )
+        found = self._found(self._searcher, text, limit, SearchMode.HYBRID)
         rest = 1000 * (time.perf_counter() - started)
         for name, count in before.items():
             # A part may have been done twice, or not at all for a query that was asked before.
             self.stages[name][count:] = [sum(self.stages[name][count:])]
             rest -= self.stages[name][-1]
         self.stages[FUSION].append(rest)
-        return [match.payload["key"] for match in matches]
+        return found
 
     def rerank(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents re-ranked, best first, however long that takes."""
-        return self._runner.run(self._rerank(text, limit))
+        return self._found(self._reranker, text, limit, SearchMode.RERANKED)
 
-    async def _rerank(self, text: str, limit: int) -> list[str]:
-        query = Query(Collection.MEMORIES, text, max(limit, self._reranking.depth), Filter())
-        found = await self._index.search_hybrid(query)
-        keys = [match.payload["key"] for match in found]
-        with timed(self.stages, RERANKING):
-            scores, mode = await self._reranking.rerank(
-                text,
-                [match.score for match in found],
-                lambda count: [self._texts[key] for key in keys[:count]],
-                math.inf,
-            )
-        if found and mode is not SearchMode.RERANKED:
-            raise RuntimeError("the model failed to re-rank")
-        order = sorted(range(len(found)), key=lambda row: (-scores[row], found[row].id))
-        return [keys[row] for row in order[:limit]]
+    def _found(self, searcher: MemorySearcher, text: str, limit: int, mode: SearchMode) -> list[str]:
+        answer = self._runner.run(searcher.search(MemoryQuery(text, limit)))
+        if answer.mode is not mode:
+            raise RuntimeError(f"the search was {answer.mode}, not {mode}")
+        return [each.memory.metadata[_NAME] for each in answer.found]
 
     def search_words(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents by words alone, best first."""
         terms = SparseVector(*encode_query(text))
-        asked = EdgeStore.search_terms(self.store, Collection.MEMORIES, terms, limit=limit)
-        return [hit.payload["key"] for hit in self._runner.run(asked)]
+        # A document has several chunks if it is long.
+        asked = EdgeStore.search_terms(self._store, Collection.MEMORIES, terms, limit=5 * limit)
+        return list(dict.fromkeys(self._keys[hit.id] for hit in self._runner.run(asked)))[:limit]
 
     def close(self) -> None:
         """Release the engine."""
@@ -140,13 +150,13 @@ def open_ranking(
         embedder: Made them, and embeds the queries.
         reranker: What reads the best results once more, if anything does.
     """
-    known = KnownTexts(embedder, dict(zip((text for _, text in documents), vectors, strict=True)))
+    known = KnownTexts(embedder, dict(zip((text.strip() for _, text in documents), vectors, strict=True)))
     with tempfile.TemporaryDirectory() as folder:
         ranking = Ranking(Path(folder), known, reranker)
         try:
             started = time.perf_counter()
             ranking.add(documents)
-            print(f"  index all documents            {time.perf_counter() - started:8.2f} s")
+            print(f"  add all documents              {time.perf_counter() - started:8.2f} s")
             yield ranking
         finally:
             ranking.close()
@@ -206,8 +216,8 @@ class KnownTexts:
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors."""
-        if any(text not in self._vectors for text in texts):
-            return self._inner.embed_documents(texts)
+        if new := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
+            self._vectors |= dict(zip(new, self._inner.embed_documents(new), strict=True))
         return np.stack([self._vectors[text] for text in texts])
 
 

@@ -1,6 +1,7 @@
 """How well the search finds what is relevant: by words, by meaning and by both, on any set of judged queries.
 
-With a re-ranking model, `rerank` is the search by both whose best results that model has read once more.
+Each document is added as a memory, by its text alone, and searched as `search_memory` does. With a re-ranking model,
+`rerank` is the search by both whose best results that model has read once more.
 
 The baselines are computed apart in the same run: `dense` is a plain scan over the same model's vectors, and `bm25` is
 the bm25s package, stemmed as its documentation recommends. Figures are printed in percent; the JSON has them from 0 to 1.
@@ -54,7 +55,7 @@ class RetrievalSet:
         queries = [(query["text"], set(map(str, query["relevant"]))) for query in data["queries"]]
         return cls(
             data["name"],
-            [(str(document["id"]), document["text"]) for document in data["documents"]],
+            [(str(one["id"]), one["text"]) for one in data["documents"] if one["text"].strip()],
             [query for query in queries if query[1]][:limit_queries],
         )
 

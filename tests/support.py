@@ -244,13 +244,10 @@ class FaultyStore:
         collection: str,
         *,
         where: Filter | None = None,
-        with_payload: bool = True,
         with_vectors: bool = False,
     ) -> list[Record]:
         self._check()
-        return await self.inner.scroll(
-            collection, where=where, with_payload=with_payload, with_vectors=with_vectors
-        )
+        return await self.inner.scroll(collection, where=where, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
         self._check()
@@ -260,7 +257,7 @@ class FaultyStore:
         self._check()
         await self.inner.delete(collection, ids)
 
-    async def search(  # noqa: PLR0913 - the port's
+    async def search(
         self,
         collection: str,
         vector: Vector,
@@ -268,14 +265,11 @@ class FaultyStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         self._check()
-        return await self.inner.search(
-            collection, vector, limit=limit, where=where, ids=ids, with_payload=with_payload
-        )
+        return await self.inner.search(collection, vector, limit=limit, where=where, ids=ids)
 
-    async def search_terms(  # noqa: PLR0913 - the port's
+    async def search_terms(
         self,
         collection: str,
         query: SparseVector,
@@ -283,12 +277,9 @@ class FaultyStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         self._check()
-        return await self.inner.search_terms(
-            collection, query, limit=limit, where=where, ids=ids, with_payload=with_payload
-        )
+        return await self.inner.search_terms(collection, query, limit=limit, where=where, ids=ids)
 
     async def flush(self) -> None:
         self._check()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.record import JournalRecord
 
 
-class Lineage(StrEnum):
+class Numbering(StrEnum):
     """What becomes of the numbers that clusters have in an archive."""
 
     NONE = "none"
@@ -49,20 +49,20 @@ class Comparison:
 
     Args:
         sorts: The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
-        lineage: What becomes of the clusters' numbers.
+        numbering: What becomes of the clusters' numbers.
         doomed: What is here and was forgotten there.
         never: What was forgotten there and is unknown here, by kind; it never comes back.
     """
 
     sorts: dict[str, Difference]
-    lineage: Lineage
+    numbering: Numbering
     doomed: dict[str, list[str]]
     never: dict[str, list[str]]
 
     @property
     def changes_nothing(self) -> bool:
         """Whether everything is here already, but for what is forgotten."""
-        return self.lineage is not Lineage.NEW and not any(sort.new for sort in self.sorts.values())
+        return self.numbering is not Numbering.NEW and not any(sort.new for sort in self.sorts.values())
 
 
 def compare(theirs: Contents, ours: Contents) -> Comparison:
@@ -85,13 +85,13 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
     present = {(GHAP, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
     return Comparison(
         sorts,
-        lineage_of(theirs.clusters, ours.clusters, is_empty=not (ours.entries or gone)),
+        numbering_of(theirs.clusters, ours.clusters, is_empty=not (ours.entries or gone)),
         _by_kind(theirs.forgotten & present),
         _by_kind(theirs.forgotten - present - ours.forgotten),
     )
 
 
-def lineage_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Lineage:
+def numbering_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Numbering:
     """Tell what becomes of the numbers of an archive's clusters.
 
     They are taken where nothing has a number yet; two histories of numbers cannot be made one.
@@ -102,10 +102,10 @@ def lineage_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_emp
         is_empty: Whether no entry was ever here.
     """
     if not theirs:
-        return Lineage.NONE
+        return Numbering.NONE
     if ours[: len(theirs)] == theirs:
-        return Lineage.THERE
-    return Lineage.NEW if is_empty and theirs[: len(ours)] == ours else Lineage.SKIPPED
+        return Numbering.THERE
+    return Numbering.NEW if is_empty and theirs[: len(ours)] == ours else Numbering.SKIPPED
 
 
 def _sort(difference: Difference, name: str, same: bool, *, known: bool, gone: bool) -> None:

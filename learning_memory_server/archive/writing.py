@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
 import tarfile
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final
@@ -15,6 +14,7 @@ from learning_memory_server.archive.reading import verify
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.journal import files
 from learning_memory_server.journal.formats import CURRENT
+from learning_memory_server.journal.lock import try_lock
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def remove_unfinished(folder: Path, pattern: str) -> None:
     """Remove what was left of archives in the folder whose writers died."""
     for path in folder.glob(f".{pattern}{UNFINISHED}"):
         with suppress(OSError), path.open("r+b") as file:
-            if _lock(file.fileno()):
+            if try_lock(file.fileno()):
                 path.unlink(missing_ok=True)
 
 
@@ -102,13 +102,13 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
     )
     with open(descriptor, "r+b") as file:  # noqa: PTH123 - of a descriptor
         # Who was given the lock by a writer that has just finished holds the finished file.
-        if not _lock(descriptor) or not _is_at(temporary, descriptor):
+        if not try_lock(descriptor) or not files.is_at(temporary, descriptor):
             raise AlreadyRunningError(f"Another process is writing {path}.")
         try:
             os.ftruncate(descriptor, 0)
             yield file
         finally:
-            if _is_at(temporary, descriptor):
+            if files.is_at(temporary, descriptor):
                 temporary.unlink()
 
 
@@ -133,25 +133,6 @@ def _write(file: IO[bytes], manifest: Manifest, snapshot: Snapshot, *, compresse
 
 def _unfinished_name(path: Path) -> Path:
     return path.with_name(f".{path.name}{UNFINISHED}")
-
-
-def _is_at(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
-def _lock(descriptor: int) -> bool:
-    if sys.platform == "win32":
-        return True
-    import fcntl  # noqa: PLC0415 - absent on Windows
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _digest(content: bytes | bytearray) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,17 +15,16 @@ from learning_memory_server.domain.moment import parse_moment, utc_now
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.lock import holder
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.config import load_settings, unknown_variables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
-    from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.config import Settings
-    from learning_memory_server.server.services import Services
 
 
 def open_settings() -> Settings:
@@ -53,6 +52,11 @@ def configure_logging(*, verbose: bool) -> None:
 def read_entries(settings: Settings) -> ObservationCollector:
     """Return the entries for reading: safe beside a server that writes, and without a lock."""
     return ObservationCollector(Journal(settings.journal_directory), utc_now)
+
+
+def holder_of(settings: Settings) -> dict[str, object] | None:
+    """Return what the holder of the journal or the store wrote about itself, or None if nobody holds them."""
+    return holder(settings.journal_directory) or holder(settings.storage_path)
 
 
 def chosen_project(name: str | None, settings: Settings) -> str | None:
@@ -85,18 +89,3 @@ def unreadable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
-
-
-@asynccontextmanager
-async def services_of(
-    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
-) -> AsyncIterator[Services]:
-    """Hold the data alone for a command, with a model that it loads in a way of its own if it has one.
-
-    Raises:
-        AlreadyRunningError: If a server or another command holds it.
-    """
-    from learning_memory_server.server.services import open_services  # noqa: PLC0415 - not for reading commands
-
-    async with open_services(settings, purpose=f"learning-memory-server {command}", load=load) as services:
-        yield services

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.cli.finding import green, red, yellow
-from learning_memory_server.cli.status import describe_holder
+from learning_memory_server.cli.status import in_use_by
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.journal.codec import ghap_from_data, memory_from_data, value_from_data
@@ -41,7 +41,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         yield red("journal", error.sentence)
     except OSError as error:
         yield red("journal", f"{journal.path} cannot be read ({error.strerror}); check its permissions.")
-    yield green("lock", f"The journal and the index are in use by {describe_holder(settings)}.")
+    yield green("lock", f"The journal and the index are in use by {in_use_by(settings)}.")
 
 
 def _check_log(

@@ -11,7 +11,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.cli.access import services_of
+from learning_memory_server.cli.access import current_project, holder_of
 from learning_memory_server.cli.hub_client import find_hub
 from learning_memory_server.cli.terminal import counted, show_notice, working
 from learning_memory_server.errors import (
@@ -19,9 +19,7 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.lock import holder
 from learning_memory_server.rendezvous import Place
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ async def when_complete(connection: Connection) -> str:
 
 def running_hub() -> HubClient | None:
     """Return the hub that holds the data of these settings, if one runs."""
-    # Elsewhere there is no hub, and no lock either.
+    # Elsewhere there is no hub.
     return find_hub(Place(os.environ)) if hasattr(socket, "AF_UNIX") else None
 
 
@@ -151,23 +149,27 @@ async def open_connection(
         AlreadyRunningError: If another process than a hub holds it.
         DeadlineExceededError: If the hub hangs, or does not end.
     """
-    project = caller_of(os.environ, settings.project).project
+    project = current_project(settings)
     hub = _hub_or_none(settings)
-    if hub is not None and hub.is_older(status := hub.control("status")):
+    status = hub.control("status") if hub else {}
+    if hub and hub.is_older(status):
         show_notice(f"Asking the hub (process {status['pid']}) to make room for a newer version.")
         hub.end()
         # A session may have started another meanwhile.
         hub = _hub_or_none(settings)
-    if hub is not None:
-        if hub.control("status")["settings"] != hub.place.settings:
+        status = hub.control("status") if hub else {}
+    if hub:
+        if status["settings"] != hub.place.settings:
             show_notice(
                 "The memory hub that runs was started with other settings than these, and keeps them."
             )
         yield Connection(hub.operate, project)
         return
     from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
+    from learning_memory_server.server.services import open_services  # noqa: PLC0415
 
-    async with services_of(settings, command, load) as services:
+    purpose = f"learning-memory-server {command}"
+    async with open_services(settings, purpose=purpose, load=load) as services:
 
         async def run(report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
             return await operate(services, report, name, fields)
@@ -179,7 +181,7 @@ def _hub_or_none(settings: Settings) -> HubClient | None:
     """Return the hub, if one runs. One that is starting or ending is waited for."""
     until = time.monotonic() + _HUB_ENDS_WITHIN
     while (hub := running_hub()) is None:
-        who = holder(settings.journal_directory) or holder(settings.storage_path)
+        who = holder_of(settings)
         if who is None or "socket" not in who or time.monotonic() > until:
             return None
         time.sleep(_LOOK_SECONDS)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from learning_memory_server.cli.demo_client import Connection
+    from learning_memory_server.cli.demo_client import DemoClient
 
 _IN_THEIR_WORDS: Final = "flaky tests that share state"
 _IN_OTHER_WORDS: Final = "the website is sluggish because it talks to postgres hundreds of times"
@@ -74,7 +74,7 @@ class _Kept:
     search_results: tuple[str, ...]
 
 
-async def _learn(console: Console, server: Connection) -> _Kept:
+async def _learn(console: Console, server: DemoClient) -> _Kept:
     views.show_step(console, 1, "Connect")
     console.print(
         f"The server answered {server.seconds_to_connect:.2f} seconds after its process was started."
@@ -102,7 +102,7 @@ async def _learn(console: Console, server: Connection) -> _Kept:
     return await _kept(server)
 
 
-async def _remember(console: Console, server: Connection, before: _Kept) -> bool:
+async def _remember(console: Console, server: DemoClient, before: _Kept) -> bool:
     views.show_step(console, 7, "Restart the server: a new process over the same folder")
     await _wait_for_model(console, server)
     after = await _kept(server)
@@ -119,7 +119,7 @@ async def _remember(console: Console, server: Connection, before: _Kept) -> bool
     return same
 
 
-async def _replay(console: Console, server: Connection) -> None:
+async def _replay(console: Console, server: DemoClient) -> None:
     experiences = gather()
     if experiences.own:
         console.print(f"{len(experiences.own)} from this project's own journal")
@@ -134,13 +134,13 @@ async def _replay(console: Console, server: Connection) -> None:
             await replay(server, entry)
 
 
-async def _search(console: Console, server: Connection, query: str) -> None:
+async def _search(console: Console, server: DemoClient, query: str) -> None:
     started = time.perf_counter()
     found = await server.call("search_experiences", query=query, limit=3)
     views.show_found(console, found, query, 1000 * (time.perf_counter() - started))
 
 
-async def _wait_for_model(console: Console, server: Connection) -> None:
+async def _wait_for_model(console: Console, server: DemoClient) -> None:
     """Wait until searches go by meaning.
 
     Raises:
@@ -157,7 +157,7 @@ async def _wait_for_model(console: Console, server: Connection) -> None:
     )
 
 
-async def _value(console: Console, server: Connection, clusters: list[dict[str, Any]]) -> None:
+async def _value(console: Console, server: DemoClient, clusters: list[dict[str, Any]]) -> None:
     """Store the text that fits its cluster best, and show one that is rejected.
 
     Raises:
@@ -200,19 +200,19 @@ class _Attempt:
         return float(self.verdict["similarity"])
 
 
-async def _judge(server: Connection, text: str, cluster: Mapping[str, Any]) -> _Attempt:
+async def _judge(server: DemoClient, text: str, cluster: Mapping[str, Any]) -> _Attempt:
     verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
     return _Attempt(text, cluster, verdict)
 
 
-async def _takeaways(server: Connection, cluster: Mapping[str, Any]) -> list[str]:
+async def _takeaways(server: DemoClient, cluster: Mapping[str, Any]) -> list[str]:
     """Return what the most central members of a cluster taught, where it is short enough for a value."""
     reply = await server.call("get_cluster_members", cluster_id=cluster["cluster_id"], limit=5)
     found = [member.get("lesson", {}).get("takeaway", "") for member in reply["members"]]
     return [text for text in found if 0 < len(text) <= limits.VALUE_MAX]
 
 
-async def _kept(server: Connection) -> _Kept:
+async def _kept(server: DemoClient) -> _Kept:
     clusters = await server.call("get_clusters", axis="full")
     found = await server.call("search_experiences", query=_IN_OTHER_WORDS, limit=3)
     return _Kept(

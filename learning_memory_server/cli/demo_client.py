@@ -24,7 +24,7 @@ _ANSWER_WITHIN: Final = 90.0
 """Seconds. Clustering waits for the model, which takes long where little processor time is to be had."""
 
 
-class Connection:
+class DemoClient:
     """A client that is connected to a server.
 
     Args:
@@ -60,7 +60,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def connect(storage: Path, server_log: Path) -> AsyncIterator[Connection]:
+async def connect(storage: Path, server_log: Path) -> AsyncIterator[DemoClient]:
     """Start a server over `storage` and end it afterwards.
 
     Nothing that the user has set is in force: neither the variables nor the settings file.
@@ -88,7 +88,7 @@ async def connect(storage: Path, server_log: Path) -> AsyncIterator[Connection]:
             transport = stdio_client(parameters, errlog=stderr)
             async with Client(transport, read_timeout_seconds=_ANSWER_WITHIN) as client:
                 seconds = time.perf_counter() - started
-                yield Connection(client, (await client.list_tools()).tools, seconds)
+                yield DemoClient(client, (await client.list_tools()).tools, seconds)
     except (BaseExceptionGroup, MCPError, OSError) as error:
         # The client's task groups wrap whatever passes through them, the end of the program included.
         cause = _innermost(error)

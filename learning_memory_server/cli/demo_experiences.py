@@ -16,7 +16,7 @@ from learning_memory_server.observation.documents import axis_texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from learning_memory_server.cli.demo_client import Connection
+    from learning_memory_server.cli.demo_client import DemoClient
     from learning_memory_server.domain.ghap import Ghap, Revision
 
 ENOUGH: Final = 40
@@ -93,7 +93,7 @@ def _entry(number: int, example: dict[str, Any]) -> Ghap:
     )
 
 
-async def replay(server: Connection, entry: Ghap) -> None:
+async def replay(server: DemoClient, entry: Ghap) -> None:
     """Live through an entry again: start with its first hypothesis, update to each later one, resolve.
 
     Raises:

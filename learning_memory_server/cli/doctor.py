@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -58,8 +57,7 @@ async def _look(*, quick: bool) -> list[Finding]:
     findings = []
     checks = _checks(quick=quick)
     while True:
-        with ExitStack() as waiting:
-            waiting.enter_context(working("Looking"))
+        with working("Looking"):
             finding = await anext(checks, None)
         if finding is None:
             break

@@ -6,7 +6,7 @@ from learning_memory_server.cli.access import open_settings
 from learning_memory_server.cli.terminal import errors, megabytes, show_facts, working
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.disk import disk_use
+from learning_memory_server.journal.files import disk_use
 from learning_memory_server.paths import PREFIX
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from contextlib import suppress
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from learning_memory_server.cli.access import open_settings
+from learning_memory_server.cli.access import holder_of, open_settings
 from learning_memory_server.cli.connection import running_hub
-from learning_memory_server.cli.status import describe_holder, describe_model, describe_seconds
+from learning_memory_server.cli.status import describe_model, describe_seconds, in_use_by
 from learning_memory_server.cli.terminal import counted, megabytes, output, show_facts, working
-from learning_memory_server.journal.lock import holder
+from learning_memory_server.journal.files import is_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,13 +99,13 @@ def show_logs(count: int, *, follow: bool) -> None:
 
 
 def _show_none(settings: Settings) -> None:
-    who = holder(settings.journal_directory) or holder(settings.storage_path)
+    who = holder_of(settings)
     if who and "socket" in who:
         output().print(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
     output().print("No hub runs; the next session starts one.")
     if who is not None:
-        output().print(f"The data is in use by {describe_holder(settings)}, which is no hub.")
+        output().print(f"The data is in use by {in_use_by(settings)}, which is no hub.")
 
 
 def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:
@@ -129,7 +128,7 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
             file.seek(position)
             while True:
                 # Asked before reading: what was written before the file was set aside is read, too.
-                is_present = _is_at(path, file.fileno())
+                is_present = is_at(path, file.fileno())
                 part = file.readline()
                 line += part
                 if line.endswith(b"\n"):
@@ -141,14 +140,6 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
                     time.sleep(_FOLLOW_SECONDS)
         position = 0
         time.sleep(_FOLLOW_SECONDS)
-
-
-def _is_at(path: Path, descriptor: int) -> bool:
-    """Tell whether the path still names the open file."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _printable(line: bytes) -> str:

@@ -9,10 +9,9 @@ from rich.text import Text
 from learning_memory_server.cli.access import chosen_project, chosen_time, open_settings, read_entries
 from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import EntryQuery
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.standing import ordered
-from learning_memory_server.values.weighing import weigh_all
+from learning_memory_server.values.standing import ordered, weigh_all
 from learning_memory_server.values.witnesses import WitnessLog
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.archive.comparison import Comparison, Lineage, compare
+from learning_memory_server.archive.comparison import Comparison, Numbering, compare
 from learning_memory_server.archive.contents import CLUSTERS, contents_here, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
 from learning_memory_server.cli.access import open_settings, read_entries, unreadable
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-_LINEAGE: Final = {
-    Lineage.NEW: "taken over",
-    Lineage.THERE: "already there",
-    Lineage.SKIPPED: "skipped: what is here has numbers of its own, and they stay",
+_NUMBERING: Final = {
+    Numbering.NEW: "taken over",
+    Numbering.THERE: "already there",
+    Numbering.SKIPPED: "skipped: what is here has numbers of its own, and they stay",
 }
 
 
@@ -121,7 +121,7 @@ async def _take_in(
     async with open_connection(settings, "import") as connection:
         # Numbers first: once an entry is here, clusters could get others. Then deletions, so that nothing is taken
         # in to be forgotten.
-        if comparison.lineage is Lineage.NEW:
+        if comparison.numbering is Numbering.NEW:
             await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
         if forgotten:
             gone = await connection.run("apply_deletions", forgotten=forgotten, found_too=apply_deletions)
@@ -180,8 +180,8 @@ def _show(
     facts: list[tuple[str, str | Text]] = [("archive", f"{path.name}: {about}")]
     for sort, difference in comparison.sorts.items():
         facts.append((sort, _described(difference)))
-    if comparison.lineage is not Lineage.NONE:
-        facts.append((f"{CLUSTERS}' numbers", _LINEAGE[comparison.lineage]))
+    if comparison.numbering is not Numbering.NONE:
+        facts.append((f"{CLUSTERS}' numbers", _NUMBERING[comparison.numbering]))
     if doomed := sum(map(len, comparison.doomed.values())):
         what = "forgotten by this" if apply_deletions else "kept; --apply-deletions of `import` forgets them"
         facts.append(

@@ -17,6 +17,7 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search.searcher import ExperienceQuery, search_words
 from learning_memory_server.server.tools import views
 
@@ -55,13 +56,9 @@ async def search_entries(  # noqa: PLR0913 - one for each option
     settings = open_settings()
     wanted = ExperienceQuery(
         checked_text("QUERY", query, QUERY_MAX),
-        axis=axis,
-        domain=domain,
-        outcome=outcome,
-        strategy=strategy,
-        project=chosen_project(project, settings),
-        since=chosen_time(since),
-        limit=limit,
+        axis,
+        EntryQuery(domain, outcome, strategy, chosen_project(project, settings), chosen_time(since)),
+        limit,
     )
     if lexical:
         found, mode = _by_words(wanted, settings)
@@ -78,6 +75,7 @@ async def search_entries(  # noqa: PLR0913 - one for each option
 
 
 async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
+    where = query.where
     async with open_connection(settings, "search") as connection:
         await connection.run("complete", to_search=True)
         reply = await connection.call_for_all(
@@ -85,11 +83,11 @@ async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[
             "results",
             query=query.text,
             axis=query.axis,
-            domain=query.domain,
-            outcome=query.outcome,
-            strategy=query.strategy,
-            since=query.since.isoformat() if query.since else None,
-            project=query.project,
+            domain=where.domain,
+            outcome=where.outcome,
+            strategy=where.strategy,
+            since=where.since.isoformat() if where.since else None,
+            project=where.project,
             most=query.limit,
             limit=query.limit,
         )

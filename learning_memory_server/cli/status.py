@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import open_settings, read_entries
+from learning_memory_server.cli.access import holder_of, open_settings, read_entries
 from learning_memory_server.cli.connection import running_hub
 from learning_memory_server.cli.terminal import (
     COLOURS,
@@ -21,9 +21,8 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.disk import disk_use
+from learning_memory_server.journal.files import disk_use
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.lock import holder
 from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def show_status() -> None:
     facts: list[tuple[str, str | Text]] = [
         ("journal", f"{journal.path} ({megabytes(journal.size())})"),
         ("index", describe_engine(settings)),
-        ("in use by", describe_holder(settings)),
+        ("in use by", in_use_by(settings)),
         ("hub", _describe_hub()),
         ("entries", f"{len(entries):,} resolved"),
     ]
@@ -91,14 +90,12 @@ def describe_engine(settings: Settings) -> str:
     return f"embedded Qdrant in {folder} ({megabytes(disk_use(folder))})"
 
 
-def describe_holder(settings: Settings) -> str:
+def in_use_by(settings: Settings) -> str:
     """Say which process holds the journal or the store, if one does."""
     try:
-        who = holder(settings.journal_directory) or holder(settings.storage_path)
+        who = holder_of(settings)
     except OSError as error:
         return f"unknown ({error.strerror})"
-    except ModuleNotFoundError:
-        return "unknown (this system has no flock)"
     if who is None:
         return "nobody"
     return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"

@@ -24,8 +24,7 @@ from learning_memory_server.clustering.neighbours import (
     nearest_neighbours,
     unit_rows,
 )
-from learning_memory_server.clustering.partition import SIZE_SETTING, Cluster, NearMiss, Partition
-from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.clustering.partition import Cluster, NearMiss, Partition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,18 +60,12 @@ class Clusterer:
     """Finds clusters. Deterministic; give rows in a fixed order (by id), since exact ties fall to the earlier row.
 
     Args:
-        min_cluster_size: The fewest points of a cluster; None derives it as max(3, round(3 * (n / 1000) ** 0.7)).
-        min_samples: How many neighbours a point must have near to lie in a dense region.
-
-    Raises:
-        InvalidSettingsError: If `min_cluster_size` is below 2 or `min_samples` below 1.
+        min_cluster_size: The fewest points of a cluster, at least 2; None derives it as
+            max(3, round(3 * (n / 1000) ** 0.7)).
+        min_samples: How many neighbours a point must have near to lie in a dense region; at least 1.
     """
 
     def __init__(self, min_cluster_size: int | None = None, min_samples: int = 3) -> None:
-        if min_cluster_size is not None and min_cluster_size < _SMALLEST_GROUP:
-            raise InvalidSettingsError(f"{SIZE_SETTING}: must be at least {_SMALLEST_GROUP}.")
-        if min_samples < 1:
-            raise InvalidSettingsError("hdbscan_min_samples: must be at least 1.")
         self._min_cluster_size = min_cluster_size
         self._min_samples = min_samples
 
@@ -113,7 +106,7 @@ class Clusterer:
         size = self.effective_size(count)
         near_miss = None
         groups: Groups = []
-        if count > 0 and _is_one_topic(units):
+        if count > 0 and _are_all_alike(units):
             groups = [np.arange(count)] if count >= size else []
         elif count > _SMALLEST_GROUP:
             if neighbours is None:
@@ -155,7 +148,7 @@ class _Density:
         return None
 
 
-def _is_one_topic(units: NDArray[np.float32]) -> bool:
+def _are_all_alike(units: NDArray[np.float32]) -> bool:
     """Whether all points are alike, where a density step could only split hairs (or equal points)."""
     return bool((units @ _unit(units.mean(axis=0))).min() >= _SAME_TOPIC)
 

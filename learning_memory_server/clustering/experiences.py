@@ -1,7 +1,8 @@
 """What keeps recurring: the clusters of each axis, under ids that last.
 
-Nobody waits for a fit but who asks for the first one of an axis. Later experiences are placed into the clusters that
-there are; once enough have come, or one was forgotten, a new fit is made in the background.
+Who asks for the clusters of an axis waits for a fit if there is none yet, or if too many experiences have come since the
+last one to place them all (see `newcomers`). Otherwise those are placed into the clusters that there are; once enough
+have come, or one was forgotten, a new fit is made in the background.
 """
 
 from __future__ import annotations

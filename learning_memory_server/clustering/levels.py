@@ -29,6 +29,19 @@ _FEWEST: Final = 2
 _TINY: Final = 1e-6
 
 
+def group_of(groups: Groups, count: int) -> NDArray[np.int64]:
+    """Return the position of each row's group, or the number of groups for a row in none. Shape (count,).
+
+    Args:
+        groups: Disjoint rows.
+        count: How many rows there are.
+    """
+    found = np.full(count, len(groups), dtype=np.int64)
+    for position, members in enumerate(groups):
+        found[members] = position
+    return found
+
+
 def best_level(
     units: NDArray[np.float32], groups: Groups, path: Path, links: NDArray[np.float64]
 ) -> tuple[int, float]:
@@ -46,10 +59,7 @@ def best_level(
     count = len(groups)
     sample = np.sort(np.concatenate(groups))
     sample = sample[:: math.ceil(len(sample) / _SAMPLE)]
-    of_row = np.empty(len(units), dtype=np.int64)
-    for place, members in enumerate(groups):
-        of_row[members] = place
-    own = of_row[sample]
+    own = group_of(groups, len(units))[sample]
     # The mean cosine of a point to a group is one product with the group's sum: no n x n matrix is needed.
     sums = units[sample] @ np.stack([units[members].sum(axis=0) for members in groups]).T
     sizes = np.asarray([len(members) for members in groups], dtype=np.float32)
@@ -85,10 +95,8 @@ def links_between(groups: Groups, rows: NDArray[np.int64], pull: NDArray[np.floa
         pull: Shape (n, k): how much the first k of them weigh.
     """
     count = len(groups)
-    group_of = np.full(len(rows), count, dtype=np.int64)
-    for place, members in enumerate(groups):
-        group_of[members] = place
-    ends = group_of[:, None] * (count + 1) + group_of[rows[:, : pull.shape[1]]]
+    own = group_of(groups, len(rows))
+    ends = own[:, None] * (count + 1) + own[rows[:, : pull.shape[1]]]
     weight = np.bincount(ends.ravel(), pull.ravel(), minlength=(count + 1) ** 2)
     return np.asarray(weight.reshape(count + 1, count + 1)[:count, :count])
 

@@ -159,7 +159,9 @@ class LineageLog:
         self._lineages = None
 
     async def remember(self, axis: Axis, now: Mapping[int, frozenset[str]], matching: Matching) -> None:
-        """Write down what a fit has changed: only who moved, so that lines stay short.
+        """Write down what a fit has changed: only who moved, so that lines stay short, and what split and merged.
+
+        Splits and mergers are for who reads the journal; `whereabouts` tells from the members alone.
 
         Raises:
             JournalUnavailableError: If it could not be written; then nothing has changed.

@@ -25,7 +25,7 @@ class Matching:
         next_number: The number that the next new cluster gets. It only ever grows.
         split_from: For a new number, the previous number that the largest part of its known members had.
         merged_into: For a previous number that no cluster inherited, the current number that holds the
-            largest part of its members. A previous number in neither place has scattered into noise.
+            largest part of its members. A previous number in neither place has no member in any cluster now.
     """
 
     numbers: tuple[int, ...]

@@ -73,7 +73,7 @@ class AxisSource:
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
         """
         store = await self._index.open()
-        records = await store.scroll(self._collection, with_payload=False, with_vectors=True)
+        records = await store.scroll(self._collection, with_vectors=True)
         return await asyncio.to_thread(_material, self._axis, self.entries(), records)
 
     async def vectors_of(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -100,7 +100,7 @@ class AxisSource:
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
         """
         store = await self._index.open()
-        return await store.search(self._collection, vector, limit=limit, with_payload=False)
+        return await store.search(self._collection, vector, limit=limit)
 
 
 def _material(axis: Axis, entries: Mapping[str, Ghap], records: Sequence[Record]) -> Material:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.clustering.levels import best_level, links_between
+from learning_memory_server.clustering.levels import best_level, group_of, links_between
 from learning_memory_server.clustering.neighbours import likeness_to_others, unit_rows
 from learning_memory_server.clustering.placement import LEAST_SHARE, LEAST_SIMILARITY, VOTERS
 
@@ -140,12 +140,10 @@ def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbour
     if not groups:
         return groups
     nobody = len(groups)
-    group_of = np.full(len(units), nobody, dtype=np.int64)
-    for position, members in enumerate(groups):
-        group_of[members] = position
-    noise = np.flatnonzero(group_of == nobody)
+    now = group_of(groups, len(units))
+    noise = np.flatnonzero(now == nobody)
     weight = np.square(np.maximum(neighbours.similarities[noise, :VOTERS], 0))
-    choice = group_of[neighbours.rows[noise, :VOTERS]]
+    choice = now[neighbours.rows[noise, :VOTERS]]
     # For each voter, the weight of all that vote as it does.
     backing = ((choice[:, :, None] == choice[:, None, :]) * weight[:, None, :]).sum(axis=2)
     backing[choice == nobody] = 0
@@ -178,15 +176,13 @@ def without_misplaced(
         size: A group that falls below this is dissolved.
     """
     nobody = len(groups)
-    group_of = np.full(len(units), nobody, dtype=np.int64)
-    for position, members in enumerate(groups):
-        group_of[members] = position
+    now = group_of(groups, len(units))
     sums = [units[members].sum(axis=0) for members in groups]
     centres = unit_rows(np.stack(sums)) if sums else units[:0]
     kept = []
     for position, members in enumerate(groups):
         own = likeness_to_others(units[members])
-        beside = group_of[neighbours.rows[members, :VOTERS]]
+        beside = now[neighbours.rows[members, :VOTERS]]
         stays = np.ones(len(members), dtype=bool)
         for rival in np.unique(beside[(beside != position) & (beside != nobody)]).tolist():
             near = np.flatnonzero((beside == rival).any(axis=1))

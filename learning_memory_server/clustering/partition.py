@@ -38,16 +38,6 @@ class Cluster:
         """How many members there are."""
         return len(self.members)
 
-    @property
-    def mean_weight(self) -> float:
-        """The mean weight of the members."""
-        return float(self.weights.mean())
-
-    def exemplars(self, limit: int) -> NDArray[np.int64]:
-        """Return the rows that stand for the cluster best: highest weight times cosine first, ties by row."""
-        merit = self.weights * np.maximum(self.similarities, 0)
-        return self.members[np.lexsort((self.members, -merit))][:limit]
-
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:

@@ -26,22 +26,18 @@ class Support:
 
     @property
     def strength(self) -> float:
-        """The share of experiences that bear it out, as little as that can be: the lower end of `interval`.
+        """The share of experiences that bear it out, as little as that can be: the lower end of its 95 % interval.
 
         Three of three give 0.44, twelve of twelve 0.76: a small number of experiences is not believed at its word.
         """
-        return self.interval[0]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of that share; see `wilson_interval`."""
-        return wilson_interval(self.supporting, self.supporting + self.contradicting)
+        lower, _upper = wilson_interval(self.supporting, self.supporting + self.contradicting)
+        return lower
 
     @property
     def is_contested(self) -> bool:
         """Whether more experiences went the other way than bear it out, and at least three did.
 
-        A value whose interval lies below one half is always contested: that takes four against none.
+        A value whose 95 % interval lies below one half is always contested: that takes four against none.
         """
         return self.contradicting >= CONTESTED_FROM and self.contradicting > self.supporting
 

@@ -142,8 +142,8 @@ class HubLink:
         holder = None if in_vain else self._holder()
         if holder:
             return StorageUnavailableError(
-                f"The memory hub could not be started: {holder} holds the data and does not answer.",
-                hint="End that process, or wait for it, and call again.",
+                f"The memory hub could not be started: {holder} holds the data and serves nobody else.",
+                hint="Wait until it ends, as an import does by itself, and call again.",
             )
         reason = _last_words(self._place.storage)
         return StorageUnavailableError(

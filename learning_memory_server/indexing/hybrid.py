@@ -67,9 +67,8 @@ async def search_both(
 
 async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]:
     wanted = SparseVector(*encode_query(query.text))
-    # The data of a hundred candidates would take longer to read than they take to find.
-    by_meaning = partial(store.search, query.collection, vector, with_payload=False)
-    by_words = partial(store.search_terms, query.collection, wanted, with_payload=False)
+    by_meaning = partial(store.search, query.collection, vector)
+    by_words = partial(store.search_terms, query.collection, wanted)
     depth = max(DEPTH, query.limit)
     # Side by side: a server answers both in the time of one.
     near, worded = await asyncio.gather(
@@ -100,7 +99,7 @@ async def _nearest(
     nearest = dict(cosines)
     ids = list(cosines)
     for collection in collections if ids else ():
-        for hit in await store.search(collection, vector, limit=len(ids), ids=ids, with_payload=False):
+        for hit in await store.search(collection, vector, limit=len(ids), ids=ids):
             nearest[hit.id] = max(nearest[hit.id], hit.score)
     return nearest
 

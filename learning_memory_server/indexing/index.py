@@ -102,7 +102,7 @@ class VectorIndex:
         return f"{(await self.identity()).digest}.{VECTORS_VERSION}"
 
     async def embed(self, text: str) -> NDArray[np.float32]:
-        """Return the vector, of shape (dimension,), that the text would have as a document."""
+        """Wait for the model and return the vector, of shape (dimension,), that a document of this text alone has."""
         vector: NDArray[np.float32] = (await self._embeddings.embed_documents([text]))[0]
         return vector
 
@@ -160,7 +160,7 @@ class VectorIndex:
         store = await self.open()
         spec = await self._layout.spec(collection, is_staged=True)
         await self._ensure(store, spec)
-        there = {record.id for record in await store.scroll(spec.name, with_payload=False)}
+        there = {record.id for record in await store.scroll(spec.name)}
         progress(len(there))
         # Until there is nothing that came while the others were embedded.
         was_complete = False
@@ -184,8 +184,7 @@ class VectorIndex:
         """Return the ids of all points in each collection."""
         store = self._opened()
         return {
-            collection: {record.id for record in await store.scroll(collection, with_payload=False)}
-            for collection in Collection
+            collection: {record.id for record in await store.scroll(collection)} for collection in Collection
         }
 
     async def search_hybrid(
@@ -204,15 +203,6 @@ class VectorIndex:
         store = self._opened()
         vector = await self._embeddings.embed_query(query.text)
         return await search_both(store, query, vector, is_shown)
-
-    async def vectors(self, collection: Collection) -> tuple[list[str], NDArray[np.float32]]:
-        """Wait for the index and return every point's id and vector, as (n ids, array of shape (n, d))."""
-        import numpy as np  # noqa: PLC0415 - not before a vector is needed
-
-        store = await self.open()
-        records = await store.scroll(collection, with_payload=False, with_vectors=True)
-        array = np.array([record.vector for record in records])
-        return [record.id for record in records], array
 
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""

@@ -68,7 +68,6 @@ class Layout:
             fields.keywords,
             fields.datetimes,
             self._about,
-            has_terms=True,
         )
 
     async def ensure(self, store: VectorStore, spec: CollectionSpec) -> str | None:

@@ -1,4 +1,4 @@
-"""Durable writes: what these functions return from has reached the disk."""
+"""Durable writes: what these functions return from has reached the disk. And what is there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """How every file is opened: not for children, and without Windows' translation of line ends."""
 TEMPORARY: Final = ".tmp"
 """The end of the name that a file has until it is whole."""
+_BLOCK: Final = 512
+"""Bytes: the unit of st_blocks, whatever the file system's own."""
 
 
 class System(Protocol):
@@ -141,6 +143,30 @@ def sync_directory(path: Path, *, system: System = os) -> None:
         system.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Tell whether the path still names the open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def disk_use(folder: Path) -> int:
+    """Return the bytes that a folder's files take on the disk; what disappears meanwhile does not count.
+
+    Files of the engine have holes, so their lengths say too much.
+    """
+    total = 0
+    for path in folder.rglob("*") if folder.is_dir() else ():
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        # Windows knows no blocks.
+        total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
+    return total
 
 
 def _write_all(descriptor: int, data: bytes, system: System) -> None:

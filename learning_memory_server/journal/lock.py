@@ -53,7 +53,7 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
         files.make_private_directory(directory)
         descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT | files.PLAIN, 0o600)
     try:
-        if not _take(descriptor):
+        if not try_lock(descriptor):
             raise AlreadyRunningError(
                 f"{describe_holder(directory) or 'Another process'} is using {directory}.",
                 hint="Wait until it ends, or use the tools through it. Reading commands (list, status, values) "
@@ -71,8 +71,11 @@ def exclusive(directory: Path, purpose: str, *, socket: Path | None = None) -> I
         os.close(descriptor)
 
 
-def _take(descriptor: int) -> bool:
-    """Try to lock, for long enough that somebody who only looks at who holds it (`holder`) is gone again."""
+def try_lock(descriptor: int) -> bool:
+    """Lock the file until its descriptor is closed, and tell whether that went: not if another process has it locked.
+
+    It is tried for long enough that somebody who only looks at who holds it (`holder`) is gone again.
+    """
     for last in (False, False, True):
         try:
             _lock(descriptor)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, is_tombstone, is_version
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class JournalRecord:
     """What a line says.
 
     Args:
-        kind: What `data` describes: ghap, value, clusters.
-        id: The id of the thing described; a later line with the same kind and id supersedes it.
+        kind: What `data` describes: ghap, value, memory, evidence, or clusters.
+        id: The id of the thing described. A later line with the same kind and id supersedes it, or, about clusters,
+            continues it.
         at: When the line was written, in UTC.
         data: The description, in JSON types; or that the thing is forgotten.
     """
@@ -110,14 +112,7 @@ class JournalRecord:
 def _understood(record_id: str, read: Callable[[], T]) -> T:
     try:
         return read()
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-        LearningMemoryError,
-    ) as error:
+    except MALFORMED as error:
         raise JournalUnavailableError(
             f"The journal's line about {record_id} is undamaged, but means nothing to this program "
             f"({type(error).__name__}).",

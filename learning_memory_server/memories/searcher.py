@@ -111,7 +111,6 @@ class MemorySearcher:
             raise DeadlineExceededError("timed out") from None
 
     async def _in_index(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
-        wanted = min(query.limit, sum(map(query.where.matches, memories)))
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
@@ -127,10 +126,11 @@ class MemorySearcher:
             found = len({match.memory.id for match in seen})
             # Below the score that the least similarity alone gives, nothing has it.
             is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
-            if found >= wanted or is_all:
+            # Counted last: with many memories that takes longer than the search.
+            if found >= query.limit or is_all or found >= sum(map(query.where.matches, memories)):
                 break
             if is_cut := now() >= last:
-                log.warning("search.cut", found=found, wanted=wanted)
+                log.warning("search.cut", found=found, wanted=query.limit)
                 break
             # One long memory can fill all ranks by itself, so the next round is without those found. Where it found
             # none, it is without those that are not similar enough: every round has others.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
+from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.observation.query import EntryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,27 +36,6 @@ class Started:
 
     entry: Ghap
     orphan: Ghap | None
-
-
-@dataclass(frozen=True, slots=True)
-class EntryQuery:
-    """Which resolved entries to list; an absent part does not restrict."""
-
-    domain: Domain | None = None
-    outcome: OutcomeStatus | None = None
-    strategy: Strategy | None = None
-    project: str | None = None
-    since: datetime | None = None
-
-    def matches(self, entry: Ghap) -> bool:
-        """Tell whether a resolved entry is meant. `since` compares the time of its resolution."""
-        return (
-            (self.domain is None or entry.domain is self.domain)
-            and (self.outcome is None or entry.outcome.status is self.outcome)
-            and (self.strategy is None or entry.strategy is self.strategy)
-            and (self.project is None or entry.project == self.project)
-            and (self.since is None or entry.outcome.resolved_at >= self.since)
-        )
 
 
 class ObservationCollector:
@@ -221,14 +202,14 @@ class ObservationCollector:
         entries = (*self._by_time, *self._open.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
-    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Ghap]:
+    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
         """Forget entries, open ones as well; they are gone from every reading once this returns.
 
-        That is final: their ids never come back. The points of what is returned, and of what was forgotten
-        before, are the caller's to remove from the index.
+        That is final: their ids never come back. Their points are the caller's to remove from the index.
 
         Args:
             ids: Which.
+            at: When.
             unknown_too: Write unknown ids down as well, so that what they name elsewhere is never taken here.
 
         Raises:
@@ -236,7 +217,7 @@ class ObservationCollector:
         """
         forgetting = self.look_up(ids)
         gone = [entry.id for entry in forgetting.found] + list(forgetting.unknown if unknown_too else ())
-        self._journal.entries.forget("ghap", gone, self._clock())
+        self._journal.entries.forget("ghap", gone, at)
         self._forgotten.update(gone)
         self._by_time = [entry for entry in self._by_time if entry.id not in gone]
         for ghap_id in gone:
@@ -246,6 +227,11 @@ class ObservationCollector:
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(ghap_id)
         return forgetting
+
+    def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:
+        """Return the ids of the points of what was forgotten, now or before."""
+        gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
+        return [point_id("ghap", ghap_id) for ghap_id in gone]
 
     def all_forgotten(self) -> frozenset[str]:
         """Return the ids of everything that is forgotten."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,16 +10,12 @@ import structlog
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, Query
-from learning_memory_server.observation.collector import EntryQuery
 from learning_memory_server.observation.documents import axis_texts, entry_of
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search import lexical
-from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.reranking import Reranking
     from learning_memory_server.indexing.writer import IndexWriter
@@ -30,15 +26,18 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ExperienceQuery:
-    """What to look for; an absent part does not restrict. `since` compares the time of resolution."""
+    """What to look for.
+
+    Args:
+        text: The question.
+        axis: Which view on an experience to search.
+        where: Which experiences are meant.
+        limit: The most experiences to return.
+    """
 
     text: str
     axis: Axis = Axis.FULL
-    domain: Domain | None = None
-    outcome: OutcomeStatus | None = None
-    strategy: Strategy | None = None
-    project: str | None = None
-    since: datetime | None = None
+    where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
 
 
@@ -94,22 +93,12 @@ class Searcher:
         return search_words(self._collector, query)
 
     async def _search_index(self, query: ExperienceQuery) -> SearchResult:
-        matches = {
-            "domain": query.domain,
-            "outcome_status": query.outcome,
-            "strategy": query.strategy,
-            "project": query.project,
-        }
-        where = Filter(
-            matches=tuple((field, str(value)) for field, value in matches.items() if value is not None),
-            times=(TimeRange("resolved_at", start=query.since),) if query.since else (),
-        )
         best = await self._index.search_hybrid(
             Query(
                 Collection.of(query.axis),
                 query.text,
                 max(query.limit, self._reranking.depth),
-                where,
+                query.where.for_engine(),
                 _beside(query.axis),
             ),
             lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
@@ -134,15 +123,7 @@ def _beside(axis: Axis) -> tuple[Collection, ...]:
 
 def search_words(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:
     """Return the entries of the journal that share the most telling words with the query."""
-    entries = collector.list_resolved(
-        EntryQuery(
-            domain=query.domain,
-            outcome=query.outcome,
-            strategy=query.strategy,
-            project=query.project,
-            since=query.since,
-        )
-    )
+    entries = collector.list_resolved(query.where)
     texts = [(entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None]
     ranked = lexical.rank(query.text, texts, query.limit)
     return SearchResult([FoundExperience(entry, score) for entry, score in ranked], SearchMode.LEXICAL)

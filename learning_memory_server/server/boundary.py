@@ -1,4 +1,4 @@
-"""The one place where a failure becomes a reply."""
+"""The one place where a tool's failure becomes a reply."""
 
 from __future__ import annotations
 

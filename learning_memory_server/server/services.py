@@ -57,6 +57,7 @@ class Services:
     """Everything that tools and commands work with, built once."""
 
     settings: Settings
+    clock: Clock
     journal: Journal
     collector: ObservationCollector
     embeddings: EmbeddingService
@@ -67,6 +68,7 @@ class Services:
     persister: ObservationPersister
     searcher: Searcher
     clusterer: ExperienceClusterer
+    value_log: ValueLog
     values: ValueStore
     memory_log: MemoryLog
     memories: MemoryStore
@@ -163,6 +165,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
     )
     return Services(
         settings=settings,
+        clock=clock,
         journal=journal,
         collector=collector,
         embeddings=embeddings,
@@ -173,6 +176,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
         persister=ObservationPersister(writer),
         searcher=Searcher(index, writer, collector, reranking),
         clusterer=clusterer,
+        value_log=value_log,
         values=ValueStore(
             value_log,
             Witnesses(WitnessLog(journal.evidence), collector, index, clock),

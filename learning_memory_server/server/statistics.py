@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Tier
-from learning_memory_server.journal.disk import disk_use
+from learning_memory_server.journal.files import disk_use
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.version import VERSION
 

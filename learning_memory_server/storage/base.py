@@ -38,7 +38,7 @@ class Point:
         id: The UUID.
         vector: The dense vector.
         payload: The data.
-        terms: What `search_terms` finds it by, in a collection that has terms; without any it is never found by them.
+        terms: What `search_terms` finds it by; without any it is never found by them.
     """
 
     id: str
@@ -49,7 +49,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored point read back. `vector`, of shape (dimension,), is present only where it was asked for."""
+    """A stored point read back.
+
+    Args:
+        id: The UUID.
+        payload: The data, if the point was retrieved; a scroll reads none.
+        vector: Shape (dimension,), where it was asked for.
+    """
 
     id: str
     payload: dict[str, Any]
@@ -58,11 +64,13 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0."""
+    """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0.
+
+    It has no data: to read that of a hundred points would take longer than to find them.
+    """
 
     id: str
     score: float
-    payload: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +96,6 @@ class Filter:
     times: tuple[TimeRange, ...] = ()
     without: tuple[tuple[str, str], ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.matches or self.times or self.without)
-
 
 @dataclass(frozen=True, slots=True)
 class CollectionSpec:
@@ -102,15 +107,13 @@ class CollectionSpec:
         keyword_fields: Payload fields that filters match exactly.
         datetime_fields: Payload fields that filters range over.
         about: JSON data that is kept with the collection from its creation on.
-        has_terms: Whether its points can have terms. That is decided at its creation.
     """
 
     name: str
     dimension: int
-    keyword_fields: tuple[str, ...] = field(default=())
-    datetime_fields: tuple[str, ...] = field(default=())
+    keyword_fields: tuple[str, ...] = ()
+    datetime_fields: tuple[str, ...] = ()
     about: Payload = field(default_factory=dict)
-    has_terms: bool = False
 
 
 class VectorStore(Protocol):
@@ -159,10 +162,9 @@ class VectorStore(Protocol):
         collection: str,
         *,
         where: Filter | None = None,
-        with_payload: bool = True,
         with_vectors: bool = False,
     ) -> list[Record]:
-        """Return every matching point, however many there are, ordered by id."""
+        """Return every matching point, however many there are, ordered by id, without its data."""
         ...
 
     async def count(self, collection: str) -> int:
@@ -173,7 +175,7 @@ class VectorStore(Protocol):
         """Remove the points; ids that do not exist are passed over."""
         ...
 
-    async def search(  # noqa: PLR0913 - each restricts the search by itself
+    async def search(
         self,
         collection: str,
         vector: Vector,
@@ -181,7 +183,6 @@ class VectorStore(Protocol):
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` points of highest cosine similarity, best first, ties ordered by id.
 
@@ -191,11 +192,10 @@ class VectorStore(Protocol):
             limit: The most points to return; at least 1.
             where: What must hold for a point.
             ids: The only points that are looked at, each of them exactly; None for all.
-            with_payload: Whether the hits carry their data.
         """
         ...
 
-    async def search_terms(  # noqa: PLR0913 - each restricts the search by itself
+    async def search_terms(
         self,
         collection: str,
         query: SparseVector,
@@ -203,7 +203,6 @@ class VectorStore(Protocol):
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` points of highest BM25 score, best first, ties ordered by id.
 
@@ -218,10 +217,6 @@ class VectorStore(Protocol):
             limit: The most points to return; at least 1.
             where: What must hold for a point.
             ids: The only points that are looked at; None for all.
-            with_payload: Whether the hits carry their data.
-
-        Raises:
-            StorageUnavailableError: Also if the collection has no terms.
         """
         ...
 

@@ -21,7 +21,6 @@ from learning_memory_server.storage.vectors import (
     VECTOR,
     checked_matrix,
     checked_terms,
-    no_terms,
     read_vector,
     wrong_dimension,
 )
@@ -109,7 +108,7 @@ class EdgeStore:
 
         shard = self._shards.get(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
-        terms = [_terms(collection, point.terms, shard) for point in points]
+        terms = [_terms(collection, point.terms) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
             self._shards.require_space()
@@ -155,7 +154,6 @@ class EdgeStore:
         collection: str,
         *,
         where: Filter | None = None,
-        with_payload: bool = True,
         with_vectors: bool = False,
     ) -> list[Record]:
         """Return every matching point, ordered by id; see the port."""
@@ -170,7 +168,7 @@ class EdgeStore:
                     offset=offset,
                     limit=_READ_BATCH,
                     filter=edge_filter(where, shard.shared),
-                    with_payload=with_payload,
+                    with_payload=False,
                     with_vector=_wanted(with_vectors),
                 )
                 read, offset = shard.engine.scroll(request)
@@ -203,7 +201,7 @@ class EdgeStore:
                 shard.engine.update(UpdateOperation.delete_points(list(ids[start : start + _READ_BATCH])))
             await asyncio.sleep(0)
 
-    async def search(  # noqa: PLR0913 - the port's
+    async def search(
         self,
         collection: str,
         vector: Vector,
@@ -211,18 +209,16 @@ class EdgeStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` most similar points; see the port."""
         from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
         shard = self._shards.get(collection)
         query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
-        fetch = self._query(collection, query, where=where, ids=ids, with_payload=with_payload)
-        hits = await best_hits(fetch, limit)
-        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
+        hits = await best_hits(_query(shard, collection, query, where, ids), limit)
+        return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
 
-    async def search_terms(  # noqa: PLR0913 - the port's
+    async def search_terms(
         self,
         collection: str,
         query: SparseVector,
@@ -230,7 +226,6 @@ class EdgeStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` points that share the most telling terms; see the port.
 
@@ -238,12 +233,12 @@ class EdgeStore:
         """
         from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
-        terms = _terms(collection, query, self._shards.get(collection))
+        shard = self._shards.get(collection)
+        terms = _terms(collection, query)
         if terms is None:
             return []
         nearest = Query.Nearest(terms, using=TERMS)
-        fetch = self._query(collection, nearest, where=where, ids=ids, with_payload=with_payload)
-        return await best_hits(fetch, limit)
+        return await best_hits(_query(shard, collection, nearest, where, ids), limit)
 
     async def flush(self) -> None:
         """Make what was written survive a power loss; see the port."""
@@ -253,45 +248,37 @@ class EdgeStore:
         """Flush and release every shard, also when one of them fails; see the port."""
         self._shards.close()
 
-    def _query(
-        self,
-        collection: str,
-        query: qdrant_edge.Query,
-        *,
-        where: Filter | None,
-        ids: Collection[str] | None,
-        with_payload: bool,
-    ) -> Callable[[int], Awaitable[list[Hit]]]:
-        """Return what asks the engine for a number of hits, highest score first."""
-        from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
 
-        shard = self._shards.get(collection)
+def _query(
+    shard: Shard,
+    collection: str,
+    query: qdrant_edge.Query,
+    where: Filter | None,
+    ids: Collection[str] | None,
+) -> Callable[[int], Awaitable[list[Hit]]]:
+    """Return what asks the engine for a number of hits, highest score first."""
+    from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
 
-        async def fetch(asked: int) -> list[Hit]:
-            with engine_errors(collection):
-                request = QueryRequest(
-                    limit=asked,
-                    query=query,
-                    filter=edge_filter(where, shard.shared, ids),
-                    with_payload=with_payload,
-                    params=SearchParams(exact=True),
-                )
-                return [
-                    Hit(str(hit.id), hit.score, without_keys(hit.payload, shard.shared))
-                    for hit in shard.engine.query(request)
-                ]
+    async def fetch(asked: int) -> list[Hit]:
+        with engine_errors(collection):
+            request = QueryRequest(
+                limit=asked,
+                query=query,
+                filter=edge_filter(where, shard.shared, ids),
+                with_payload=False,
+                params=SearchParams(exact=True),
+            )
+            return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
 
-        return fetch
+    return fetch
 
 
-def _terms(collection: str, terms: SparseVector | None, shard: Shard) -> qdrant_edge.SparseVector | None:
+def _terms(collection: str, terms: SparseVector | None) -> qdrant_edge.SparseVector | None:
     """Return the terms in the engine's form, or None if there are none."""
     from qdrant_edge import SparseVector as EdgeSparseVector  # noqa: PLC0415 - loaded on first use
 
     if terms is None:
         return None
-    if not shard.has_terms:
-        raise no_terms(collection)
     indices, values = checked_terms(collection, terms)
     return EdgeSparseVector(indices, values) if indices else None
 

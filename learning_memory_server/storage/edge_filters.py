@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "keys"
 _BETWEEN: Final = "__"
-_EVERYTHING: Final = Filter()
 
 
 def keys_field(fields: Iterable[str]) -> str:
@@ -81,7 +80,7 @@ def edge_filter(
             return FieldCondition(keys_field(fields), match=MatchValue(f"{name}={value}"))
         return FieldCondition(name, match=MatchValue(value))
 
-    where = where or _EVERYTHING
+    where = where or Filter()
     conditions: list[FieldCondition | HasIdCondition] = [has(name, value) for name, value in where.matches]
     for times in where.times:
         start = times.start.isoformat() if times.start else None

@@ -65,7 +65,7 @@ class OpenShards:
             recover_shard(directory)
             if not shard_exists(directory):
                 self.require_space()
-                create_shard(directory, spec.dimension, spec.about, has_terms=spec.has_terms)
+                create_shard(directory, spec.dimension, spec.about)
         return self.get(spec.name)
 
     def drop(self, collection: str) -> None:

@@ -38,7 +38,6 @@ class Shard:
         engine: The engine's own.
         dimension: The length of its vectors.
         about: What is kept with it.
-        has_terms: Whether its points can have terms.
         shared: The keyword fields that share an index.
         dirty: Whether it was written to since its last flush.
         mapped: Points written since its files were last let go.
@@ -47,7 +46,6 @@ class Shard:
     engine: EdgeShard
     dimension: int
     about: Mapping[str, Any]
-    has_terms: bool
     shared: tuple[str, ...] = ()
     dirty: bool = False
     mapped: int = 0
@@ -59,14 +57,13 @@ def shard_exists(directory: Path) -> bool:
         return directory.is_dir() and any(directory.iterdir())
 
 
-def create_shard(directory: Path, dimension: int, about: Mapping[str, Any], *, has_terms: bool) -> None:
+def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
     """Create a shard beside `directory` and move it there, so that it is whole or absent.
 
     Args:
         directory: Where it shall be; absent or empty. Its parent exists.
         dimension: The length of its vectors.
         about: What is kept with it.
-        has_terms: Whether its points can have terms.
     """
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         Distance,
@@ -83,9 +80,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any], *, h
         # Cold: a file that is read as it is needed. By default 32 MB a collection are read in at each opening,
         # which with 10,000 points in six collections made 130 MB of memory and no search faster.
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
-        sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)}
-        if has_terms
-        else None,
+        sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
         wal_enabled=True,
     )
@@ -147,7 +142,6 @@ def load_shard(directory: Path) -> Shard:
     with engine_errors(directory.name, opening=True):
         settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
         dimension = int(settings["vectors"][VECTOR]["size"])
-        has_terms = TERMS in (settings.get("sparse_vectors") or {})
         kept = directory / _ABOUT
         about = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         with ExitStack() as on_failure:
@@ -159,7 +153,7 @@ def load_shard(directory: Path) -> Shard:
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
             let_go(directory / "wal")
-        return Shard(engine, dimension, about, has_terms, shared)
+        return Shard(engine, dimension, about, shared)
 
 
 def require_space(path: Path, needed: int) -> None:

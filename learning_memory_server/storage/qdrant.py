@@ -11,11 +11,10 @@ from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.qdrant_errors import checked_address, request_errors
 from learning_memory_server.storage.qdrant_filters import qdrant_filter
 from learning_memory_server.storage.qdrant_schema import (
-    Shape,
     Spread,
     collection_settings,
     payload_indexes,
-    stored_shape,
+    stored_dimension,
 )
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import (
@@ -23,7 +22,6 @@ from learning_memory_server.storage.vectors import (
     VECTOR,
     checked_matrix,
     checked_terms,
-    no_terms,
     read_vector,
     wrong_dimension,
 )
@@ -78,7 +76,7 @@ class QdrantStore:
         self._local = url == MEMORY
         self._suffix = f"-{suffix}" if suffix else ""
         self._spread = spread or Spread()
-        self._shapes: dict[str, Shape] = {}
+        self._dimensions: dict[str, int] = {}
         self._closed = False
         if self._local:
             self._address, self._timeout = "in memory", None
@@ -101,9 +99,9 @@ class QdrantStore:
         except MissingCollectionError:
             await self._create(spec)
             info = await self._info(spec.name)
-        shape = self._shapes[spec.name] = stored_shape(spec.name, info)
-        if shape.dimension != spec.dimension:
-            raise wrong_dimension(spec.name, shape.dimension, spec.dimension)
+        dimension = self._dimensions[spec.name] = stored_dimension(spec.name, info)
+        if dimension != spec.dimension:
+            raise wrong_dimension(spec.name, dimension, spec.dimension)
         # Local mode has no payload indexes, and warns when it is asked for one.
         if not self._local:
             await self._ensure_indexes(spec, info)
@@ -111,7 +109,7 @@ class QdrantStore:
 
     async def drop(self, collection: str) -> None:
         """Remove the collection; see the port."""
-        self._shapes.pop(collection, None)
+        self._dimensions.pop(collection, None)
         behind = await self._behind(collection)
         if behind is not None:
             async with self._request(collection):
@@ -123,8 +121,8 @@ class QdrantStore:
         if new is None:
             raise MissingCollectionError(f"Collection `{source}` does not exist.")
         await self._set_alias(target, new, [self._name(source), *([self._name(target)] if old else [])])
-        self._shapes.pop(source, None)
-        self._shapes.pop(target, None)
+        self._dimensions.pop(source, None)
+        self._dimensions.pop(target, None)
         if old is not None:
             async with self._request(target):
                 await self._client.delete_collection(old)
@@ -133,9 +131,9 @@ class QdrantStore:
         """Insert or replace the points; see the port."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        shape = await self._shape(collection)
-        matrix = checked_matrix(collection, [point.vector for point in points], shape.dimension)
-        terms = [_terms(collection, point.terms, shape) for point in points]
+        dimension = await self._dimension(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], dimension)
+        terms = [_terms(collection, point.terms) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
             rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
@@ -170,7 +168,6 @@ class QdrantStore:
         collection: str,
         *,
         where: Filter | None = None,
-        with_payload: bool = True,
         with_vectors: bool = False,
     ) -> list[Record]:
         """Return every matching point, ordered by id; see the port."""
@@ -183,7 +180,7 @@ class QdrantStore:
                     scroll_filter=qdrant_filter(where),
                     limit=_READ_BATCH,
                     offset=offset,
-                    with_payload=with_payload,
+                    with_payload=False,
                     with_vectors=with_vectors,
                 )
                 records += map(_record, read)
@@ -205,7 +202,7 @@ class QdrantStore:
                 selector = models.PointIdsList(points=list(ids[start : start + _READ_BATCH]))
                 await self._client.delete(self._name(collection), selector, wait=True)
 
-    async def search(  # noqa: PLR0913 - the port's
+    async def search(
         self,
         collection: str,
         vector: Vector,
@@ -213,7 +210,6 @@ class QdrantStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` most similar points; see the port.
 
@@ -222,19 +218,17 @@ class QdrantStore:
         """
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        shape = await self._shape(collection)
-        query = checked_matrix(collection, [vector], shape.dimension)[0].tolist()
+        dimension = await self._dimension(collection)
+        query = checked_matrix(collection, [vector], dimension)[0].tolist()
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
         params = (
             models.SearchParams(quantization=quantization) if ids is None else models.SearchParams(exact=True)
         )
-        fetch = self._query(
-            collection, VECTOR, query, params, where=where, ids=ids, with_payload=with_payload
-        )
+        fetch = self._query(collection, VECTOR, query, params, where=where, ids=ids)
         hits = await best_hits(fetch, limit)
-        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
+        return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
 
-    async def search_terms(  # noqa: PLR0913 - the port's
+    async def search_terms(
         self,
         collection: str,
         query: SparseVector,
@@ -242,16 +236,16 @@ class QdrantStore:
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
-        with_payload: bool = True,
     ) -> list[Hit]:
         """Return the `limit` points that share the most telling terms; see the port.
 
         A server tells how common a term is by each of a collection's shards apart, deleted points included.
         """
-        terms = _terms(collection, query, await self._shape(collection))
+        terms = _terms(collection, query)
         if terms is None:
+            await self._dimension(collection)  # Raises if there is no such collection.
             return []
-        fetch = self._query(collection, TERMS, terms, None, where=where, ids=ids, with_payload=with_payload)
+        fetch = self._query(collection, TERMS, terms, None, where=where, ids=ids)
         # Local mode also gives points whose score is 0.
         return [hit for hit in await best_hits(fetch, limit) if hit.score > 0]
 
@@ -275,7 +269,6 @@ class QdrantStore:
         *,
         where: Filter | None,
         ids: Collection[str] | None,
-        with_payload: bool,
     ) -> Callable[[int], Awaitable[list[Hit]]]:
         """Return what asks the server for a number of hits, highest score first."""
 
@@ -289,9 +282,9 @@ class QdrantStore:
                     # Local mode searches exactly, and warns when it is given parameters.
                     search_params=None if self._local else params,
                     limit=asked,
-                    with_payload=with_payload,
+                    with_payload=False,
                 )
-                return [Hit(str(hit.id), hit.score, hit.payload or {}) for hit in answer.points]
+                return [Hit(str(hit.id), hit.score) for hit in answer.points]
 
         return fetch
 
@@ -334,11 +327,11 @@ class QdrantStore:
         async with self._request(collection):
             return await self._client.get_collection(self._name(collection))
 
-    async def _shape(self, collection: str) -> Shape:
+    async def _dimension(self, collection: str) -> int:
         self._require_open()
-        if collection not in self._shapes:
-            self._shapes[collection] = stored_shape(collection, await self._info(collection))
-        return self._shapes[collection]
+        if collection not in self._dimensions:
+            self._dimensions[collection] = stored_dimension(collection, await self._info(collection))
+        return self._dimensions[collection]
 
     def _request(self, collection: str) -> AbstractAsyncContextManager[None]:
         self._require_open()
@@ -352,14 +345,12 @@ class QdrantStore:
         return collection + self._suffix
 
 
-def _terms(collection: str, terms: SparseVector | None, shape: Shape) -> models.SparseVector | None:
+def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:
     """Return the terms in the engine's form, or None if there are none."""
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     if terms is None:
         return None
-    if not shape.has_terms:
-        raise no_terms(collection)
     indices, values = checked_terms(collection, terms)
     return models.SparseVector(indices=indices, values=values) if indices else None
 

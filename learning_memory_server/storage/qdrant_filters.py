@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from learning_memory_server.storage.base import Filter
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from qdrant_client import models
-
-_EVERYTHING: Final = Filter()
 
 
 def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> models.Filter | None:
@@ -23,7 +21,7 @@ def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> m
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-    where = where or _EVERYTHING
+    where = where or Filter()
     conditions, refused = (
         [
             cast("models.Condition", models.FieldCondition(key=name, match=models.MatchValue(value=value)))

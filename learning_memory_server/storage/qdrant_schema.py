@@ -31,14 +31,6 @@ class Spread:
     write_consistency_factor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a collection's points have: a vector of `dimension` numbers, and terms or not."""
-
-    dimension: int
-    has_terms: bool
-
-
 def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     """Return the arguments of the vendor's `create_collection`, apart from the name and what it is about.
 
@@ -49,9 +41,7 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
 
     return {
         "vectors_config": {VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-        "sparse_vectors_config": {TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
-        if spec.has_terms
-        else None,
+        "sparse_vectors_config": {TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         "hnsw_config": models.HnswConfigDiff(m=16, payload_m=16),
         "quantization_config": models.ScalarQuantization(
             scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)
@@ -91,8 +81,8 @@ def payload_indexes(
     return indexes
 
 
-def stored_shape(collection: str, info: models.CollectionInfo) -> Shape:
-    """Return what the collection's points have.
+def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
+    """Return the length of the collection's vectors.
 
     Raises:
         StorageUnavailableError: If it holds vectors under other names only.
@@ -104,4 +94,4 @@ def stored_shape(collection: str, info: models.CollectionInfo) -> Shape:
             f"Collection `{collection}` holds no vectors named `{VECTOR}`: another program made it.",
             hint="Give this program a Qdrant of its own, or remove that collection.",
         )
-    return Shape(dense.size, TERMS in (info.config.params.sparse_vectors or {}))
+    return dense.size

@@ -72,11 +72,6 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
     return indices, values
 
 
-def no_terms(collection: str) -> StorageUnavailableError:
-    """Return the error for terms in a collection that was made without."""
-    return StorageUnavailableError(f"Collection `{collection}` was made without terms.", hint=REBUILD)
-
-
 def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:
     """Return the named vector of an engine's answer as an array, or None if the answer holds none.
 

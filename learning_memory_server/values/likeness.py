@@ -49,9 +49,7 @@ async def values_like(
         return ()
     try:
         store = await index.open()
-        hits = await store.search(
-            Collection.VALUES, vector, limit=_SHOWN, ids=by_point.keys(), with_payload=False
-        )
+        hits = await store.search(Collection.VALUES, vector, limit=_SHOWN, ids=by_point.keys())
     except (StorageUnavailableError, EmbeddingUnavailableError):
         return ()
     return tuple(Likeness(by_point[hit.id], hit.score) for hit in hits if hit.score >= ALIKE)

@@ -71,6 +71,11 @@ class ValueLog:
         self._forgotten.update(gone)
         return forgetting
 
+    def points_of(self, forgetting: Forgetting[Value]) -> list[str]:
+        """Return the ids of the points of what was forgotten, now or before."""
+        gone = [*(value.id for value in forgetting.found), *forgetting.before]
+        return [point_id("value", value_id) for value_id in gone]
+
     def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
         """Return the values whose evidence has one of the entries, oldest first.
 

@@ -22,11 +22,13 @@ from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.value import Value
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.values.log import ValueLog
 
 _RECURRING: Final = (Axis.SURPRISE, Axis.ROOT_CAUSE)
 
@@ -87,6 +89,27 @@ def weigh(
         elif contested_since is None:
             contested_since = entry.outcome.resolved_at
     return Standing(value, tuple(supporting), tuple(contradicting), contested_since, superseded_by)
+
+
+def weigh_all(
+    values: Sequence[Value],
+    log: ValueLog,
+    witnesses: Mapping[str, Sequence[str]],
+    collector: ObservationCollector,
+) -> list[Standing]:
+    """Return how values stand, in their order.
+
+    Args:
+        values: Which.
+        log: All values.
+        witnesses: The ids of the later experiences that count for each value, by its id.
+        collector: Where the experiences are.
+    """
+    cited = {name for value in values for name in value.evidence.member_ids}
+    cited.update(name for value in values for name in witnesses.get(value.id, ()))
+    entries = {entry.id: entry for entry in collector.look_up(cited).found if entry.resolution}
+    successors = log.successors()
+    return [weigh(value, witnesses.get(value.id, ()), entries, successors.get(value.id)) for value in values]
 
 
 def usual_outcome(entries: Iterable[Ghap]) -> OutcomeStatus | None:

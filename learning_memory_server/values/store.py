@@ -9,8 +9,7 @@ from learning_memory_server.domain.value import Evidence, Value, ValueOrder, new
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.values.likeness import values_like
 from learning_memory_server.values.log import document_of
-from learning_memory_server.values.standing import ordered, usual_outcome
-from learning_memory_server.values.weighing import weigh_all
+from learning_memory_server.values.standing import ordered, usual_outcome, weigh_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter
-    from learning_memory_server.journal.forgetting import Forgetting
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.values.likeness import Likeness
     from learning_memory_server.values.log import ValueLog
@@ -179,26 +177,6 @@ class ValueStore:
         """
         await self._witnesses.catch_up(self._log.all())
         return ordered(self._weighed(self._log.standing(axis, project, superseded=superseded)), order)
-
-    def look_up(self, ids: Iterable[str]) -> Forgetting[Value]:
-        """Return what `forget` would return, and change nothing."""
-        return self._log.look_up(ids)
-
-    def look_up_project(self, project: str) -> Forgetting[Value]:
-        """Return what there is of a project, as what would be forgotten."""
-        return self._log.look_up_project(project)
-
-    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Value]:
-        """Forget values, for ever; see `ValueLog.forget`. Their points are the caller's to remove from the index.
-
-        Raises:
-            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
-        """
-        return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
-
-    def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
-        """Return the values whose evidence has one of the entries, oldest first; they outlive it."""
-        return self._log.citing(ghap_ids)
 
     async def _judge(
         self, vector: NDArray[np.float32], cluster_id: ClusterId

@@ -17,8 +17,8 @@ import structlog
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.journal.record import JournalRecord
-from learning_memory_server.observation.collector import EntryQuery
 from learning_memory_server.observation.documents import is_on
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
@@ -228,9 +228,7 @@ async def _vectors_between(
 ) -> dict[str, NDArray[np.float32]]:
     """Return the vectors of an axis from the first to the last of the entries, by the ids of their points."""
     times = TimeRange("resolved_at", entries[0].outcome.resolved_at, entries[-1].outcome.resolved_at)
-    records = await store.scroll(
-        Collection.of(axis), where=Filter(times=(times,)), with_payload=False, with_vectors=True
-    )
+    records = await store.scroll(Collection.of(axis), where=Filter(times=(times,)), with_vectors=True)
     return {record.id: record.vector for record in records if record.vector is not None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from learning_memory_server.domain.vocabulary import SearchMode
@@ -37,7 +38,9 @@ async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[st
         result = await services.searcher.search_experiences(ExperienceQuery(text="mend machine7", limit=50))
         assert result.mode is SearchMode.HYBRID
         assert services.index.notices == []
-        _, vectors = await services.index.vectors(Collection.EXPERIENCES_FULL)
+        store = await services.index.open()
+        records = await store.scroll(Collection.EXPERIENCES_FULL, with_vectors=True)
+        vectors = np.array([record.vector for record in records])
         assert vectors.shape == (len(services.collector.list_resolved()), dimension)
         points = (await services.index.counts())["experiences_full"]
         return points, [found.entry.id for found in result.found], (await services.index.identity()).digest

@@ -254,4 +254,6 @@ def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
         wire.refused("start_ghap")
         wire.refused("get_clusters", axis="full")
         assert wire.close() == 0
-    assert all("event" in json.loads(line) for line in wire.stderr().splitlines())
+    lines = wire.stderr().splitlines()
+    assert lines
+    assert all("event" in json.loads(line) for line in lines)

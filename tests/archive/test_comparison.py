@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.archive.comparison import Difference, Lineage, compare, lineage_of
+from learning_memory_server.archive.comparison import Difference, Numbering, compare, numbering_of
 from learning_memory_server.archive.contents import Contents
 from learning_memory_server.journal.record import JournalRecord
 from tests.archive.making import held, value_record
@@ -22,7 +22,7 @@ ONE, TWO, THREE = (JournalRecord("clusters", "full", NOON, {"next_number": n, "m
 def test_the_same_journal_changes_nothing(journal: Journal) -> None:
     comparison = compare(held(journal), held(journal))
     assert comparison.changes_nothing
-    assert comparison.lineage is Lineage.THERE
+    assert comparison.numbering is Numbering.THERE
     assert comparison.doomed == comparison.never == {}
     assert {name: len(sort.there) for name, sort in comparison.sorts.items()} == {
         "entry": 3,
@@ -34,7 +34,7 @@ def test_the_same_journal_changes_nothing(journal: Journal) -> None:
 def test_an_empty_journal_gets_everything(journal: Journal) -> None:
     comparison = compare(held(journal), Contents())
     assert not comparison.changes_nothing
-    assert comparison.lineage is Lineage.NEW
+    assert comparison.numbering is Numbering.NEW
     assert {name: len(sort.new) for name, sort in comparison.sorts.items()} == {
         "entry": 3,
         "open entry": 1,
@@ -53,7 +53,7 @@ def test_each_id_is_in_one_place(journal: Journal) -> None:
     comparison = compare(theirs, ours)
     assert comparison.sorts["entry"] == Difference([new], [], [other], [gone])
     assert comparison.sorts["value"].differing == [value_record(1).id]
-    assert comparison.lineage is Lineage.THERE
+    assert comparison.numbering is Numbering.THERE
 
 
 def test_what_call_made_it_and_who_orphaned_it_make_no_difference() -> None:
@@ -86,17 +86,17 @@ def test_deletions_are_told_apart_by_what_is_here() -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours", "is_empty", "becomes"),
     [
-        ([], [ONE], False, Lineage.NONE),
-        ([ONE, TWO], [], True, Lineage.NEW),
-        ([ONE, TWO], [ONE], True, Lineage.NEW),
-        ([ONE, TWO], [ONE], False, Lineage.SKIPPED),
-        ([ONE, TWO], [], False, Lineage.SKIPPED),
-        ([ONE, TWO], [TWO], True, Lineage.SKIPPED),
-        ([ONE, TWO], [ONE, TWO], False, Lineage.THERE),
-        ([ONE, TWO], [ONE, TWO, THREE], False, Lineage.THERE),
+        ([], [ONE], False, Numbering.NONE),
+        ([ONE, TWO], [], True, Numbering.NEW),
+        ([ONE, TWO], [ONE], True, Numbering.NEW),
+        ([ONE, TWO], [ONE], False, Numbering.SKIPPED),
+        ([ONE, TWO], [], False, Numbering.SKIPPED),
+        ([ONE, TWO], [TWO], True, Numbering.SKIPPED),
+        ([ONE, TWO], [ONE, TWO], False, Numbering.THERE),
+        ([ONE, TWO], [ONE, TWO, THREE], False, Numbering.THERE),
     ],
 )
 def test_numbers_of_clusters_are_taken_where_nothing_has_one(
-    theirs: list[JournalRecord], ours: list[JournalRecord], is_empty: bool, becomes: Lineage
+    theirs: list[JournalRecord], ours: list[JournalRecord], is_empty: bool, becomes: Numbering
 ) -> None:
-    assert lineage_of(theirs, ours, is_empty=is_empty) is becomes
+    assert numbering_of(theirs, ours, is_empty=is_empty) is becomes

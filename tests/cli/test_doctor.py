@@ -284,6 +284,14 @@ def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
 
 def test_an_engine_that_does_not_answer_is_red(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
+    result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result.stdout
+
+
+def test_a_url_with_a_password_is_red_and_the_password_is_not_shown(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
     result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://user:secret@127.0.0.1:1")
     assert result.exit_code == 1
+    assert "✗ engine       The Qdrant URL must not hold a user name or password" in result.stdout
     assert "secret" not in result.output

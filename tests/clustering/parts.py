@@ -73,7 +73,7 @@ class Learning:
 
     async def forget(self, entries: Iterable[Ghap]) -> None:
         names = [entry.id for entry in entries]
-        self.memory.collector.forget(names)
+        self.memory.collector.forget(names, self.memory.clock())
         await self.memory.writer.remove([point_id("ghap", name) for name in names])
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,9 @@ from learning_memory_server.clustering.evidence import ClusterEvidence
 from learning_memory_server.clustering.lineage import Lineage
 from learning_memory_server.clustering.placement import Placement
 from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.errors import NotFoundError
-from tests.support import NOON, numbered
+from tests.support import NOON, about, numbered
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
@@ -59,6 +60,20 @@ def test_a_newcomer_stands_where_its_likeness_puts_it() -> None:
     assert [entry.id for entry in found.clusters[0].exemplars] == [NAMES[0], NAMES[5], NAMES[1]]
     assert (found.total, found.noise_count, found.placed_since) == (5, 1, 2)
     assert found.places == {**dict.fromkeys([*NAMES[:3], NAMES[5]], 0), NAMES[6]: None}
+
+
+def test_an_abandoned_entry_is_no_exemplar_while_a_gold_one_is_left() -> None:
+    central, *gold = (about("pool", number) for number in range(4))
+    abandoned = replace(central, resolution=replace(central.outcome, status=OutcomeStatus.ABANDONED))
+    assert (abandoned.weight, {entry.weight for entry in gold}) == (0.2, {1.0})
+
+    def exemplars(entries: list[Ghap]) -> list[str]:
+        (cluster,) = standing(fit_of(4, 4), entries).clusters
+        assert cluster.members[0] is abandoned
+        return [entry.id for entry in cluster.exemplars]
+
+    assert exemplars([abandoned, *gold]) == NAMES[1:4]
+    assert exemplars([abandoned, *gold[:2]]) == [*NAMES[1:3], NAMES[0]]
 
 
 def test_a_cluster_without_members_left_is_no_cluster() -> None:

@@ -202,7 +202,7 @@ async def test_what_is_forgotten_is_gone_from_the_answers_at_once_and_then_from_
         first = await each.clusters()
         gone = first.clusters[0].exemplars[0]
         each.hold()
-        each.memory.collector.forget([gone.id])
+        each.memory.collector.forget([gone.id], each.memory.clock())
         found = await each.clusters()
 
         assert (found.total, found.noise_count) == (23, 0)

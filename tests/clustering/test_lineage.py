@@ -153,6 +153,17 @@ async def test_a_chain_of_mergers_leads_to_the_living_one(tmp_path: Path) -> Non
     assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
 
 
+async def test_splits_and_mergers_are_written_down(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    # The last three part from the first, and then join the others.
+    await grow(log, [[0] * 8 + [1] * 9, [0] * 5 + [2] * 3 + [1] * 9, [0] * 5 + [1] * 12])
+
+    lines = [record.data for record in journal.clusters.read().records]
+    assert [line["split_from"] for line in lines] == [{}, {"2": 0}, {}]
+    assert [line["merged_into"] for line in lines] == [{}, {}, {"2": 1}]
+
+
 async def test_a_fit_that_moves_nobody_is_not_written_down(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     log = LineageLog(journal.clusters, TickingClock())

@@ -38,7 +38,7 @@ async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
 
         (hit,) = await memory.nearest(Collection.VALUES, "measure", 5)
 
-        assert (hit.id, hit.payload) == (DOCUMENT.point_id, {"value_id": "v"})
+        assert hit.id == DOCUMENT.point_id
         assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
 
 
@@ -72,20 +72,22 @@ async def test_a_failed_write_is_no_new_generation(tmp_path: Path) -> None:
         assert memory.index.generation(Collection.VALUES) == 0
 
 
-async def test_vectors_are_given_in_the_order_of_their_ids(tmp_path: Path) -> None:
+async def test_a_document_is_stored_with_its_data_and_the_vector_that_the_model_makes_of_it(
+    tmp_path: Path,
+) -> None:
     async with open_memory(tmp_path) as memory:
-        entries = [numbered(n, goal=f"goal {n}") for n in range(5)]
+        documents = [documents_of(numbered(n, goal=f"goal {n}"))[0] for n in range(5)]
         await memory.index.open()
-        await memory.learn(*entries)
+        await memory.index.write(documents)
 
-        ids, vectors = await memory.index.vectors(Collection.EXPERIENCES_FULL)
+        ids = [document.point_id for document in documents]
+        records = await memory.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
 
-        assert ids == sorted(point_id("ghap", entry.id) for entry in entries)
-        assert vectors.shape == (5, 384)
-        document = {each.point_id: each for e in entries for each in documents_of(e)[:1]}
-        for point, vector in zip(ids, vectors, strict=True):
-            (made,) = await embed(memory.embeddings, [document[point]])
-            np.testing.assert_allclose(vector, made, atol=1e-6)
+        assert [record.payload for record in records] == [document.payload for document in documents]
+        for record, document in zip(records, documents, strict=True):
+            assert record.vector is not None
+            (made,) = await embed(memory.embeddings, [document])
+            np.testing.assert_allclose(record.vector, made, atol=1e-6)
 
 
 async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:

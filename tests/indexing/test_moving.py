@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.moving import Moved
-    from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.storage.base import Record, VectorStore
 
 FULL = Collection.EXPERIENCES_FULL
 ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"] * 60)), full_ghap()]
@@ -102,6 +102,11 @@ async def move(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield made
 
 
+async def everything(store: VectorStore, collection: Collection) -> list[Record]:
+    ids = [record.id for record in await store.scroll(collection)]
+    return await store.retrieve(collection, ids, with_vectors=True)
+
+
 async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -> None:
     await move.fill()
     moved = await move.run()
@@ -112,8 +117,7 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
     assert len(move.model.texts) <= 1 + 4 + len(full_parts(ENTRIES[-1]))
     assert move.told[-1] == (364, 364)
     for collection in Collection:
-        theirs = await move.source.scroll(collection, with_vectors=True)
-        ours = await move.target.scroll(collection, with_vectors=True)
+        theirs, ours = await everything(move.source, collection), await everything(move.target, collection)
         assert [(each.id, each.payload) for each in ours] == [(each.id, each.payload) for each in theirs]
         for left, right in zip(ours, theirs, strict=True):
             assert left.vector is not None

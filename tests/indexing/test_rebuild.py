@@ -13,8 +13,9 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.terms import TERMS_VERSION
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, Query, point_id
-from learning_memory_server.storage.base import CollectionSpec, Filter, Point
+from learning_memory_server.storage.base import CollectionSpec, Filter
 from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.storage.vectors import VECTOR
 from tests.support import full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ async def test_what_was_forgotten_meanwhile_is_not_in_the_new_index(tmp_path: Pa
         await memory.learn(*entries)
         await memory.index.rebuild(FULL, list, lambda _: None)
         assert (await memory.index.counts())[FULL] == 0
-        memory.collector.forget([entries[0].id])
+        memory.collector.forget([entries[0].id], memory.clock())
         await memory.writer.rebuild(list(Collection), ignore)
         counts = await memory.index.counts()
         assert counts[FULL] == counts[STRATEGY] == 4
@@ -127,7 +128,7 @@ async def test_a_removal_that_fails_is_done_later_also_after_a_restart(tmp_path:
     async with open_memory(tmp_path) as memory:
         await memory.index.open()
         await memory.learn(*entries)
-        memory.collector.forget([entries[0].id])
+        memory.collector.forget([entries[0].id], memory.clock())
         memory.store.down = StorageUnavailableError("gone")
         assert not await memory.writer.remove([point_id("ghap", entries[0].id)])
         memory.store.down = None
@@ -137,7 +138,7 @@ async def test_a_removal_that_fails_is_done_later_also_after_a_restart(tmp_path:
         assert (await memory.index.counts())[FULL] == 3
         await memory.writer.complete()
         assert (await memory.index.counts())[FULL] == 2
-        memory.collector.forget([entries[1].id])
+        memory.collector.forget([entries[1].id], memory.clock())
         assert await memory.writer.remove([point_id("ghap", entries[1].id)])
         assert (await memory.index.counts())[FULL] == 1
 
@@ -158,7 +159,7 @@ async def test_a_damaged_collection_is_made_anew_and_it_is_said(tmp_path: Path) 
 
 async def test_a_collection_of_another_dimension_is_made_anew_and_it_is_said(tmp_path: Path) -> None:
     store = EdgeStore(tmp_path / "index", min_free_bytes=0)
-    await store.ensure(CollectionSpec(FULL, 5, has_terms=True))
+    await store.ensure(CollectionSpec(FULL, 5))
     await store.close()
 
     async with open_memory(tmp_path) as memory:
@@ -218,12 +219,24 @@ async def test_a_collection_of_another_layout_is_made_anew_and_it_is_said(
         assert json.loads(about.read_text()) == kept
 
 
-async def test_an_index_that_was_made_without_terms_gets_them(tmp_path: Path) -> None:
+def make_without_terms(directory: Path, point: str) -> None:
+    """Create a collection as the first layout had it, with nothing beside its vectors, and one point in it."""
+    from qdrant_edge import Distance, EdgeConfig, EdgeShard, EdgeVectorParams, UpdateOperation  # noqa: PLC0415
+    from qdrant_edge import Point as EdgePoint  # noqa: PLC0415
+
+    directory.mkdir(parents=True)
+    vectors = EdgeVectorParams(size=384, distance=Distance.Cosine)
+    shard = EdgeShard.create(str(directory), EdgeConfig(vectors={VECTOR: vectors}))
+    shard.update(UpdateOperation.upsert_points([EdgePoint(point, {VECTOR: [1.0] * 384}, {})]))
+    shard.close()
+
+
+async def test_an_index_of_the_first_layout_which_had_no_terms_gets_them(tmp_path: Path) -> None:
+    for collection in Collection:
+        make_without_terms(tmp_path / "index" / collection, point_id("ghap", numbered(1).id))
+
     async with open_memory(tmp_path) as memory:
         memory.collector.add_resolved([numbered(1)])
-        for collection in Collection:
-            await memory.store.ensure(CollectionSpec(collection, 384))
-        await memory.store.upsert(FULL, [Point(point_id("ghap", numbered(1).id), [1.0] * 384, {})])
         await memory.writer.complete()
 
         assert len(memory.index.notices) == len(Collection)

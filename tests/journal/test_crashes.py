@@ -189,14 +189,14 @@ def forgetting(world: World, choice: int) -> Operation:
     goals = [text for text in world.ids if text.startswith("goal") and _is_past(world, text)]
     chosen = (goals[choice:] + goals[:choice])[: 1 + choice % 3]
     ids = [*(world.ids[goal] for goal in chosen), "ghap_unknown"]
-    return lambda: world.collector.forget(ids), _forgetting_states(world.state, chosen)
+    return lambda: world.collector.forget(ids, world.clock()), _forgetting_states(world.state, chosen)
 
 
 def forgetting_a_project(world: World, choice: int) -> Operation:
     project = CALLERS[choice % 3].project
     found = world.collector.look_up_project(project).found
     return (
-        lambda: world.collector.forget([entry.id for entry in found]),
+        lambda: world.collector.forget([entry.id for entry in found], world.clock()),
         _forgetting_states(world.state, [entry.goal for entry in found]),
     )
 

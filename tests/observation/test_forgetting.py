@@ -11,8 +11,9 @@ from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapE
 from learning_memory_server.journal import files
 from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import EntryQuery, ObservationCollector
+from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.persister import ExperienceSource
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search.searcher import ExperienceQuery, search_words
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ids, numbered, reloaded, start
 
@@ -29,7 +30,7 @@ def files_of(journal: Journal) -> dict[Path, bytes]:
 
 
 def forget_project(collector: ObservationCollector, project: str) -> Forgetting[Ghap]:
-    return collector.forget([entry.id for entry in collector.look_up_project(project).found])
+    return collector.forget([entry.id for entry in collector.look_up_project(project).found], NOON)
 
 
 def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
@@ -37,7 +38,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
 ) -> None:
     collector.add_resolved(FOUR)
 
-    forgetting = collector.forget([FOUR[1].id, FOUR[3].id])
+    forgetting = collector.forget([FOUR[1].id, FOUR[3].id], NOON)
 
     assert forgetting == Forgetting((FOUR[1], FOUR[3]), (), ())
     for reader in (collector, ObservationCollector(journal, TickingClock()), reloaded(journal)):
@@ -63,24 +64,24 @@ def test_a_preview_says_the_same_and_changes_nothing(
 
     assert files_of(journal) == before
     assert preview == Forgetting((FOUR[0],), (), ("ghap_unknown",))
-    assert collector.forget(wanted) == preview
+    assert collector.forget(wanted, NOON) == preview
     assert set(forget_project(collector, ALICE.project).found) == {*whole.found} - {FOUR[0]}
 
 
 def test_forgetting_twice_is_forgetting_once(collector: ObservationCollector, journal: Journal) -> None:
     collector.add_resolved(FOUR)
-    collector.forget([FOUR[0].id])
+    collector.forget([FOUR[0].id], NOON)
     before = files_of(journal)
 
-    assert collector.forget([FOUR[0].id]) == Forgetting((), (FOUR[0].id,), ())
-    assert reloaded(journal).forget([FOUR[0].id]) == Forgetting((), (FOUR[0].id,), ())
+    assert collector.forget([FOUR[0].id], NOON) == Forgetting((), (FOUR[0].id,), ())
+    assert reloaded(journal).forget([FOUR[0].id], NOON) == Forgetting((), (FOUR[0].id,), ())
     assert files_of(journal) == before
 
 
 def test_an_id_that_names_nothing_leaves_no_tombstone(
     collector: ObservationCollector, journal: Journal
 ) -> None:
-    assert collector.forget(["ghap_unknown"]).unknown == ("ghap_unknown",)
+    assert collector.forget(["ghap_unknown"], NOON).unknown == ("ghap_unknown",)
 
     assert collector.are_forgotten(["ghap_unknown"]) == set()
     assert not journal.path.exists()
@@ -89,7 +90,7 @@ def test_an_id_that_names_nothing_leaves_no_tombstone(
 def test_an_open_entry_can_be_forgotten(collector: ObservationCollector, journal: Journal) -> None:
     mine, other = start(collector, ALICE), start(collector, BOB)
 
-    assert collector.forget([mine.id]).found == (mine,)
+    assert collector.forget([mine.id], NOON).found == (mine,)
 
     assert journal.open_entries() == [other]
     for reader in (collector, reloaded(journal)):
@@ -105,7 +106,7 @@ def test_an_open_file_that_outlives_its_tombstone_is_no_entry(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     entry = start(collector, ALICE)
-    collector.forget([entry.id])
+    collector.forget([entry.id], NOON)
     journal.save_open(entry)
 
     assert ObservationCollector(journal, TickingClock()).find_current(ALICE) is None
@@ -135,7 +136,7 @@ def test_an_import_does_not_bring_a_forgotten_entry_back(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     collector.add_resolved(FOUR)
-    collector.forget([FOUR[0].id, FOUR[1].id])
+    collector.forget([FOUR[0].id, FOUR[1].id], NOON)
     new = numbered(9)
 
     for reader in (collector, reloaded(journal)):
@@ -176,7 +177,7 @@ def test_what_could_not_be_written_down_is_not_forgotten(
     full = ObservationCollector(Journal(journal.path, disk=FullDisk()), TickingClock())
 
     with pytest.raises(JournalUnavailableError):
-        full.forget([FOUR[0].id, opened.id])
+        full.forget([FOUR[0].id, opened.id], NOON)
 
     assert len(full.list_resolved()) == len(FOUR)
     assert full.find_current(ALICE) == opened

@@ -19,8 +19,8 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.terms import encode_document, encode_query
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.fusion import DEPTH, relevance
-from learning_memory_server.observation.collector import EntryQuery
 from learning_memory_server.observation.documents import documents_of
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search.searcher import ExperienceQuery, search_words
 from tests.support import CONFIRMED, NOON, TOPICS, numbered, open_memory
 
@@ -174,16 +174,7 @@ RESTRICTIONS = st.builds(
 def test_a_search_finds_exactly_what_its_filters_leave(
     opened: Opened, restriction: EntryQuery, axis: Axis, words: list[str], limit: int
 ) -> None:
-    query = ExperienceQuery(
-        " ".join(words),
-        axis,
-        restriction.domain,
-        restriction.outcome,
-        restriction.strategy,
-        restriction.project,
-        restriction.since,
-        limit,
-    )
+    query = ExperienceQuery(" ".join(words), axis, restriction, limit)
     every = worth(axis, query.text)
     meant = {entry.id: every[entry.id] for entry in ENTRIES if restriction.matches(entry)}
     expected = {key: each.score for key, each in meant.items()}

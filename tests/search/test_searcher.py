@@ -10,6 +10,7 @@ from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus
 from learning_memory_server.embedding.terms import encode_query
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.fusion import relevance
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search.searcher import ExperienceQuery
 from learning_memory_server.storage.base import SparseVector
 from tests.support import CAROL, CONFIRMED, NOON, about, full_ghap, numbered, open_memory
@@ -100,7 +101,7 @@ async def test_a_filter_applies_before_the_best_are_taken(
         ExperienceQuery("connection pool exhausted", limit=1)
     )
     restricted = await memory.searcher.search_experiences(
-        ExperienceQuery("connection pool exhausted", limit=1, **restriction)
+        ExperienceQuery("connection pool exhausted", where=EntryQuery(**restriction), limit=1)
     )
 
     assert ids(unrestricted) != [worst.id]
@@ -112,9 +113,9 @@ async def test_a_filter_applies_before_the_best_are_taken(
 async def test_since_includes_its_own_moment_and_nothing_before(memory: Memory, mode: SearchMode) -> None:
     await keep(memory, mode, numbered(1, resolution=LATE_END))
 
-    at = await memory.searcher.search_experiences(ExperienceQuery("pool", since=LATE))
+    at = await memory.searcher.search_experiences(ExperienceQuery("pool", where=EntryQuery(since=LATE)))
     after = await memory.searcher.search_experiences(
-        ExperienceQuery("pool", since=LATE + timedelta(microseconds=1))
+        ExperienceQuery("pool", where=EntryQuery(since=LATE + timedelta(microseconds=1)))
     )
 
     assert (len(at.found), len(after.found)) == (1, 0)
@@ -225,7 +226,7 @@ async def test_what_is_forgotten_is_not_shown_though_the_index_still_holds_it(me
     await keep(memory, SearchMode.HYBRID, *entries)
     everything = ids(await memory.searcher.search_experiences(ExperienceQuery("connection pool")))
 
-    memory.collector.forget(everything[:3])
+    memory.collector.forget(everything[:3], memory.clock())
 
     result = await memory.searcher.search_experiences(ExperienceQuery("connection pool", limit=3))
     assert (ids(result), result.mode) == (everything[3:6], SearchMode.HYBRID)

@@ -218,7 +218,7 @@ async def test_of_a_cluster_that_is_gone_every_tool_says_what_became_of_it(
         gone = before[2]["cluster_id"]
         # 18 experiences are left, fewer than clusters need, so others come.
         await resolve_topic(agent, "login", 3)
-        indexed.collector.forget(topics["build"])
+        indexed.collector.forget(topics["build"], indexed.clock())
         errors = [
             await agent.refused("get_cluster_members", cluster_id=gone),
             await agent.refused("validate_value", text=VALUE, cluster_id=gone),

@@ -197,19 +197,3 @@ def test_number_limits_and_their_defaults_are_advertised(tool: str, default: int
 )
 def test_every_listing_takes_an_offset(tool: str) -> None:
     assert at(tool, "offset")["default"] == 0
-
-
-def test_the_limits_are_those_of_the_contract() -> None:
-    assert (
-        limits.STATEMENT_MAX,
-        limits.NARRATIVE_MAX,
-        limits.VALUE_MAX,
-        limits.QUERY_MAX,
-        limits.REPLY_MAX,
-    ) == (
-        1_000,
-        2_000,
-        500,
-        1_000,
-        32_000,
-    )

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.domain import limits
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.support import numbered
 
 if TYPE_CHECKING:
     from learning_memory_server.server.services import Services
@@ -154,3 +156,18 @@ async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
         await agent.resolve_new()
         reply = await agent.call("search_experiences", query="cache", offset=offset)
     assert reply == {"mode": "hybrid", "results": [], "count": 0}
+
+
+async def test_the_end_of_the_ranking_is_said_and_not_taken_for_the_end_of_what_there_is(
+    services: Services,
+) -> None:
+    depth = limits.SEARCH_DEPTH_MAX
+    services.collector.add_resolved([numbered(number) for number in range(depth + 1)])
+    async with agent_of(services) as agent:
+        last = await agent.call("search_experiences", query="database", limit=5, offset=depth - 5)
+        across = await agent.call("search_experiences", query="database", limit=5, offset=depth - 3)
+        beyond = await agent.call("search_experiences", query="database", offset=depth)
+    assert (last["count"], across["count"], beyond["count"]) == (5, 3, 0)
+    assert "note" not in last
+    assert across["note"] == beyond["note"]
+    assert "the best 10,000" in beyond["note"]

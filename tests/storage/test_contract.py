@@ -100,7 +100,8 @@ async def test_a_promoted_collection_stands_in_the_others_place(
     await store.ensure(replace(spec, name="next", about={"n": 2}))
     await store.upsert("next", [point(3, NORTH, tags=["new"], project="a")])
     await store.promote("next", "notes")
-    assert [record.payload for record in await store.scroll("notes")] == [{"tags": ["new"], "project": "a"}]
+    (record,) = await store.retrieve("notes", [uid(1), uid(2), uid(3)])
+    assert (record.id, record.payload) == (uid(3), {"tags": ["new"], "project": "a"})
     assert await ids_where(store, Filter(matches=(("tags", "new"),))) == [3]
     assert await store.ensure(spec) == {"n": 2}
     with pytest.raises(MissingCollectionError):
@@ -169,17 +170,20 @@ async def test_retrieve_keeps_the_order_asked_for_and_passes_over_missing_ids(st
 @pytest.mark.slow
 async def test_scroll_returns_more_than_ten_thousand_points_ordered_by_id(store: VectorStore) -> None:
     numbers = [n * 2**90 for n in random.Random(7).sample(range(2**30), 10_050)]  # noqa: S311 - reproducible
-    await store.upsert("notes", [point(n, [1.0, 2.0, 2.0, 0.0], n=str(n)) for n in numbers])
+    await store.upsert("notes", [point(n, [1.0, 2.0, 2.0, 0.0]) for n in numbers])
     records = await store.scroll("notes", with_vectors=True)
-    assert [record.payload["n"] for record in records] == [str(n) for n in sorted(numbers)]
+    assert [record.id for record in records] == [uid(n) for n in sorted(numbers)]
     assert records[-1].vector == pytest.approx([1 / 3, 2 / 3, 2 / 3, 0.0])
     assert await store.count("notes") == 10_050
 
 
-async def test_scroll_leaves_out_what_was_not_asked_for(store: VectorStore) -> None:
+async def test_scroll_gives_no_data_and_vectors_only_if_they_are_asked_for(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, project="a")])
-    (record,) = await store.scroll("notes", with_payload=False)
-    assert (record.payload, record.vector) == ({}, None)
+    (bare,) = await store.scroll("notes")
+    (record,) = await store.scroll("notes", with_vectors=True)
+    assert (bare.payload, bare.vector) == ({}, None)
+    assert record.payload == {}
+    assert record.vector == pytest.approx(EAST)
 
 
 async def test_delete_passes_over_unknown_ids(store: VectorStore) -> None:
@@ -197,9 +201,9 @@ async def test_delete_removes_more_than_a_thousand_points(store: VectorStore) ->
 
 async def test_scores_are_cosines_whatever_the_lengths(store: VectorStore) -> None:
     vectors = [[5.0, 0.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [-2.0, 0.0, 0.0, 0.0]]
-    await store.upsert("notes", [point(n, vector, n=n) for n, vector in enumerate(vectors)])
+    await store.upsert("notes", [point(n, vector) for n, vector in enumerate(vectors)])
     hits = await store.search("notes", [10.0, 0.0, 0.0, 0.0], limit=10)
-    assert [hit.payload["n"] for hit in hits] == [0, 1, 2, 3]
+    assert [hit.id for hit in hits] == [uid(n) for n in range(4)]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.6, 0.0, -1.0], abs=1e-6)
     assert all(-1.0 <= hit.score <= 1.0 for hit in hits)
 
@@ -339,8 +343,6 @@ async def test_payloads_come_back_as_they_were(store: VectorStore) -> None:
     await store.upsert("notes", [Point(uid(1), EAST, payload)])
     (record,) = await store.retrieve("notes", [uid(1)])
     assert record.payload == payload
-    assert (await store.scroll("notes"))[0].payload == payload
-    assert (await store.search("notes", EAST, limit=1))[0].payload == payload
 
 
 async def test_a_changed_answer_does_not_change_what_is_stored(store: VectorStore) -> None:

@@ -271,7 +271,7 @@ class FreshServer:
 async def test_a_new_collection_is_created_with_its_indexes_before_any_point(server: Stub) -> None:
     server.answer = FreshServer()
     store = QdrantStore(server.url, suffix="m1", spread=Spread(replication_factor=2))
-    await store.ensure(replace(SPEC, has_terms=True))
+    await store.ensure(SPEC)
     await store.close()
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]

@@ -20,8 +20,8 @@ Terms = Mapping[int, float]
 
 @pytest.fixture
 async def store(bare_store: VectorStore, spec: CollectionSpec) -> VectorStore:
-    """A store with the collection of `spec`, whose points can have terms."""
-    await bare_store.ensure(replace(spec, has_terms=True))
+    """A store with the collection of `spec`."""
+    await bare_store.ensure(spec)
     return bare_store
 
 
@@ -173,33 +173,12 @@ async def test_an_id_that_is_no_uuid_is_refused(store: VectorStore) -> None:
         await store.search_terms("notes", query(7), limit=1, ids=["first"])
 
 
-async def test_hits_carry_their_data_only_if_it_is_wanted(store: VectorStore) -> None:
-    await store.upsert("notes", [point(1, {7: 1.0})])
-
-    for wanted, payload in ((True, {"project": "a"}), (False, {})):
-        (near,) = await store.search("notes", EAST, limit=1, with_payload=wanted)
-        (worded,) = await store.search_terms("notes", query(7), limit=1, with_payload=wanted)
-        assert near.payload == worded.payload == payload
-
-
 async def test_a_promoted_collection_keeps_its_terms(store: VectorStore, spec: CollectionSpec) -> None:
-    await store.ensure(replace(spec, name="next", has_terms=True))
+    await store.ensure(replace(spec, name="next"))
     await store.upsert("next", [point(1, {7: 1.0})])
     await store.promote("next", "notes")
 
     assert numbers(await store.search_terms("notes", query(7), limit=1)) == [1]
-
-
-async def test_a_collection_made_without_terms_says_so(bare_store: VectorStore, spec: CollectionSpec) -> None:
-    await bare_store.ensure(spec)
-    await bare_store.ensure(replace(spec, has_terms=True))
-    await bare_store.upsert("notes", [point(1)])
-
-    with pytest.raises(StorageUnavailableError, match="without terms"):
-        await bare_store.upsert("notes", [point(2), point(3, {7: 1.0})])
-    with pytest.raises(StorageUnavailableError, match="without terms"):
-        await bare_store.search_terms("notes", query(7), limit=1)
-    assert await bare_store.count("notes") == 1
 
 
 async def test_a_missing_collection_is_told_whatever_is_asked(bare_store: VectorStore) -> None:

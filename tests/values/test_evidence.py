@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from learning_memory_server.domain.ghap import RootCause
@@ -54,8 +55,8 @@ def opposite(number: int) -> Ghap:
 async def stored(memory: Memory) -> Value:
     """A value that twelve experiences support, as it is stored when they are a cluster."""
     await memory.learn(*TWELVE)
-    _, vectors = await memory.index.vectors(Collection.EXPERIENCES_FULL)
-    circle = Circle.around("", vectors)
+    records = await memory.store.scroll(Collection.EXPERIENCES_FULL, with_vectors=True)
+    circle = Circle.around("", np.array([record.vector for record in records]))
     evidence = Evidence(
         member_ids=tuple(entry.id for entry in TWELVE),
         centroid=tuple(map(float, circle.centre)),
@@ -133,10 +134,10 @@ async def test_a_forgotten_experience_counts_no_more_on_either_side(tmp_path: Pa
         await memory.learn(*against)
         assert (await only(store)).support.is_contested
 
-        memory.collector.forget([against[0].id, TWELVE[0].id])
+        memory.collector.forget([against[0].id, TWELVE[0].id], memory.clock())
         standing = await only(store)
         assert standing.support == Support(11, 12)
-        memory.collector.forget([entry.id for entry in against[1:]])
+        memory.collector.forget([entry.id for entry in against[1:]], memory.clock())
         standing = await only(store)
         assert standing.support == Support(11, 0)
         assert standing.contested_since is None
@@ -324,7 +325,7 @@ async def test_only_a_value_in_force_can_be_superseded(tmp_path: Path) -> None:
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes="value_1")
         assert len(memory.values.all()) == 2
 
-        store.forget([new.id])
+        memory.values.forget([new.id], NOON)
         assert [each.value.id for each in await store.list_values()] == [old.id]
 
 

@@ -76,7 +76,7 @@ def test_a_value_outlives_the_entries_behind_it(
     log.add(value("d", entry.id, "ghap_2"))
     collector.add_resolved([entry])
 
-    collector.forget([entry.id])
+    collector.forget([entry.id], NOON)
     journal.purge()
 
     (kept,) = ValueLog(journal.values).citing([entry.id])

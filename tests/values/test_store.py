@@ -179,14 +179,15 @@ async def test_values_are_forgotten_by_id_and_by_project(tmp_path: Path) -> None
         for each in (a, b, c):
             memory.values.add(each)
 
-        assert store.look_up(["a"]).found == (a,)
-        assert store.look_up_project(ALICE.project).found == (a, b)
+        assert memory.values.look_up(["a"]).found == (a,)
+        assert memory.values.look_up_project(ALICE.project).found == (a, b)
         assert await listed(store) == [a, b, c]
-        assert store.forget(["a"]).found == (a,)
-        assert store.forget(value.id for value in store.look_up_project(ALICE.project).found).found == (b,)
+        assert memory.values.forget(["a"], memory.clock()).found == (a,)
+        (left,) = memory.values.look_up_project(ALICE.project).found
+        assert memory.values.forget([left.id], memory.clock()).found == (b,)
 
         assert await listed(store) == [c]
-        assert store.citing(["2"]) == [c]
+        assert memory.values.citing(["2"]) == [c]
         assert ValueLog(memory.journal.values).look_up(["a", "b"]).before == ("a", "b")
 
 

@@ -142,7 +142,7 @@ class Hub:
         await control.send(writer, ack)
         if refused:
             return
-        project = hello["project"] or await asyncio.to_thread(_project_of, hello["directory"])
+        project = hello["project"] or await asyncio.to_thread(project_of, Path(hello["directory"]))
         caller = Caller(project, session_hash(hello["session"]))
         asked_again: set[object] = set()
         server = build_server(
@@ -247,10 +247,6 @@ class Hub:
                     await asyncio.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
-
-
-def _project_of(directory: str) -> str:
-    return project_of(Path(directory))
 
 
 def _is_same_user(connection: socket.socket) -> bool:

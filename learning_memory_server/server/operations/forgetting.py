@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from learning_memory_server.domain.limits import VALUE_MAX
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.indexing.document import point_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from learning_memory_server.journal.forgetting import Forgetting
     from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.services import Services
 
-_SHOWN: Final = 200
-"""Characters of a memory that a preview shows."""
+_SHOWN: Final = VALUE_MAX
+"""Characters of a memory that a preview shows; no value has more."""
+
+
+class Forgetful(Protocol):
+    """What keeps the things of one kind and can forget them; `MemoryLog` says what each of these does."""
+
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Any]: ...  # noqa: D102
+    def look_up_project(self, project: str) -> Forgetting[Any]: ...  # noqa: D102
+    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Any]: ...  # noqa: D102
+    def points_of(self, forgetting: Forgetting[Any]) -> list[str]: ...  # noqa: D102
+
+
+def forgetful(services: Services) -> dict[str, Forgetful]:
+    """Return what keeps the things that can be forgotten, by their kind."""
+    return {"ghap": services.collector, "value": services.value_log, "memory": services.memory_log}
 
 
 async def forget(  # noqa: PLR0913 - one for each option
@@ -29,8 +47,9 @@ async def forget(  # noqa: PLR0913 - one for each option
         preview: Change nothing.
 
     Returns:
-        `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that have one of the entries in their evidence, and stay; `indexed`, false if points could not be
-        removed yet; and with `purge` `removed`, how many lines, and `doubtful`, files that a person should look at.
+        `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that have one of the entries in
+        their evidence, and stay; `indexed`, false if points could not be removed yet; and with `purge` `removed`, how
+        many lines, and `doubtful`, files that a person should look at.
 
     Raises:
         InvalidInputError: If there are both ids and a project, or neither and no `purge`.
@@ -41,42 +60,31 @@ async def forget(  # noqa: PLR0913 - one for each option
         raise InvalidInputError("Give either ids or a project.")
     if not (ids or project or purge):
         raise InvalidInputError("Give the ids of entries, values or memories, or a project, or only --purge.")
-    entries, values, memories = services.collector, services.values, services.memory_log
+    kept = forgetful(services)
     if project:
-        ids = [
-            each.id
-            for found in (
-                entries.look_up_project(project).found,
-                values.look_up_project(project).found,
-                memories.look_up_project(project).found,
-            )
-            for each in found
-        ]
-    ghaps, principles, texts = entries.look_up(ids), values.look_up(ids), memories.look_up(ids)
-    if unknown := set(ghaps.unknown).intersection(principles.unknown, texts.unknown):
+        ids = [each.id for log in kept.values() for each in log.look_up_project(project).found]
+    looked = {kind: log.look_up(ids) for kind, log in kept.items()}
+    if unknown := set(ids).intersection(*(each.unknown for each in looked.values())):
         raise NotFoundError(
             f"There is no entry, value or memory {', '.join(sorted(unknown))}; nothing was forgotten.",
             hint="Run `learning-memory-server list` or `values`, or call search_memory, for their ids.",
         )
-    gone = [entry.id for entry in ghaps.found]
+    found = {kind: [each.id for each in looked[kind].found] for kind in kept}
+    citing = services.value_log.citing(found["ghap"])
     reply: dict[str, Any] = {
         "found": [
-            *({"kind": "ghap", "id": entry.id, "text": entry.goal} for entry in ghaps.found),
-            *({"kind": "value", "id": value.id, "text": value.text} for value in principles.found),
-            *({"kind": "memory", "id": each.id, "text": each.text[:_SHOWN]} for each in texts.found),
+            {"kind": kind, "id": each.id, "text": each.goal if kind == "ghap" else each.text[:_SHOWN]}
+            for kind in kept
+            for each in looked[kind].found
         ],
-        "citing": [value.id for value in values.citing(gone) if value not in principles.found],
+        "citing": [value.id for value in citing if value.id not in found["value"]],
     }
     if preview:
         return reply
-    entries.forget(gone)
-    values.forget(value.id for value in principles.found)
-    services.memories.forget(each.id for each in texts.found)
-    points = [
-        *(point_id("ghap", name) for name in (*gone, *ghaps.before)),
-        *(point_id("value", name) for name in (*(v.id for v in principles.found), *principles.before)),
-        *memories.points_of(texts),
-    ]
+    points, at = [], services.clock()
+    for kind, log in kept.items():
+        log.forget(found[kind], at)
+        points += log.points_of(looked[kind])
     # An index that nobody has opened is compared with the journal when it is.
     reply["indexed"] = not points or not services.index.is_open or await services.writer.remove(points)
     if purge:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.archive.comparison import Lineage, lineage_of
+from learning_memory_server.archive.comparison import Numbering, numbering_of
 from learning_memory_server.archive.contents import CLUSTERS, GHAP, checked_record
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import memory_from_data, value_from_data
 from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.observation.importing import entry_of_record, parse_open
+from learning_memory_server.server.operations.forgetting import forgetful
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
@@ -109,19 +109,13 @@ async def apply_deletions(
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
-    for kind, service in (("ghap", services.collector), ("value", services.values)):
-        looked = service.look_up(forgotten.get(kind, ()))
+    for kind, log in forgetful(services).items():
+        looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if found_too else []
-        service.forget([*looked.unknown, *found], unknown_too=True)
+        gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)
         reply["noted"] += len(looked.unknown)
         reply["forgotten"] += len(found)
-        points += [point_id(kind, name) for name in found]
-    looked_up = services.memory_log.look_up(forgotten.get("memory", ()))
-    doomed = [memory.id for memory in looked_up.found] if found_too else []
-    gone = services.memories.forget([*looked_up.unknown, *doomed], unknown_too=True)
-    reply["noted"] += len(looked_up.unknown)
-    reply["forgotten"] += len(doomed)
-    points += services.memory_log.points_of(gone)
+        points += log.points_of(gone)
     if points:
         reply["indexed"] = await services.writer.remove(points)
     return reply
@@ -169,7 +163,7 @@ def _take_clusters(services: Services, records: list[JournalRecord]) -> list[str
     log, collector = services.journal.clusters, services.collector
     ours = log.read().records if records else []
     is_empty = not (collector.list_resolved() or collector.all_forgotten())
-    if lineage_of(records, ours, is_empty=is_empty) is not Lineage.NEW:
+    if numbering_of(records, ours, is_empty=is_empty) is not Numbering.NEW:
         return []
     # In one write, and before the first entry: nothing is clustered that could have numbers of its own.
     log.append(records[len(ours) :])

@@ -1,1 +1,1 @@
-"""The MCP tools: each parses nothing, calls one service, and shapes the reply."""
+"""The MCP tools: each is given valid arguments, calls the services, and shapes the reply."""

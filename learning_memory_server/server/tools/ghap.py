@@ -11,8 +11,9 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.observation.collector import EntryQuery, ObservationCollector
+from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.persister import ObservationPersister
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.server.replies import fitted, page
 from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (

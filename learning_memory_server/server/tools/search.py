@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, NotRequired, cast
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.search.searcher import ExperienceQuery, Searcher
 from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools import views
@@ -23,12 +24,15 @@ from learning_memory_server.server.tools.toolset import ToolSet
 
 toolset = ToolSet()
 
+_DEPTH_REACHED: Final = f"A search ranks no more than the best {limits.SEARCH_DEPTH_MAX:,}. To see others, narrow it with the filters."
+
 
 class FoundExperiences(views.Paged):
-    """Experiences, best match first; `mode` is what ranked them."""
+    """Experiences, best match first; `mode` is what ranked them. A `note` says where the ranking ends."""
 
     results: list[views.Experience]
     mode: str
+    note: NotRequired[str]
 
 
 @toolset.tool("Search experiences", changes=False)
@@ -54,17 +58,13 @@ async def search_experiences(
     unexpected), root_cause (why it went wrong). outcome=falsified shows guesses that turned out wrong.
     In mode reranked a model has read the best 20; what comes after them was not read and scores below .01.
     """
-    result = await searcher.search_experiences(
-        ExperienceQuery(
-            text=query,
-            axis=axis,
-            domain=domain,
-            outcome=outcome,
-            strategy=strategy,
-            project=named_project(project, caller),
-            since=parse_moment("since", since) if since else None,
-            limit=min(offset + limit, limits.SEARCH_DEPTH_MAX),
-        )
-    )
+    moment = parse_moment("since", since) if since else None
+    where = EntryQuery(domain, outcome, strategy, named_project(project, caller), moment)
+    depth = min(offset + limit, limits.SEARCH_DEPTH_MAX)
+    result = await searcher.search_experiences(ExperienceQuery(query, axis, where, depth))
     shown = [views.experience(found.entry, found.score) for found in result.found[offset:]]
-    return cast("FoundExperiences", page("results", shown, offset=offset, mode=result.mode.value))
+    is_cut = len(result.found) == depth < offset + limit
+    reply = page(
+        "results", shown, offset=offset, mode=result.mode.value, note=_DEPTH_REACHED if is_cut else None
+    )
+    return cast("FoundExperiences", reply)
