@@ -28,8 +28,7 @@ def data_directory(environment: Mapping[str, str] | None = None) -> Path:
 
 def config_file(environment: Mapping[str, str] | None = None) -> Path:
     """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration."""
-    named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG")
-    if named:
+    if named := _named_file(environment):
         return _absolute("config", named)
     return _user_directory(environment, "XDG_CONFIG_HOME", Path(".config")) / "config.toml"
 
@@ -46,16 +45,20 @@ def settings_from_environment(environment: Mapping[str, str] | None = None) -> d
 
 
 def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Return the raw settings that the settings file gives; none if there is no file.
+    """Return the raw settings that the settings file gives; none if there is no file and none is named.
 
     Raises:
-        InvalidSettingsError: If the file cannot be read.
+        InvalidSettingsError: If the file cannot be read, or is named and not there.
     """
     file = config_file(environment)
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:
-        return {}
+        if not _named_file(environment):
+            return {}
+        raise InvalidSettingsError(
+            f"There is no settings file {file}.", hint=f"Create it, or leave {PREFIX}CONFIG out."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
     import tomllib  # noqa: PLC0415 - most users have no file, and each start pays for an import
@@ -76,6 +79,10 @@ def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] | Non
     """Return the absolute folder that the journal is kept in."""
     named = raw.get("journal_path")
     return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
+
+
+def _named_file(environment: Mapping[str, str] | None) -> str | None:
+    return (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG")
 
 
 def _absolute(setting: str, named: object) -> Path:

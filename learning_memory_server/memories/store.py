@@ -15,7 +15,7 @@ from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.heap import give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import Any
 
     from learning_memory_server.domain.caller import Caller
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.writer import IndexWriter
-    from learning_memory_server.journal.forgetting import Forgetting
     from learning_memory_server.memories.log import MemoryLog
 
 _AT_ONCE: Final = 64
@@ -133,7 +132,7 @@ class MemoryStore:
             NotFoundError: If there is none of that id.
             JournalUnavailableError: If it could not be written down; then nothing is forgotten.
         """
-        forgetting = self.forget([memory_id])
+        forgetting = self._log.forget([memory_id], self._clock())
         await self._writer.remove(self._log.points_of(forgetting))
         if forgetting.before:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
@@ -142,16 +141,6 @@ class MemoryStore:
                 f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs."
             )
         return forgetting.found[0]
-
-    def forget(self, ids: Iterable[str], *, unknown_too: bool = False) -> Forgetting[Memory]:
-        """Forget memories, for ever; see `MemoryLog.forget`.
-
-        Their points (`MemoryLog.points_of`) are the caller's to remove from the index.
-
-        Raises:
-            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
-        """
-        return self._log.forget(ids, self._clock(), unknown_too=unknown_too)
 
     async def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:
@@ -244,7 +233,7 @@ class MemoryStore:
         """Undo an addition that nobody waits for any more."""
         if memory.id in self._promised:
             return
-        forgetting = self.forget([memory.id])
+        forgetting = self._log.forget([memory.id], self._clock())
         points = self._log.points_of(forgetting)
         with anyio.move_on_after(_WITHDRAWN_WITHIN, shield=True), suppress(LearningMemoryError):
             await self._writer.remove(points)

@@ -12,6 +12,7 @@ import anyio
 import structlog
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
 
 from learning_memory_server.identity import caller_of
@@ -24,10 +25,15 @@ from learning_memory_server.server.services import open_services
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterator
 
-    from anyio.abc import ObjectSendStream
+    from anyio.abc import ObjectReceiveStream, ObjectSendStream
     from mcp.shared._stream_protocols import WriteStream
 
 log = structlog.get_logger()
+
+_LISTEN = "subscriptions/listen"
+"""A request that is answered at the end."""
+_GRACE_SECONDS = 1.0
+"""How long the server goes on for calls that are open when the client closes its side: hosts soon end it by force."""
 
 
 async def serve_stdio() -> None:
@@ -52,29 +58,83 @@ async def serve_stdio() -> None:
         server = build_server(services.injectable(), caller, around_call=noticed)
 
         async with stdio_server() as (read, write):
-            tasks = [asyncio.create_task(services.writer.run_after(used))]
+            unanswered = Unanswered()
             readable, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            tasks.append(asyncio.create_task(_refuse_unreadable(read, readable, write)))
+            answers, outgoing = anyio.create_memory_object_stream[SessionMessage]()
+            writing = asyncio.create_task(_write(outgoing, write, unanswered))
+            tasks = [
+                writing,
+                asyncio.create_task(services.writer.run_after(used)),
+                asyncio.create_task(_read(read, readable, write, unanswered)),
+            ]
             try:
-                await server.run(messages, write, server.create_initialization_options())
+                await server.run(messages, answers, server.create_initialization_options())
+                await writing
             finally:
                 for task in tasks:
                     task.cancel()
 
 
-async def _refuse_unreadable(
+class Unanswered:
+    """The client's requests that have no answer yet."""
+
+    def __init__(self) -> None:
+        self._open: set[int | str] = set()
+        self._answered = asyncio.Event()
+
+    def read(self, message: object) -> None:
+        """Note what the client has sent."""
+        if isinstance(message, JSONRPCRequest) and message.method != _LISTEN:
+            self._open.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._close((message.params or {}).get("requestId"))
+
+    def written(self, message: object) -> None:
+        """Note what the client gets."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._close(message.id)
+
+    async def wait(self) -> None:
+        """Wait until there are none."""
+        while self._open:
+            self._answered.clear()
+            await self._answered.wait()
+
+    def _close(self, identity: object) -> None:
+        if isinstance(identity, int | str):
+            self._open.discard(identity)
+        self._answered.set()
+
+
+async def _read(
     read: AsyncIterable[SessionMessage | Exception],
     readable: ObjectSendStream[SessionMessage | Exception],
     write: WriteStream[SessionMessage],
+    unanswered: Unanswered,
 ) -> None:
     """Pass on what the transport could read, and answer what it could not."""
     async with readable:
         async for item in read:
             answer = refusal(_unread(item)) if isinstance(item, ValidationError) else None
-            if answer is None:
-                await readable.send(item)
-            else:
+            if answer is not None:
                 await write.send(answer)
+                continue
+            if isinstance(item, SessionMessage):
+                unanswered.read(item.message)
+            await readable.send(item)
+        # The library interrupts what runs when there is nothing left to read.
+        with anyio.move_on_after(_GRACE_SECONDS):
+            await unanswered.wait()
+
+
+async def _write(
+    outgoing: ObjectReceiveStream[SessionMessage], write: WriteStream[SessionMessage], unanswered: Unanswered
+) -> None:
+    """Pass on what the client gets."""
+    async with outgoing, write:
+        async for item in outgoing:
+            await write.send(item)
+            unanswered.written(item.message)
 
 
 def _unread(error: ValidationError) -> str:

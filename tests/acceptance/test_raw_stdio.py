@@ -257,3 +257,28 @@ def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
     lines = wire.stderr().splitlines()
     assert lines
     assert all("event" in json.loads(line) for line in lines)
+
+
+def test_what_was_asked_before_the_client_closed_its_side_is_answered(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    texts = [f"Fact number {number}" for number in range(10)]
+    calls = [{"name": "add_memory", "arguments": {"text": text}} for text in texts]
+    frames: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        *({"id": number, "method": "tools/call", "params": call} for number, call in enumerate(calls, 1)),
+        {"method": "notifications/cancelled", "params": {"requestId": ["no", "id"]}},
+    ]
+    done = subprocess.run(
+        [COMMAND, "--direct"],
+        env=environment(tmp_path),
+        input="".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert answers.keys() == set(range(11))
+    said = [answers[number]["result"]["content"][0]["text"] for number in range(1, 11)]
+    assert all(text.startswith("Memory stored successfully.") for text in said)

@@ -51,6 +51,7 @@ def runtime_directory() -> Iterator[Path]:
 @pytest.fixture
 def environment(storage: Path, tmp_path: Path, runtime_directory: Path) -> dict[str, str]:
     """Settings for a command: a model that needs no weights, and no file of the user's."""
+    (tmp_path / "config.toml").touch()
     return {
         "XDG_RUNTIME_DIR": str(runtime_directory),
         "LEARNING_MEMORY_STORAGE_PATH": str(storage),

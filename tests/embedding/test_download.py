@@ -39,7 +39,7 @@ def download(
             "HF_HOME": str(tmp_path / "cache"),
             "HF_HUB_DISABLE_XET": "1",
             "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "storage"),
-            "LEARNING_MEMORY_CONFIG": str(tmp_path / "config.toml"),
+            "LEARNING_MEMORY_CONFIG": os.devnull,
             **environment,
         },
     )

@@ -16,7 +16,7 @@ from learning_memory_server.errors import DeadlineExceededError, DiskFullError, 
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from learning_memory_server.memories.searcher import MemorySearcher
 from tests.memories.shelf import LONG, open_shelf
-from tests.support import ALICE, CAROL
+from tests.support import ALICE, CAROL, NOON
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -234,7 +234,7 @@ async def test_min_similarity_means_nothing_to_a_search_by_words(tmp_path: Path)
 
 async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(tmp_path: Path) -> None:
     async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        shelf.memories.forget([shelf.log.all()[3].id])
+        shelf.log.forget([shelf.log.all()[3].id], NOON)
         assert await found(shelf, "butterflies database") == ["postgres", "redis", "the"]
         assert await shelf.points() == 5
 

@@ -375,7 +375,7 @@ async def test_points_that_outlived_their_memory_are_removed_by_the_next_process
         await shelf.ready()
         added = await shelf.add(LONG)
         await shelf.ready()
-        shelf.memories.forget([added.memory.id])
+        shelf.log.forget([added.memory.id], NOON)
         shelf.journal.purge()
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
@@ -407,7 +407,7 @@ async def test_a_project_is_forgotten_with_all_its_memories(tmp_path: Path) -> N
         await shelf.add(LONG)
         other = await shelf.add(TEXT, CAROL)
         of_project = shelf.log.look_up_project(ALICE.project).found
-        forgetting = shelf.memories.forget(memory.id for memory in of_project)
+        forgetting = shelf.log.forget((memory.id for memory in of_project), NOON)
         assert len(forgetting.found) == 2
         await shelf.writer.remove(shelf.log.points_of(forgetting))
         assert shelf.log.all() == [other.memory]

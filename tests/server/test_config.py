@@ -11,7 +11,9 @@ from learning_memory_server.server.config import Settings, load_settings, unknow
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return tmp_path / "config.toml"
+    path = tmp_path / "config.toml"
+    path.touch()
+    return path
 
 
 def load(file: Path, **variables: str) -> Settings:
@@ -192,7 +194,21 @@ def test_a_malformed_file_is_refused_by_name(file: Path, content: bytes) -> None
     assert str(file) in caught.value.message
 
 
+def test_a_named_file_that_is_not_there_is_refused(file: Path) -> None:
+    file.unlink()
+
+    with pytest.raises(InvalidSettingsError, match="There is no settings file") as caught:
+        load(file)
+
+    assert str(file) in caught.value.message
+
+
+def test_without_a_name_no_file_is_needed(tmp_path: Path) -> None:
+    assert load_settings({"XDG_CONFIG_HOME": str(tmp_path)}).min_experiences == 20
+
+
 def test_a_folder_in_the_file_s_place_is_refused(file: Path) -> None:
+    file.unlink()
     file.mkdir()
 
     with pytest.raises(InvalidSettingsError, match="cannot be read"):

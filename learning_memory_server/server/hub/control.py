@@ -58,7 +58,7 @@ async def describe(services: Services) -> dict[str, Any]:
     return {
         "model": services.embeddings.state.value,
         "runtime": services.embeddings.runtime,
-        "pending": services.writer.pending,
+        "pending": services.writer.missing,
         "complete": services.writer.is_complete,
         "points": await services.index.counts() if services.index.is_open else None,
         "journal_bytes": services.journal.size(),

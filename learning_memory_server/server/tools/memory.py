@@ -101,11 +101,11 @@ class MemoryFigures(TypedDict):
 
 
 class IndexFigures(TypedDict):
-    """What searches use; `pending` points are in the journal and not yet in it."""
+    """What searches use; `pending` points are in the journal and not yet in it, once the two have been compared."""
 
     engine: str
     complete: bool
-    pending: int
+    pending: NotRequired[int]
     bytes: NotRequired[int]
 
 
