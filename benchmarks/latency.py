@@ -1,4 +1,4 @@
-"""p50 and p95 of every tool over stdio, with 1,000 and 10,000 experiences stored.
+"""p50 and p95 of the tools for entries, clusters and values over stdio, with 1,000 and 10,000 experiences stored.
 
 The baseline is the embedding of one query, measured in the same run: a search should cost little more.
 """

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
-from learning_memory_server.journal.files import journal_errors
+from learning_memory_server.journal.files import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, is_version
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
@@ -95,14 +96,14 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
         project: Leave everything out that does not say that it is this project's.
 
     Raises:
-        JournalUnavailableError: If a file cannot be opened, or a newer program wrote it.
+        JournalUnavailableError: If a file or folder cannot be read, or a newer program wrote it.
     """
     # In this order an entry that is resolved meanwhile is in both, and entries win; in the other one it could be
     # in neither. Values and clusters come before the entries that they cite.
     still_open = _open_files(journal)
-    segments = sorted((*journal.glob("*.jsonl"), *journal.glob("*/*.jsonl")))
-    segments.sort(key=lambda path: path.parent.name == _ENTRIES)
-    lines = [line for path in segments for line in _lines(path, path.relative_to(journal).as_posix())]
+    lines = [
+        line for path in _segments(journal) for line in _lines(path, path.relative_to(journal).as_posix())
+    ]
 
     said = [line.record for line in lines if line.record]
     forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
@@ -173,7 +174,7 @@ def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None
 
 def _open_files(journal: Path) -> dict[str, bytes]:
     found = {}
-    for path in sorted((journal / OPEN).glob("*.json")):
+    for path in Journal(journal).open_files():
         with journal_errors(path):
             try:
                 found[path.stem] = path.read_bytes()
@@ -181,6 +182,14 @@ def _open_files(journal: Path) -> dict[str, bytes]:
                 # It is in the log by now, which is read afterwards.
                 continue
     return found
+
+
+def _segments(journal: Path) -> list[Path]:
+    """Return the files of all logs, also of those that only another version knows. Those of entries come last."""
+    with journal_errors(journal):
+        folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
+    found = sorted(path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
+    return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
 
 
 def _lines(path: Path, name: str) -> list[_Line]:

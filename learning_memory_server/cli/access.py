@@ -55,7 +55,11 @@ def read_entries(settings: Settings) -> ObservationCollector:
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:
-    """Return what the holder of the journal or the store wrote about itself, or None if nobody holds them."""
+    """Return what the holder of the journal or the store wrote about itself, or None if nobody holds them.
+
+    Raises:
+        JournalUnavailableError: If that cannot be seen.
+    """
     return holder(settings.journal_directory) or holder(settings.storage_path)
 
 

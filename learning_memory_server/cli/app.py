@@ -234,7 +234,7 @@ def values(
     """
     from learning_memory_server.cli.listing import list_values  # noqa: PLC0415
 
-    list_values(axis, sort, superseded=superseded)
+    asyncio.run(list_values(axis, sort, superseded=superseded))
 
 
 @app.command()

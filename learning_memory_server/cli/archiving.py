@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -23,9 +22,10 @@ from learning_memory_server.cli.terminal import (
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.journal.files import make_private_directory
+from learning_memory_server.journal.files import journal_errors, make_private_directory
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from learning_memory_server.archive.snapshot import Snapshot
@@ -47,11 +47,15 @@ def export(path: Path, project: str | None, *, force: bool) -> None:
     """
     settings = open_settings()
     chosen = chosen_project(project, settings)
-    _write(path, settings, chosen and checked_text("--project", chosen, PROJECT_MAX), force=force)
+    wanted = chosen and checked_text("--project", chosen, PROJECT_MAX)
+    at, snapshot = _take(settings, wanted)
+    _write(path, snapshot, at, wanted, force=force)
 
 
 def backup(folder: Path | None, keep: int) -> None:
     """Write the journal to a dated archive in a folder, and remove the oldest of those that are there.
+
+    An empty journal is not written, or backups of it would one day take the places of all that hold something.
 
     Args:
         folder: Where to; by default `backups` beside the journal.
@@ -62,9 +66,15 @@ def backup(folder: Path | None, keep: int) -> None:
     """
     settings = open_settings()
     place = folder or settings.storage_path / "backups"
+    at, snapshot = _take(settings, None)
+    if not (snapshot.records or snapshot.tombstones):
+        show_notice(
+            f"No backup was written, and none removed: nothing that can be read is in {settings.journal_directory}."
+        )
+        return
     try:
         make_private_directory(place)
-        _write(place / backup_name(utc_now()), settings, None, force=False)
+        _write(place / backup_name(at), snapshot, at, None, force=False)
         removed = prune(place, keep)
     except OSError as error:
         raise InvalidInputError(f"{place} cannot be written to: {error.strerror}.") from None
@@ -72,18 +82,24 @@ def backup(folder: Path | None, keep: int) -> None:
         output().print(f"Removed: {counted(len(removed), 'older backup')}; the newest {keep} are kept.")
 
 
-def _write(path: Path, settings: Settings, project: str | None, *, force: bool) -> None:
-    began, journal = monotonic(), settings.journal_directory
-    if not journal.is_dir():
+def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:
+    """Return what the journal holds, and since when that is read."""
+    journal = settings.journal_directory
+    with journal_errors(journal):
+        exists = journal.exists()
+    if not exists:
         raise NotFoundError(
             f"There is no journal in {journal}.",
             hint="Where it is kept follows from the settings journal_path and storage_path.",
         )
+    with working("Reading the journal"):
+        return utc_now(), take_snapshot(journal, project)
+
+
+def _write(path: Path, snapshot: Snapshot, at: datetime, project: str | None, *, force: bool) -> None:
     with working(f"Writing {path.name}"):
-        at = utc_now()
-        snapshot = take_snapshot(journal, project)
         write_archive(path, snapshot, at, project=project, replace=force)
-    _show(path, snapshot, project, monotonic() - began)
+    _show(path, snapshot, project, (utc_now() - at).total_seconds())
 
 
 def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> None:

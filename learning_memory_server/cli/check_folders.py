@@ -19,14 +19,21 @@ if TYPE_CHECKING:
 
 _COMFORTABLE: Final = 1024 * 1024 * 1024
 """Bytes."""
+_MADE_ANEW: Final = "(or remove it, while nothing runs: the index is made anew from the journal)."
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def check_folders(settings: Settings) -> Iterator[Finding]:
-    """Look at the storage folder and the journal's."""
-    for topic, folder in (("storage", settings.storage_path), ("journal", settings.journal_directory)):
+    """Look at the storage folder, the journal's and the index's."""
+    places = [
+        ("storage", settings.storage_path, _check_folder),
+        ("journal", settings.journal_directory, _check_folder),
+    ]
+    if settings.qdrant_url is None:
+        places.append(("index", settings.index_directory, _check_index))
+    for topic, folder, check in places:
         try:
-            yield from _check_folder(topic, folder)
+            yield from check(topic, folder)
         except OSError as error:
             yield red(topic, f"{folder} cannot be examined ({error.strerror}); check its permissions.")
     try:
@@ -51,7 +58,7 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
     if not folder.is_dir():
         yield red(topic, f"{folder} is a file; move it away, or set another path.")
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+    if not _is_usable(folder):
         yield red(topic, f"{folder} is not readable and writable; chmod u+rwx it, or set another path.")
         return
     found = folder.stat()
@@ -73,6 +80,22 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
         )
     else:
         yield green(topic, f"{folder} is writable and private.")
+
+
+def _check_index(topic: str, folder: Path) -> Iterator[Finding]:
+    """Look for what keeps the engine from its files; how private they are follows from the storage folder."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        yield red(topic, f"{folder} is no folder; move it away {_MADE_ANEW}")
+        return
+    inside = [path for path in folder.iterdir() if path.is_dir()] if _is_usable(folder) else []
+    for path in [path for path in (folder, *inside) if not _is_usable(path)][:1]:
+        yield red(topic, f"{path} is not readable and writable; run: chmod -R u+rwX '{folder}' {_MADE_ANEW}")
+
+
+def _is_usable(folder: Path) -> bool:
+    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def _exposed(folder: Path) -> list[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.cli.access import holder_of
 from learning_memory_server.cli.finding import green, red, yellow
 from learning_memory_server.cli.status import in_use_by
 from learning_memory_server.cli.terminal import counted
@@ -37,11 +39,13 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
             yield from _check_log(noun, log, decode)
         yield from _check_open(journal)
         yield from _check_set_aside(journal.path)
+        yield from _check_writable(journal, [log for _, log, _ in readers])
     except LearningMemoryError as error:
-        yield red("journal", error.sentence)
-    except OSError as error:
-        yield red("journal", f"{journal.path} cannot be read ({error.strerror}); check its permissions.")
-    yield green("lock", f"The journal and the index are in use by {in_use_by(settings)}.")
+        yield red("journal", _explained(error))
+    try:
+        yield green("lock", f"The journal and the index are in use by {in_use_by(holder_of(settings))}.")
+    except JournalUnavailableError as error:
+        yield red("lock", error.sentence)
 
 
 def _check_log(
@@ -87,8 +91,24 @@ def _check_open(journal: Journal) -> Iterator[Finding]:
             journal.read_open(path)
             found += 1
         except JournalUnavailableError as error:
-            yield red("open", error.sentence)
+            yield red("open", _explained(error))
     yield green("open", f"{counted(found, 'open entry')}.")
+
+
+def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
+    """Look at the folders, and at the newest file of each log: older ones are not written to any more."""
+    for path in (*journal.folders, *(path for log in logs for path in log.segments()[-1:])):
+        needed = os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if path.exists() and not os.access(path, needed):
+            yield red("journal", f"{path} is not writable; check whose it is, or run: chmod u+rwX '{path}'")
+
+
+def _explained(error: LearningMemoryError) -> str:
+    """Return what is wrong, and with which path, if it is the operating system that refuses."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.filename:
+        return f"{error.message} Look at {cause.filename}: what it is, whose, and its permissions."
+    return error.sentence
 
 
 def _check_set_aside(folder: Path) -> Iterator[Finding]:

@@ -137,9 +137,7 @@ async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
         vector = await embeddings.embed_query(PROBE)
     except LearningMemoryError as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
-        # The advice to run what is running helps nobody.
-        hint = (error.hint or "").removeprefix("Run `learning-memory-server doctor`.").strip()
-        return red("model", " ".join(filter(None, (error.message + cause, hint))))
+        return red("model", " ".join(filter(None, (error.message + cause, error.hint))))
     finally:
         embeddings.close()
     sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."

@@ -57,9 +57,7 @@ def _probe(model: str) -> Finding:
         seconds = monotonic() - began
     except LearningMemoryError as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
-        # The advice to run what is running helps nobody.
-        hint = (error.hint or "").removeprefix("Run `learning-memory-server doctor`.").strip()
-        return yellow(_TOPIC, " ".join(filter(None, (error.message + cause, hint, _KEPT))))
+        return yellow(_TOPIC, " ".join(filter(None, (error.message + cause, error.hint, _KEPT))))
     except Exception as error:  # noqa: BLE001 - whatever a library makes of a model that it could load
         return yellow(_TOPIC, f"It fails at work ({type(error).__name__}: {error}). {_KEPT}")
     sentence = f"It reads the best {RERANKED} results of a search in {seconds:.2f} s."

@@ -134,6 +134,16 @@ def running_hub() -> HubClient | None:
     return find_hub(Place(os.environ)) if hasattr(socket, "AF_UNIX") else None
 
 
+def connection_to_hub(settings: Settings) -> Connection | None:
+    """Return a way through the hub that runs, if one does, for a command that can do without.
+
+    Raises:
+        DeadlineExceededError: If the hub hangs.
+    """
+    hub = running_hub()
+    return Connection(hub.operate, current_project(settings)) if hub else None
+
+
 @asynccontextmanager
 async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None

@@ -75,7 +75,7 @@ async def connect(storage: Path, server_log: Path) -> AsyncIterator[DemoClient]:
     from mcp import Client, MCPError, StdioServerParameters  # noqa: PLC0415 - costs half a second
     from mcp.client.stdio import stdio_client  # noqa: PLC0415
 
-    settings = {"STORAGE_PATH": str(storage), "PROJECT": PROJECT, "CONFIG": str(storage / "no-settings.toml")}
+    settings = {"STORAGE_PATH": str(storage), "PROJECT": PROJECT, "CONFIG": os.devnull}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     parameters = StdioServerParameters(
         command=sys.executable,

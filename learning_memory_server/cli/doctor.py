@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,8 @@ _OLDEST_PYTHON: Final = (3, 11)
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
 _PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
 _TOPIC_WIDTH: Final = 12
+_OWN_ADVICE: Final = re.compile(r" ?Run `learning-memory-server doctor`[^.]*\.")
+"""What errors say of use elsewhere: the advice to run what is running helps nobody."""
 
 
 async def examine(*, quick: bool, fix: bool = False) -> bool:
@@ -122,7 +125,7 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     for finding in (*check_folders(settings), *check_journal(settings)):
         sound = sound and finding.level is not Level.RED
         yield finding
-    finding, hub = check_hub()
+    finding, hub = check_hub(settings)
     yield finding
     of_hub = check_model_of_hub(hub) if hub else None
     async for finding in check_model(settings, load, quick=quick, of_hub=of_hub):
@@ -156,4 +159,4 @@ def _show(finding: Finding) -> None:
     lead = Text.assemble(
         (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
     )
-    show_hanging(console, lead, Text(one_line(finding.sentence)))
+    show_hanging(console, lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))

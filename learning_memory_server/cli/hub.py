@@ -12,7 +12,7 @@ import typer
 
 from learning_memory_server.cli.access import holder_of, open_settings
 from learning_memory_server.cli.connection import running_hub
-from learning_memory_server.cli.status import describe_model, describe_seconds, in_use_by
+from learning_memory_server.cli.status import describe_model, describe_pending, describe_seconds, in_the_way
 from learning_memory_server.cli.terminal import counted, megabytes, output, show_facts, working
 from learning_memory_server.journal.files import is_at
 
@@ -48,7 +48,7 @@ def show_hub() -> None:
             ("model", describe_model(status)),
             ("index", "not open yet" if points is None else counted(sum(points.values()), "point")),
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", counted(status["pending"], "point")),
+            ("pending", describe_pending(status)),
             ("journal", f"{status['journal']} ({megabytes(status['journal_bytes'])})"),
             ("settings", note),
             ("runs on", status["executable"]),
@@ -103,9 +103,7 @@ def _show_none(settings: Settings) -> None:
     if who and "socket" in who:
         output().print(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    output().print("No hub runs; the next session starts one.")
-    if who is not None:
-        output().print(f"The data is in use by {in_use_by(settings)}, which is no hub.")
+    output().print(in_the_way(who) if who else "No hub runs; the next session starts one.")
 
 
 def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:

@@ -40,7 +40,8 @@ def backup(
 ) -> None:
     """Write everything that is kept to a dated file in a folder, and remove the oldest of those there.
 
-    What is forgotten later stays in the backups that have it until they are removed.
+    What is forgotten later stays in the backups that have it until they are removed. An empty journal is not
+    written, and removes none.
     """
     from learning_memory_server.cli.archiving import backup as write  # noqa: PLC0415
 

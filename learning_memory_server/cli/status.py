@@ -26,7 +26,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from learning_memory_server.server.config import Settings
 
@@ -50,7 +50,7 @@ def show_status() -> None:
     facts: list[tuple[str, str | Text]] = [
         ("journal", f"{journal.path} ({megabytes(journal.size())})"),
         ("index", describe_engine(settings)),
-        ("in use by", in_use_by(settings)),
+        ("in use by", _describe_holder(settings)),
         ("hub", _describe_hub()),
         ("entries", f"{len(entries):,} resolved"),
     ]
@@ -67,6 +67,7 @@ def show_status() -> None:
     ]
     facts += [
         ("values", f"{len(ValueLog(journal.values).all()):,}"),
+        ("memories", f"{len({record.id for record in journal.memories.read().records}):,}"),
         (
             "damage",
             Text(
@@ -90,15 +91,16 @@ def describe_engine(settings: Settings) -> str:
     return f"embedded Qdrant in {folder} ({megabytes(disk_use(folder))})"
 
 
-def in_use_by(settings: Settings) -> str:
-    """Say which process holds the journal or the store, if one does."""
-    try:
-        who = holder_of(settings)
-    except OSError as error:
-        return f"unknown ({error.strerror})"
+def in_use_by(who: Mapping[str, object] | None) -> str:
+    """Say which process holds the data, if one does; see `holder_of`."""
     if who is None:
         return "nobody"
     return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def in_the_way(who: Mapping[str, object]) -> str:
+    """Say what it means for sessions that a process holds the data that is no hub."""
+    return f"No hub runs, and no session can start until {in_use_by(who)}, has ended: it holds the data, and is no hub."
 
 
 def describe_hub(status: dict[str, Any]) -> str:
@@ -106,8 +108,13 @@ def describe_hub(status: dict[str, Any]) -> str:
     return (
         f"process {status['pid']}, version {status['version']}, "
         f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
-        f"model {describe_model(status)}, {counted(status['pending'], 'point')} pending"
+        f"model {describe_model(status)}, {describe_pending(status)} pending"
     )
+
+
+def describe_pending(status: dict[str, Any]) -> str:
+    """Say how much a hub has still to index, if it knows."""
+    return "an unknown number of points" if status["pending"] is None else counted(status["pending"], "point")
 
 
 def describe_model(status: dict[str, Any]) -> str:
@@ -118,6 +125,13 @@ def describe_model(status: dict[str, Any]) -> str:
 def describe_seconds(seconds: float) -> str:
     """Return a duration as people read it, such as `2:05:09`."""
     return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))
+
+
+def _describe_holder(settings: Settings) -> str | Text:
+    try:
+        return in_use_by(holder_of(settings))
+    except LearningMemoryError as error:
+        return Text(error.message, "red")
 
 
 def _describe_hub() -> str | Text:

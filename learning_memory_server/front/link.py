@@ -12,7 +12,11 @@ import time
 from contextlib import suppress
 
 from learning_memory_server import rendezvous
-from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
+from learning_memory_server.errors import (
+    JournalUnavailableError,
+    LearningMemoryError,
+    StorageUnavailableError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +159,7 @@ class HubLink:
         from learning_memory_server.journal.lock import describe_holder  # noqa: PLC0415 - only in trouble
 
         # A folder that cannot be used has nobody to name.
-        with suppress(OSError):
+        with suppress(JournalUnavailableError):
             return describe_holder(self._place.journal) or describe_holder(self._place.storage)
         return None
 

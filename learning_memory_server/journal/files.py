@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Protocol
 
 from learning_memory_server.errors import JournalUnavailableError
@@ -151,6 +152,25 @@ def is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """Return what in the folder has a name like the pattern, by name; nothing if the folder is not there yet.
+
+    Not by `Path.glob`: to it, a folder that may not be read is an empty one.
+
+    Raises:
+        JournalUnavailableError: If the folder cannot be read, or is none.
+    """
+    with journal_errors(folder):
+        try:
+            found = sorted(folder.iterdir())
+        except FileNotFoundError:
+            # A link to nowhere, as to a disk that is not mounted, is no folder that is yet to be made.
+            if folder.is_symlink():
+                raise
+            return []
+    return [path for path in found if fnmatchcase(path.name, pattern)]
 
 
 def disk_use(folder: Path) -> int:

@@ -46,6 +46,11 @@ class Journal:
         self._form = form
         self._disk = disk
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders in the journal's own that are written in, there or not."""
+        return self.path / "entries", self.path / "memories", self._open
+
     def recover(self, at: datetime) -> list[Path]:
         """Repair what a crash can leave behind, and return the files that torn lines were set aside in.
 
@@ -134,23 +139,28 @@ class Journal:
 
     def _sweep(self) -> None:
         """Remove what is left of writes that a crash ended: files not yet whole, open files no longer needed."""
-        for folder in (self.path, self.path / "entries", self.path / "memories", self._open):
-            for path in folder.glob(f"*.json*{files.TEMPORARY}"):
+        for folder in (self.path, *self.folders):
+            for path in files.matching(folder, f"*.json*{files.TEMPORARY}"):
                 self._disk.remove(path)
         for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self.open_files()]):
             self.close_entry(ghap_id)
 
     def size(self) -> int:
         """Return the bytes on disk."""
-        paths = [path for log in self._logs() for path in log.segments()] + self.open_files()
-        return sum(path.stat().st_size for path in paths)
+        with files.journal_errors(self.path):
+            paths = [path for log in self._logs() for path in log.segments()] + self.open_files()
+            return sum(path.stat().st_size for path in paths)
 
     def _logs(self) -> tuple[Log, ...]:
         return self.entries, self.values, self.evidence, self.clusters, self.memories
 
     def open_files(self) -> list[Path]:
-        """Return the files of the open entries, readable or not."""
-        return sorted(self._open.glob("*.json")) if self._open.is_dir() else []
+        """Return the files of the open entries, readable or not.
+
+        Raises:
+            JournalUnavailableError: If their folder cannot be read.
+        """
+        return files.matching(self._open, "*.json")
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

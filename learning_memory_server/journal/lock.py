@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from learning_memory_server.errors import AlreadyRunningError
+from learning_memory_server.errors import AlreadyRunningError, JournalUnavailableError
 from learning_memory_server.journal import files
 
 if TYPE_CHECKING:
@@ -108,11 +108,20 @@ def _lock(descriptor: int, *, shared: bool = False) -> None:
 
 
 def holder(directory: Path) -> dict[str, object] | None:
-    """Return what the present holder wrote about itself ({pid, purpose}), or None if nobody holds it."""
+    """Return what the present holder wrote about itself ({pid, purpose}), or None if nobody holds it.
+
+    Raises:
+        JournalUnavailableError: If that cannot be seen, because the lock file cannot be opened.
+    """
     try:
         descriptor = os.open(directory / _NAME, os.O_RDWR | files.PLAIN)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise JournalUnavailableError(
+            f"Who holds the data cannot be seen: {directory / _NAME} could not be opened ({error.strerror}).",
+            hint="It needs to be a file that this user may read and write.",
+        ) from error
     try:
         # A shared request fails exactly while somebody holds the exclusive lock.
         _lock(descriptor, shared=True)
@@ -129,7 +138,11 @@ def holder(directory: Path) -> dict[str, object] | None:
 
 
 def describe_holder(directory: Path) -> str | None:
-    """Return who holds the directory, in words, or None if nobody does."""
+    """Return who holds the directory, in words, or None if nobody does.
+
+    Raises:
+        JournalUnavailableError: See `holder`.
+    """
     who = holder(directory)
     if who is None:
         return None

@@ -163,14 +163,17 @@ class Log:
     def set_aside_files(self) -> list[Path]:
         """Return the files that `recover` has put torn lines into."""
         folder, name = (self._path, "*") if self._monthly else (self._path.parent, self._path.name)
-        return sorted(folder.glob(f"{name}.jsonl{SET_ASIDE}*"))
+        return files.matching(folder, f"{name}.jsonl{SET_ASIDE}*")
 
     def segments(self) -> list[Path]:
-        """Return the files there are, oldest first."""
+        """Return the files there are, oldest first.
+
+        Raises:
+            JournalUnavailableError: If their folder cannot be read.
+        """
         if self._monthly:
-            return sorted(self._path.glob("*.jsonl")) if self._path.is_dir() else []
-        path = self._path.with_name(self._path.name + ".jsonl")
-        return [path] if path.exists() else []
+            return files.matching(self._path, "*.jsonl")
+        return files.matching(self._path.parent, f"{self._path.name}.jsonl")
 
     def _segment(self, at: datetime) -> Path:
         if self._monthly:

@@ -35,7 +35,8 @@ from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.server.statistics import Statistics
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.store import ValueStore
-from learning_memory_server.values.witnesses import Witnesses, WitnessLog
+from learning_memory_server.values.witness_log import WitnessLog
+from learning_memory_server.values.witnesses import Witnesses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

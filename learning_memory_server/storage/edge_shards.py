@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _ABOUT: Final = "about.json"
 _REPLACED: Final = ".old"
+_REMOVABLE: Final = (
+    "The index's folder has to be readable and writable. If it is and this stays so, end what uses it and remove it: "
+    "it is made anew from the journal."
+)
 _NEVER_KB: Final = 100_000_000
 """A segment size no collection reaches: exact search is fast enough, and HNSW would block for minutes."""
 
@@ -197,4 +201,7 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
             raise DamagedCollectionError(
                 f"Collection `{collection}` is damaged and cannot be opened.", hint=REBUILD
             ) from error
-        raise StorageUnavailableError(f"The embedded engine failed on collection `{collection}`.") from error
+        failed = f"The embedded engine failed on collection `{collection}`"
+        if isinstance(error, OSError):
+            raise StorageUnavailableError(f"{failed} ({error.strerror}).", hint=_REMOVABLE) from error
+        raise StorageUnavailableError(f"{failed}.") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.indexing.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.codec import value_from_data, value_to_data
 from learning_memory_server.journal.forgetting import Forgetting
@@ -110,6 +111,26 @@ class ValueLog:
             and (axis is None or value.cluster_id.axis is axis)
             and (project is None or value.project == project)
         ]
+
+    def require_standing(self, value_id: str) -> None:
+        """Hold a value that is to be superseded to being there, and in force.
+
+        Raises:
+            NotFoundError: If there is no such value.
+            InvalidInputError: If it is superseded already.
+        """
+        if value_id not in self._loaded():
+            raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
+        if successor := self.successors().get(value_id):
+            raise InvalidInputError(
+                f"supersedes: {value_id} was superseded by {successor} already.",
+                hint=f"Give {successor} as supersedes if the new value is to take its place.",
+            )
+
+    def find_same(self, text: str, axis: Axis, project: str) -> Value | None:
+        """Return the oldest value in force that has the text on the axis in the project."""
+        standing = self.standing(axis, project)
+        return next((value for value in standing if value.text.strip() == text.strip()), None)
 
     def find_by_request(self, request: str) -> Value | None:
         """Return the value that this very call has stored before, if its answer was lost and it is sent again."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.value import Evidence, Value, ValueOrder, new_value_id
-from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.values.likeness import values_like
 from learning_memory_server.values.log import document_of
 from learning_memory_server.values.standing import ordered, usual_outcome, weigh_all
@@ -48,10 +48,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A value that was stored, and those that say nearly the same."""
+    """What storing a value came to.
+
+    Args:
+        standing: The value, new or not.
+        similar: The values that say nearly the same as a new one.
+        is_new: Whether this call has stored it; else the same one was there.
+    """
 
     standing: Standing
     similar: tuple[Likeness, ...] = ()
+    is_new: bool = True
 
 
 class ValueStore:
@@ -101,6 +108,9 @@ class ValueStore:
     ) -> Stored:
         """Keep a text as a value, if it holds.
 
+        If the project has the same text on the axis in force already, that value stays as it is, with its record, and
+        is returned: also if it is the one to be superseded, since only other words can take its place.
+
         Args:
             caller: Who stores it.
             text: The value.
@@ -110,7 +120,7 @@ class ValueStore:
 
         Raises:
             InvalidInputError: If the axis is not the cluster's, the text does not hold, or the value that it is to
-                supersede is superseded already.
+                supersede is superseded already, or is another one than the value that has this text.
             NotFoundError: If there is no such cluster, or no such value to supersede.
             InsufficientDataError: If there are too few experiences for clusters.
         """
@@ -120,7 +130,8 @@ class ValueStore:
             raise InvalidInputError(
                 f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
             )
-        self._require_standing(supersedes)
+        if same := self._find_same(caller.project, text, axis, supersedes):
+            return Stored(self._weighed([same])[0], is_new=False)
         vector = await self._index.embed(text)
         cluster, judgement = await self._judge(vector, cluster_id)
         if not judgement.valid:
@@ -132,8 +143,9 @@ class ValueStore:
             )
         similar = await self._similar(vector, axis, supersedes)
         origin = await self._index.origin()
-        # Another call may have superseded it meanwhile; from here on, nothing waits.
-        self._require_standing(supersedes)
+        # Another call may have been quicker; from here on, nothing waits.
+        if same := self._find_same(caller.project, text, axis, supersedes):
+            return Stored(self._weighed([same])[0], is_new=False)
         now = self._clock()
         value = Value(
             id=new_value_id(now),
@@ -178,6 +190,10 @@ class ValueStore:
         await self._witnesses.catch_up(self._log.all())
         return ordered(self._weighed(self._log.standing(axis, project, superseded=superseded)), order)
 
+    def count_unjudged(self, standings: Sequence[Standing]) -> int:
+        """Return how many experiences may count for these values, and are not judged yet."""
+        return self._witnesses.count_unjudged([each.value for each in standings], self._log.all())
+
     async def _judge(
         self, vector: NDArray[np.float32], cluster_id: ClusterId
     ) -> tuple[ExperienceCluster, Judgement]:
@@ -194,17 +210,24 @@ class ValueStore:
         standing = [value for value in self._log.standing(axis) if value.id != besides]
         return await values_like(self._index, vector, standing)
 
-    def _require_standing(self, value_id: str | None) -> None:
-        """Hold the value that is to be superseded to being there, and in force."""
-        if value_id is None:
-            return
-        if not self._log.look_up([value_id]).found:
-            raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
-        if successor := self._log.successors().get(value_id):
+    def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
+        """Return the value in force that has this text, if there is one; there is nothing to do then.
+
+        Raises:
+            InvalidInputError: If it cannot take the place of the value that is to be superseded.
+            NotFoundError: If there is no value to be superseded.
+        """
+        same = self._log.find_same(text, axis, project)
+        if same and supersedes in (None, same.id, same.supersedes):
+            return same
+        if supersedes is not None:
+            self._log.require_standing(supersedes)
+        if same:
             raise InvalidInputError(
-                f"supersedes: {value_id} was superseded by {successor} already.",
-                hint=f"Give {successor} as supersedes if the new value is to take its place.",
+                f"supersedes: {same.id} has this text already, and cannot take another's place.",
+                hint=f"Say it in other words to supersede {supersedes}, or leave supersedes out.",
             )
+        return None
 
     def _weighed(self, values: Sequence[Value]) -> list[Standing]:
         return weigh_all(values, self._log, self._witnesses.of_values(), self._collector)

@@ -16,10 +16,10 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.documents import is_on
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.storage.base import Filter, TimeRange
+from learning_memory_server.values.witness_log import Earlier, Judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,59 +33,15 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.value import Value
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
-    from learning_memory_server.journal.log import Log
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.values.circles import Circle
-
-    Near = dict[str, float]
-    """How near an experience is to the centre of each value that it counts for, as a cosine, by the value's id."""
+    from learning_memory_server.values.witness_log import Near, WitnessLog
 
 log = structlog.get_logger()
 
 _BATCH: Final = 512
 """Experiences that are judged in one go; others get their turn in between."""
-
-
-class WitnessLog:
-    """The experiences that count for values, in the journal. Read once, at the first use.
-
-    A line is about an experience: `{"near": {"value_...": 0.71}}`. A later one has all that an earlier one has.
-    """
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._near: dict[str, Near] | None = None
-
-    def of_values(self) -> dict[str, list[str]]:
-        """Return the ids of the experiences that count for each value that has any."""
-        found: dict[str, list[str]] = {}
-        for ghap_id, near in self._loaded().items():
-            for value_id in near:
-                found.setdefault(value_id, []).append(ghap_id)
-        return found
-
-    def add(self, found: Mapping[str, Near], at: datetime) -> None:
-        """Write down what is not written yet.
-
-        Raises:
-            JournalUnavailableError: If it could not be written; then it is not known here either.
-        """
-        known = self._loaded()
-        new = {
-            ghap_id: {**near, **known.get(ghap_id, {})}
-            for ghap_id, near in found.items()
-            if not near.keys() <= known.get(ghap_id, {}).keys()
-        }
-        self._log.append(
-            [JournalRecord("evidence", ghap_id, at, {"near": near}) for ghap_id, near in new.items()]
-        )
-        known.update(new)
-
-    def _loaded(self) -> dict[str, Near]:
-        if self._near is None:
-            self._near = {record.id: record.decoded(_near) for record in self._log.read().records}
-        return self._near
 
 
 class Witnesses:
@@ -114,6 +70,10 @@ class Witnesses:
     def of_values(self) -> dict[str, list[str]]:
         """Return the ids of the experiences that count for each value, as far as they have been judged."""
         return self._log.of_values()
+
+    def count_unjudged(self, shown: Sequence[Value], values: Sequence[Value]) -> int:
+        """Return how many experiences may count for the values that are shown, of all values, and are not judged yet."""
+        return self._log.count_unjudged(shown, values, self._collector)
 
     async def catch_up(self, values: Sequence[Value]) -> None:
         """Judge the experiences that were not judged yet, as far as that is possible now.
@@ -170,7 +130,10 @@ class Witnesses:
             rows = _stack([vectors[points[entry.id]] for entry in here])
             for entry, near in zip(here, containing(rows, circles) if here else (), strict=True):
                 found[entry.id].update(_of_earlier_values(entry, near, by_id))
-        self._log.add(found, self._clock())
+        earlier, ends = Earlier(values), {entry.id: entry for entry in waiting}
+        self._log.add(
+            {name: Judged(near, earlier.than(ends[name])) for name, near in found.items()}, self._clock()
+        )
         self._judged |= found.keys()
         judged = [entry.outcome.resolved_at for entry in waiting if entry.id in found]
         self._latest = max([*judged, *([self._latest] if self._latest else [])], default=None)
@@ -207,10 +170,6 @@ class Witnesses:
                 vectors = _stack([record.vector for record in records])
                 self._made[value.id] = Circle.around(value.id, vectors)
         return [self._made[value.id] for value in values if value.id in self._made]
-
-
-def _near(data: dict[str, Near]) -> Near:
-    return {str(value_id): float(cosine) for value_id, cosine in data["near"].items()}
 
 
 def _of_earlier_values(entry: Ghap, near: Near, values: Mapping[str, Value]) -> Near:

@@ -77,6 +77,16 @@ def test_a_last_line_that_lacks_only_its_line_feed_counts(journal: Journal) -> N
     assert take_snapshot(journal.path).pieces == before
 
 
+@pytest.mark.parametrize("name", ["entries", "memories", "open"])
+def test_a_folder_that_cannot_be_read_is_not_left_out(name: str, journal: Journal) -> None:
+    folder = journal.path / name
+    if folder.exists():
+        folder.rename(folder.with_name("elsewhere"))
+    folder.touch()
+    with pytest.raises(JournalUnavailableError, match=name):
+        take_snapshot(journal.path)
+
+
 def test_logs_that_this_program_does_not_know_are_kept_too(journal: Journal, tmp_path: Path) -> None:
     record = JournalRecord("dream", "d_1", NOON, {"text": "sheep"})
     (journal.path / "dreams").mkdir()

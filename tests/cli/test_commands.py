@@ -17,9 +17,10 @@ from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.witnesses import WitnessLog
+from learning_memory_server.values.witness_log import Judged, WitnessLog
 from tests.support import NOON, numbered
 
 HEAVY = (
@@ -116,6 +117,9 @@ def test_status_counts_what_is_kept(run: Any, filled: Result, storage: Path) -> 
     assert shown.exit_code == 0
     for part in ("24 resolved", "gold 24", "confirmed 24", "garden 24", "1 entry", opened.entry.id, "nobody"):
         assert part in shown.stdout
+    assert "memories    0" in shown.stdout
+    Journal(storage / "journal").memories.append([JournalRecord("memory", "m", NOON, {"text": "roses"})])
+    assert "memories    1" in run("status").stdout
     assert str(storage / "index") in shown.stdout
 
 
@@ -224,7 +228,8 @@ def test_values_show_how_they_have_held(run: Any, storage: Path) -> None:
         evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest", 0.3, outcome)
         cluster = ClusterId(Axis.FULL, 0)
         log.add(Value(name, f"it is {name}", cluster, "garden", NOON, evidence, None, supersedes))
-    witnesses.add({entry.id: {"doubted": 0.8} for entry in contested}, NOON)
+    witnesses.add({entry.id: Judged({"doubted": 0.8}, of=3) for entry in contested}, NOON)
+    witnesses.add({entry.id: Judged(of=2) for entry in held}, NOON)
 
     def rows(*options: str) -> list[list[str]]:
         return [line.split() for line in run("values", *options).stdout.splitlines()[1:]]
@@ -236,6 +241,11 @@ def test_values_show_how_they_have_held(run: Any, storage: Path) -> None:
     assert [row[-1] for row in rows("--sort", "newest")] == ["held", "doubted"]
     assert [row[-3:] for row in rows("--superseded")][-1:] == [["it", "is", "doubted"]]
     assert "superseded" in [row[7] for row in rows("--superseded")]
+    later = [numbered(n) for n in range(9, 11)]
+    collector.add_resolved(later)
+    assert run("values").stdout.splitlines()[-1].startswith("2 experiences are not judged yet: they ")
+    collector.forget([later[0].id], NOON)
+    assert run("values").stdout.splitlines()[-1].startswith("1 experience is not judged yet: it ")
 
 
 def test_a_malformed_setting_is_one_sentence(run: Any) -> None:

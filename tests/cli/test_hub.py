@@ -86,6 +86,52 @@ def test_every_command_says_the_same_with_and_without_a_hub(
     assert "24 found, mode: hybrid" in alone[1][1]
 
 
+def test_values_are_those_of_the_hub_which_judges_and_of_the_journal_when_it_is_gone(
+    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int], old_entry: Any
+) -> None:
+    assert filled.exit_code == 0
+    start_hub()
+    hub = hub_of(environment)
+    hub.control("complete")
+    first = call_tool(hub, "get_clusters", axis="full")["clusters"][0]["cluster_id"]
+    central = call_tool(hub, "get_cluster_members", cluster_id=first)["members"][0]
+    text = " ".join(
+        central[part] for part in ("goal", "hypothesis", "action", "prediction", "outcome_result")
+    )
+    call_tool(hub, "store_value", text=text, cluster_id=first, axis="full")
+    later = {"outcome": {**old_entry()["outcome"], "captured_at": "2100-01-01T00:00:00Z"}}
+    hub.control("add", entries=[entry_data(old_entry(number, **later)) for number in (30, 33, 31)])
+    run("hub", "stop")
+
+    def row(shown: Result) -> list[str]:
+        return shown.stdout.splitlines()[1].split()[4:8]
+
+    alone = run("values")
+    assert row(alone)[1:] == ["8", "0", "stands"]
+    assert alone.stdout.splitlines()[2].startswith("3 experiences are not judged yet")
+    start_hub()
+    hub_of(environment).control("complete")
+    through = run("values")
+    assert row(through)[1:] == ["10", "0", "stands"]
+    assert "judged" not in through.stdout
+    run("hub", "stop")
+    assert without_time(run("values")) == without_time(through)
+
+
+def test_values_without_an_answer_of_the_hub_are_those_of_the_journal(
+    run: Any, storage: Path, start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    other = {
+        "LEARNING_MEMORY_JOURNAL_PATH": str(storage / "journal"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage / "other"),
+    }
+    shown = run("values", **other)
+    assert (shown.exit_code, shown.stdout) == (0, "No values yet.\n")
+    assert "other data" in shown.stderr
+    assert "These figures are those of the journal." in shown.stderr
+
+
 def test_what_does_not_fit_into_one_reply_is_shown_all_the_same(
     run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
 ) -> None:
@@ -270,7 +316,8 @@ def test_without_a_hub_the_holder_is_named_and_left_alone(command: str, run: Any
     with exclusive(storage, "a server"):
         beside = run("hub", command)
     assert beside.exit_code == 0
-    assert f"in use by a server, process {os.getpid()}, which is no hub" in beside.stdout
+    said = " ".join(beside.stdout.split())
+    assert f"no session can start until a server, process {os.getpid()}, has ended" in said
     with exclusive(storage / "journal", "the memory hub", socket=storage / "none.sock"):
         assert f"A hub (process {os.getpid()}) is starting or ending" in run("hub", command).stdout
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import AlreadyRunningError, JournalUnavailableError
-from learning_memory_server.journal.lock import exclusive, holder
+from learning_memory_server.journal.lock import describe_holder, exclusive, holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +94,16 @@ def test_asking_for_the_holder_takes_nothing_and_creates_nothing(tmp_path: Path)
         holder(tmp_path)
         with pytest.raises(AlreadyRunningError), exclusive(tmp_path, "more work"):
             pass
+
+
+def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    lock.symlink_to(lock)
+    for look in (holder, describe_holder):
+        with pytest.raises(JournalUnavailableError) as caught:
+            look(tmp_path)
+        assert str(lock) in caught.value.message
+        assert caught.value.hint
 
 
 def test_directory_and_lock_are_for_their_owner_alone(tmp_path: Path) -> None:

@@ -48,6 +48,18 @@ def test_a_log_that_was_never_written_is_empty(log: Log, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("monthly", [False, True])
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path, *, monthly: bool) -> None:
+    folder = tmp_path / "journal"
+    log = Log(folder if monthly else folder / "values", monthly=monthly)
+    for points_to in (None, folder, tmp_path / "a disk that is not there"):
+        folder.symlink_to(points_to) if points_to else folder.touch()
+        for use in (log.read, log.segments, log.set_aside_files, lambda: log.recover(NOON)):
+            with pytest.raises(JournalUnavailableError, match="journal"):
+                use()
+        folder.unlink()
+
+
 def test_a_monthly_log_reads_its_months_in_order(tmp_path: Path) -> None:
     log = Log(tmp_path / "entries", monthly=True)
     december, january = datetime(2025, 12, 31, 23, 59, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)

@@ -406,7 +406,8 @@ async def test_a_value_shows_what_contradicts_it_and_is_superseded_by_a_better_o
 
         verdict = await agent.call("validate_value", text=VALUE, cluster_id=first)
         assert verdict["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
-        new = await agent.call("store_value", **arguments, supersedes=old["id"])
+        better = {**arguments, "text": f"{VALUE} again"}
+        new = await agent.call("store_value", **better, supersedes=old["id"])
         assert new["supersedes"] == old["id"]
         assert "similar" not in new
         assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
@@ -420,6 +421,47 @@ async def test_a_value_shows_what_contradicts_it_and_is_superseded_by_a_better_o
         assert new["id"] in error["message"]
         error = await agent.refused("store_value", **arguments, supersedes="value_0")
         assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
+
+
+@pytest.mark.usefixtures("topics")
+async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        arguments = {"cluster_id": first, "axis": "full"}
+        stored = await agent.call("store_value", text=VALUE, **arguments)
+        again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
+        kept = await agent.call("store_value", text=VALUE, **arguments, supersedes=stored["id"])
+        listed = await agent.call("list_values")
+    assert again == kept == {**stored, "existing": True}
+    assert listed == {"results": [stored], "count": 1}
+
+
+async def test_a_list_made_before_the_model_is_ready_says_what_is_not_judged_yet(settings: Settings) -> None:
+    async with (
+        open_services(settings, purpose="a test") as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        for topic, count in SIZES.items():
+            await resolve_topic(agent, topic, count)
+        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
+    async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
+        before = await agent.call("list_values")
+        assert before.keys() == {"results", "count"}
+        await resolve_topic(agent, "cache", 1)
+        one = await agent.call("list_values")
+        await resolve_topic(agent, "cache", 2)
+        early = await agent.call("list_values", axis="full")
+        assert "unjudged" not in await agent.call("list_values", axis="strategy")
+        async with indexing(services):
+            late = await agent.call("list_values")
+    assert one["note"].startswith("1 experience is not judged yet: ")
+    assert early["unjudged"] == 3
+    assert early["note"].startswith("3 experiences are not judged yet: ")
+    assert early["results"] == before["results"]
+    assert late.keys() == {"results", "count"}
+    assert late["results"][0]["support"]["supporting"] == 13
 
 
 async def test_clusters_keep_their_ids_and_values_stay_over_a_restart(settings: Settings) -> None:

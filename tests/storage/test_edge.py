@@ -208,8 +208,9 @@ def file(tmp_path: Path) -> Path:
 
 async def test_a_file_in_place_of_the_directory_is_a_clear_error(file: Path, spec: CollectionSpec) -> None:
     store = EdgeStore(file)
-    with pytest.raises(StorageUnavailableError):
+    with pytest.raises(StorageUnavailableError, match="File exists") as caught:
         await store.ensure(spec)
+    assert "made anew from the journal" in str(caught.value.hint)
     await store.close()
 
 

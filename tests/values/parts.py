@@ -13,7 +13,8 @@ from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.values.store import ValueStore
-from learning_memory_server.values.witnesses import Witnesses, WitnessLog
+from learning_memory_server.values.witness_log import WitnessLog
+from learning_memory_server.values.witnesses import Witnesses
 from tests.support import NOON, TOPICS, about, open_memory
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import RootCause
 from learning_memory_server.domain.support import Support
 from learning_memory_server.domain.value import Evidence, Value, ValueOrder
@@ -17,10 +18,11 @@ from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, RootCa
 from learning_memory_server.errors import InvalidInputError, NotFoundError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.values.circles import Circle
 from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.witnesses import WitnessLog
-from tests.support import ALICE, NOON, TOPICS, about
+from learning_memory_server.values.witness_log import WitnessLog
+from tests.support import ALICE, NOON, TOPICS, about, open_memory
 from tests.values.parts import CACHE, FULL_0, GOOD, open_values, values_over
 
 if TYPE_CHECKING:
@@ -318,11 +320,12 @@ async def test_a_superseded_value_leaves_the_list_and_is_kept(tmp_path: Path) ->
 async def test_only_a_value_in_force_can_be_superseded(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, memory):
         old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
-        new = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)).standing.value
+        new = (await store.store(ALICE, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)).standing.value
         with pytest.raises(InvalidInputError, match=f"{old.id} was superseded by {new.id}"):
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
-        with pytest.raises(NotFoundError, match="no value value_1"):
-            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes="value_1")
+        for text in (GOOD, REWORDED):
+            with pytest.raises(NotFoundError, match="no value value_1"):
+                await store.store(ALICE, text, FULL_0, Axis.FULL, supersedes="value_1")
         assert len(memory.values.all()) == 2
 
         memory.values.forget([new.id], NOON)
@@ -333,12 +336,12 @@ async def test_a_call_that_is_sent_again_supersedes_once(tmp_path: Path) -> None
     async with open_values(tmp_path) as (store, memory):
         old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
         caller = replace(ALICE, request="front:7")
-        first = await store.store(caller, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
+        first = await store.store(caller, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
         again = await values_over(memory).store(
-            replace(caller, again=True), GOOD, FULL_0, Axis.FULL, supersedes=old.id
+            replace(caller, again=True), REWORDED, FULL_0, Axis.FULL, supersedes=old.id
         )
 
-        assert again.standing == first.standing
+        assert again == first
         assert len(memory.values.all()) == 2
 
 
@@ -346,9 +349,119 @@ async def test_two_calls_at_once_supersede_a_value_once(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, memory):
         old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
         results = await asyncio.gather(
-            *(store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id) for _ in range(2)),
+            *(
+                store.store(ALICE, f"{REWORDED}{end}", FULL_0, Axis.FULL, supersedes=old.id)
+                for end in ("", " of all")
+            ),
             return_exceptions=True,
         )
 
         assert sum(isinstance(result, InvalidInputError) for result in results) == 1
         assert len(memory.values.all()) == 2
+
+
+async def test_the_same_words_supersede_nothing_and_keep_their_record(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        await memory.learn(opposite(BUSY))
+        before = await only(store)
+        same = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
+        assert (same.standing, same.is_new) == (before, False)
+
+        new = (await store.store(ALICE, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)).standing
+        again = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
+        assert (again.standing, again.is_new) == (new, False)
+        assert memory.values.all() == [old, new.value]
+
+
+async def test_a_value_whose_text_is_wanted_for_another_ones_place_is_named(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        one = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+        other = (await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)).standing.value
+        with pytest.raises(InvalidInputError, match=f"^supersedes: {one.id} has this text") as refused:
+            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=other.id)
+
+        assert other.id in str(refused.value.hint)
+        assert memory.values.all() == [one, other]
+
+
+async def test_what_is_not_judged_yet_is_counted_until_it_is(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        assert store.count_unjudged([await only(store)]) == 0
+        memory.collector.add_resolved([opposite(BUSY), about("types", BUSY + 1), opposite(-5)])
+        assert store.count_unjudged([await only(store)]) == 2
+        assert store.count_unjudged([]) == 0
+
+        await memory.ready()
+        assert store.count_unjudged([await only(store)]) == 0
+        memory.collector.add_resolved([opposite(BUSY + 2)])
+        assert store.count_unjudged([await only(store)]) == 1
+        memory.collector.forget([opposite(BUSY + 2).id], memory.clock())
+        assert store.count_unjudged([await only(store)]) == 0
+
+
+async def test_only_experiences_on_the_axes_of_the_values_are_counted(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        kept = await stored(memory)
+        memory.values.forget([kept.id], NOON)
+        memory.values.add(replace(kept, id="warning", cluster_id=ClusterId(Axis.SURPRISE, 0)))
+        memory.collector.add_resolved([opposite(BUSY), about("pool", BUSY + 1)])
+
+        assert store.count_unjudged([await only(store)]) == 1
+
+
+async def test_the_journal_alone_tells_what_is_judged_also_of_what_counts_for_nothing(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        await stored(memory)
+        await memory.learn(opposite(BUSY), about("types", BUSY + 1))
+        assert unjudged_in(memory) == 2
+        await only(store)
+        assert unjudged_in(memory) == 0
+
+    async with open_memory(tmp_path) as memory:
+        # Neither the model nor the index is there yet.
+        store = values_over(memory)
+        assert store.count_unjudged([await only(store)]) == 0
+        memory.collector.add_resolved([opposite(BUSY + 2)])
+        assert store.count_unjudged([await only(store)]) == unjudged_in(memory) == 1
+        await memory.ready()
+        assert (await only(store)).support == Support(12, 2)
+        assert unjudged_in(memory) == 0
+
+
+async def test_what_was_judged_before_a_value_from_elsewhere_came_is_to_be_judged_again(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        value = await stored(memory)
+        await memory.learn(opposite(BUSY))
+        await only(store)
+        store.add_new([replace(value, id="elsewhere", created_at=value.created_at - timedelta(seconds=1))])
+        assert unjudged_in(memory) == 1
+
+        await store.list_values()
+        assert unjudged_in(memory) == 0
+
+
+async def test_a_line_of_an_earlier_version_keeps_what_it_says_and_is_judged_once_more(
+    tmp_path: Path,
+) -> None:
+    async with open_values(tmp_path, learn=False) as (store, memory):
+        value = await stored(memory)
+        await memory.learn(opposite(BUSY))
+        near = {value.id: 0.9}
+        line = JournalRecord("evidence", opposite(BUSY).id, memory.clock(), {"near": near})
+        memory.journal.evidence.append([line])
+        assert unjudged_in(memory) == 1
+
+        assert (await only(store)).support == Support(12, 1)
+        assert unjudged_in(memory) == 0
+        assert memory.journal.evidence.read().records[-1].data == {"near": near, "of": 1}
+
+
+def unjudged_in(memory: Memory) -> int:
+    """What somebody finds who reads the journal without the model."""
+    journal = Journal(memory.journal.path)
+    values = ValueLog(journal.values).all()
+    return WitnessLog(journal.evidence).count_unjudged(values, values, memory.collector)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,6 +70,43 @@ async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> N
     )
     for figure in ("member_ids", "similarity", "centroid_distance", "threshold", "embedding"):
         assert getattr(again.evidence, figure) == getattr(value.evidence, figure)
+
+
+async def test_a_text_that_is_there_already_is_the_same_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        first = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        again = await store.store(ALICE, f" {GOOD}\n", FULL_0, Axis.FULL)
+
+        assert (first.is_new, again.is_new) == (True, False)
+        assert again.standing == first.standing
+        assert again.similar == ()
+        assert len(memory.journal.values.read().records) == 1
+        assert (await memory.index.counts())["values"] == 1
+
+
+async def test_the_same_text_at_once_is_one_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        results = await asyncio.gather(*(store.store(ALICE, GOOD, FULL_0, Axis.FULL) for _ in range(3)))
+
+        assert [result.is_new for result in results] == [True, False, False]
+        assert len({result.standing.value.id for result in results}) == 1
+        assert len(memory.journal.values.read().records) == 1
+
+
+async def test_the_same_text_elsewhere_or_in_force_no_more_is_another_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, memory):
+        there = value("there", cluster=ClusterId(Axis.STRATEGY, 0), project=ALICE.project)
+        memory.values.add(replace(there, text=GOOD))
+        for caller in (ALICE, CAROL):
+            assert (await store.store(caller, GOOD, FULL_0, Axis.FULL)).is_new
+        (ours, theirs) = memory.values.all()[1:]
+        memory.values.forget([theirs.id], memory.clock())
+        other = f"{GOOD} first"
+        await store.store(ALICE, other, FULL_0, Axis.FULL, supersedes=ours.id)
+
+        assert (await store.store(CAROL, GOOD, FULL_0, Axis.FULL)).is_new
+        assert (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).is_new
+        assert not (await store.store(ALICE, other, FULL_0, Axis.FULL)).is_new
 
 
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])

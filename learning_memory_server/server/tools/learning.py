@@ -58,9 +58,14 @@ class ClusterMembers(views.Paged):
 
 
 class ValueList(views.Paged):
-    """Values, in the order that was asked for."""
+    """Values, in the order that was asked for.
+
+    `unjudged` experiences may count for them and do not yet; `note` says when they will.
+    """
 
     results: list[value_views.ListedValue]
+    unjudged: NotRequired[int]
+    note: NotRequired[str]
 
 
 @toolset.tool("Show clusters of experiences", changes=False)
@@ -146,11 +151,14 @@ async def store_value(
 
     It is validated first, as by validate_value, and refused if it does not hold. To put one that validate_value shows
     as similar, or a contested one, into better words, give its id as supersedes: it leaves the list and is kept.
+    A text that your project has on this axis already is not stored again: the reply is that value, with existing.
     """
     stored = await values.store(caller, text, ClusterId.parse(cluster_id), axis, supersedes)
     reply = value_views.value(stored.standing)
     if stored.similar:
         reply["similar"] = value_views.similar(stored.similar)
+    if not stored.is_new:
+        reply["existing"] = True
     return cast("value_views.StoredValue", reply)
 
 
@@ -171,10 +179,21 @@ async def list_values(
 
     Call it at the start of a task to know the principles that past work taught. support counts the experiences that
     bear a value out and those that went the other way; doubt a contested one, and store a better one that supersedes
-    it. sort: cluster_size, strength or newest.
+    it. unjudged counts experiences that are not in these figures yet. sort: cluster_size, strength or newest.
     """
     found = await values.list_values(
         axis, named_project(project, caller), order=sort, superseded=include_superseded
     )
     shown: list[dict[str, Any]] = [value_views.value(value) for value in found[offset : offset + limit]]
-    return cast("ValueList", page("results", shown, offset=offset, of=len(found)))
+    unjudged = values.count_unjudged(found)
+    return cast(
+        "ValueList",
+        page(
+            "results",
+            shown,
+            offset=offset,
+            of=len(found),
+            unjudged=unjudged or None,
+            note=value_views.note_on_unjudged(unjudged) if unjudged else None,
+        ),
+    )

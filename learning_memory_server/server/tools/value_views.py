@@ -67,9 +67,13 @@ class ListedValue(TypedDict):
 
 
 class StoredValue(ListedValue):
-    """The value that was stored; `similar` where there are others that say nearly the same."""
+    """The value that was stored; `similar` where there are others that say nearly the same.
+
+    `existing`: it was there already, with the same text, and nothing was stored.
+    """
 
     similar: NotRequired[list[SimilarValue]]
+    existing: NotRequired[bool]
 
 
 class StrictRule(TypedDict):
@@ -150,6 +154,15 @@ def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
         {"id": each.value.id, "text": each.value.text, "similarity": round(each.similarity, 4)}
         for each in found
     ]
+
+
+def note_on_unjudged(count: int) -> str:
+    """Return what to say where experiences, one at least, are not judged yet."""
+    subject = "1 experience is" if count == 1 else f"{count:,} experiences are"
+    return (
+        f"{subject} not judged yet: what they say of these values counts once the model is ready and they are indexed. "
+        "Call again then; get_stats says when."
+    )
 
 
 def verdict(trial: Trial) -> dict[str, Any]:
