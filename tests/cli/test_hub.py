@@ -30,7 +30,7 @@ from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.server.hub.control import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from typer.testing import Result
 
@@ -331,26 +331,39 @@ def test_hub_logs_shows_the_end_of_the_log_and_of_what_was_set_aside(run: Any, s
     assert run("hub", "logs", "-n", "0").stdout == ""
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let children be interrupted, also where this runs in the background of a shell, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_hub_logs_follows_also_when_the_log_is_set_aside(environment: dict[str, str], storage: Path) -> None:
     log = storage / "hub.log"
     log.write_text("one\ntwo\n")
     command = [sys.executable, "-m", "learning_memory_server", "hub", "logs", "-n", "1", "--follow"]
     env = {**os.environ, **environment}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stderr
-        assert process.stdout.readline() == b"two\n"
-        with log.open("a") as file:
-            file.write("three\n")
-        assert process.stdout.readline() == b"three\n"
-        with log.open("a") as file:
-            file.write("four\n")
-        log.rename(storage / "hub.log.1")
-        log.write_text("five\n")
-        assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
-        assert process.stderr.read() == b""
+        try:
+            assert process.stdout
+            assert process.stderr
+            assert process.stdout.readline() == b"two\n"
+            with log.open("a") as file:
+                file.write("three\n")
+            assert process.stdout.readline() == b"three\n"
+            with log.open("a") as file:
+                file.write("four\n")
+            log.rename(storage / "hub.log.1")
+            log.write_text("five\n")
+            assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 0
+            assert process.stderr.read() == b""
+        finally:
+            # Else a failure would wait for it.
+            process.kill()
 
 
 async def test_a_long_command_gives_signs_of_life() -> None:
