@@ -28,6 +28,7 @@ def source(tmp_path: Path) -> ModelSource:
     folder.mkdir()
     (folder / "config.json").write_text("{}", "utf-8")
     (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "tokenizer.json").write_text("{}", "utf-8")
     return find_source(str(folder))
 
 
