@@ -29,7 +29,7 @@ from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.memories.cutting import Cutter
-from learning_memory_server.memories.documents import FILTER_FIELDS, point_ids
+from learning_memory_server.memories.documents import SHAPES, point_ids
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.memories.searcher import MemorySearcher
@@ -74,7 +74,7 @@ class Ranking:
         self._store = TimedStore(folder / "index", self.stages)
         self._runner = asyncio.Runner()
         embeddings = EmbeddingService(lambda: TimedEmbedder(embedder, self.stages))
-        self._index = VectorIndex(embeddings, lambda _: self._store, FILTER_FIELDS)
+        self._index = VectorIndex(embeddings, lambda _: self._store, SHAPES)
         journal = Journal(folder / "journal")
         journal.recover(utc_now())
         cutter = Cutter(ModelTokens(model_folder(DEFAULT_MODEL)))

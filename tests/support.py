@@ -21,7 +21,7 @@ from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.documents import FILTER_FIELDS
+from learning_memory_server.observation.documents import SHAPES
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.storage.edge import EdgeStore
@@ -359,7 +359,7 @@ async def open_memory(
             store.inner, store.closed = EdgeStore(path / "index"), False
         return store
 
-    index = VectorIndex(embeddings, open_store, FILTER_FIELDS)
+    index = VectorIndex(embeddings, open_store, SHAPES)
     values = ValueLog(journal.values)
     writer = IndexWriter(index, [ExperienceSource(collector), values])
     memory = Memory(

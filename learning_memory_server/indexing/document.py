@@ -36,16 +36,19 @@ class Collection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FilterFields:
-    """The payload fields of a collection that searches filter on. Each costs memory.
+class DocumentShape:
+    """What the documents of a collection have in common.
 
     Args:
-        keywords: Fields that are matched exactly.
-        datetimes: Fields that are ranged over.
+        keywords: Fields of the data that searches match exactly. Each field costs memory.
+        datetimes: Fields that searches range over.
+        form: Differs where the same content makes other documents under the same ids; an index that has those is made
+            anew.
     """
 
     keywords: tuple[str, ...] = ()
     datetimes: tuple[str, ...] = ()
+    form: str = ""
 
 
 class Document(Protocol):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.indexing.document import Document, FilterFields, Query
+    from learning_memory_server.indexing.document import Document, DocumentShape, Query
     from learning_memory_server.indexing.hybrid import Match
     from learning_memory_server.storage.base import CollectionSpec, Payload, Point, VectorStore
 
@@ -45,18 +45,18 @@ class VectorIndex:
     Args:
         embeddings: The model.
         open_store: Makes the engine for vectors of one identity; it may be slow.
-        fields: What searches filter on, where they do.
+        shapes: What documents are like, where that is to be known.
     """
 
     def __init__(
         self,
         embeddings: EmbeddingService,
         open_store: Callable[[EmbeddingIdentity], VectorStore],
-        fields: Mapping[Collection, FilterFields],
+        shapes: Mapping[Collection, DocumentShape],
     ) -> None:
         self._embeddings = embeddings
         self._open_store = open_store
-        self._layout = Layout(embeddings, fields)
+        self._layout = Layout(embeddings, shapes)
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()

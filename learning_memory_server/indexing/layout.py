@@ -9,7 +9,7 @@ import structlog
 from learning_memory_server.embedding.probe import PROBE, agrees
 from learning_memory_server.embedding.terms import TERMS_VERSION, encode_document
 from learning_memory_server.errors import DamagedCollectionError, WrongDimensionError
-from learning_memory_server.indexing.document import FilterFields
+from learning_memory_server.indexing.document import DocumentShape
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Layout:
 
     Args:
         embeddings: The model.
-        fields: What searches filter on, where they do.
+        shapes: What documents are like, where that is to be known.
     """
 
-    def __init__(self, embeddings: EmbeddingService, fields: Mapping[Collection, FilterFields]) -> None:
+    def __init__(self, embeddings: EmbeddingService, shapes: Mapping[Collection, DocumentShape]) -> None:
         self._embeddings = embeddings
-        self._fields = fields
+        self._shapes = shapes
         self._about: dict[str, Any] = {}
 
     async def spec(self, collection: Collection, *, is_staged: bool = False) -> CollectionSpec:
@@ -61,13 +61,13 @@ class Layout:
         identity = await self._embeddings.identity()
         if self._about.get("identity") != identity.digest:
             self._about = await self._describe(identity)
-        fields = self._fields.get(collection, FilterFields())
+        shape = self._shapes.get(collection, DocumentShape())
         return CollectionSpec(
             f"{collection}{_STAGED}" if is_staged else collection,
             identity.dimension,
-            fields.keywords,
-            fields.datetimes,
-            self._about,
+            shape.keywords,
+            shape.datetimes,
+            {**self._about, "form": shape.form},
         )
 
     async def ensure(self, store: VectorStore, spec: CollectionSpec) -> str | None:
@@ -84,7 +84,10 @@ class Layout:
         except (DamagedCollectionError, WrongDimensionError) as error:
             reason = error.message
         else:
-            if any(about.get(part) != spec.about[part] for part in ("layout", "terms")):
+            # Collections without a form are older than forms.
+            if any(
+                {"form": "", **about}.get(part) != spec.about[part] for part in ("layout", "terms", "form")
+            ):
                 reason = f"Collection `{spec.name}` was laid out by another version of this program."
             elif not agrees(about.get("probe", ()), spec.about["probe"]):
                 reason = f"The model makes other vectors now than those in `{spec.name}`."

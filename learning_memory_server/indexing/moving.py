@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.indexing.document import Document, FilterFields
+    from learning_memory_server.indexing.document import Document, DocumentShape
     from learning_memory_server.storage.base import VectorStore
 
 _BATCH: Final = 128
@@ -65,7 +65,7 @@ class IndexMove:
         source: Where vectors may be; nothing in it is changed.
         target: Where to.
         model: The model whose vectors these are.
-        fields: What searches filter on, where they do.
+        shapes: What documents are like, where that is to be known.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class IndexMove:
         source: VectorStore,
         target: VectorStore,
         model: EmbeddingService,
-        fields: Mapping[Collection, FilterFields],
+        shapes: Mapping[Collection, DocumentShape],
     ) -> None:
         self._source = source
         self._target = target
         self._model = model
-        self._fields = fields
+        self._shapes = shapes
         self._copies: dict[Collection, bool] = {}
         self.notices: list[str] = []
 
@@ -96,7 +96,7 @@ class IndexMove:
             StorageUnavailableError: If an engine failed; what was moved stays, and the move can be taken up again.
         """
         moved = {collection: Moved() for collection in Collection}
-        index = VectorIndex(self._model, lambda _: self._target, self._fields)
+        index = VectorIndex(self._model, lambda _: self._target, self._shapes)
         await index.open()
         self.notices = index.notices
         await self._look_at_source()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.tokens import TokenMeasure
     from learning_memory_server.memories.structure import Span
 
-_VERSION: Final = 2
+CUT_VERSION: Final = 2
 """Raised when the same text would be cut elsewhere."""
 _LARGEST: Final = 128
 """Tokens of a chunk of a longer text."""
@@ -59,7 +59,7 @@ class Cutter:
         self._room = measure.window - _SPECIAL
         self.header_max = min(_HEADER, self._room // 4)
         self.chunk_max = min(_LARGEST, self._room - self.header_max)
-        self.name = f"{_VERSION}-{measure.name}"
+        self.name = f"{CUT_VERSION}-{measure.name}"
 
     def cut(self, text: str, look: Callable[[int], bool] = lambda _: False) -> Cuts:
         """Return where to cut a text. Ten million characters take seconds.

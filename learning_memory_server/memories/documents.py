@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.indexing.document import Collection, FilterFields, point_id
+from learning_memory_server.indexing.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.memories.cutting import CUT_VERSION
 from learning_memory_server.memories.structure import Outline
 
 if TYPE_CHECKING:
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from learning_memory_server.memories.cutting import Cutter
     from learning_memory_server.memories.structure import Span
 
-FILTER_FIELDS: Final = {
-    Collection.MEMORIES: FilterFields(("tags", "source", "project", "memory_id"), ("created_at",))
+SHAPES: Final = {
+    Collection.MEMORIES: DocumentShape(
+        ("tags", "source", "project", "memory_id"), ("created_at",), form=f"cut {CUT_VERSION}"
+    )
 }
-"""What searches for memories filter on. `created_at` is the memory's date."""
+"""`created_at` is the memory's date."""
 
 _HEADINGS: Final = 3
 """How many of the headings above a chunk stand in its header, the innermost."""

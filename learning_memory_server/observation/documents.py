@@ -8,7 +8,7 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import (
     Collection,
     Document,
-    FilterFields,
+    DocumentShape,
     WholeDocument,
     point_id,
 )
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.ghap import Ghap, RootCause
 
-FILTER_FIELDS: Final = dict.fromkeys(
+SHAPES: Final = dict.fromkeys(
     map(Collection.of, Axis),
-    FilterFields(("project", "domain", "strategy", "outcome_status"), ("resolved_at",)),
+    DocumentShape(("project", "domain", "strategy", "outcome_status"), ("resolved_at",)),
 )
 """What searches for experiences filter on."""
 

@@ -24,12 +24,12 @@ from learning_memory_server.journal.files import make_private_directory
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.lock import hold
 from learning_memory_server.memories.cutting import Cutter
-from learning_memory_server.memories.documents import FILTER_FIELDS as MEMORY_FIELDS
+from learning_memory_server.memories.documents import SHAPES as MEMORY_SHAPES
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.documents import FILTER_FIELDS
+from learning_memory_server.observation.documents import SHAPES
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.search.searcher import Searcher
 from learning_memory_server.server.statistics import Statistics
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-ALL_FIELDS: Final = {**FILTER_FIELDS, **MEMORY_FIELDS}
+ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
 """What searches filter on, in every collection."""
 
 
@@ -143,7 +143,7 @@ def _build(settings: Settings, journal: Journal, clock: Clock, load: Callable[[]
     collector = ObservationCollector(journal, clock)
     value_log = ValueLog(journal.values)
     embeddings = EmbeddingService(load)
-    index = VectorIndex(embeddings, lambda identity: _open_store(settings, identity), ALL_FIELDS)
+    index = VectorIndex(embeddings, lambda identity: _open_store(settings, identity), ALL_SHAPES)
     reranking = Reranking(
         embeddings,
         partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,

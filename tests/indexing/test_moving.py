@@ -14,7 +14,7 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
-from learning_memory_server.observation.documents import FILTER_FIELDS, documents_of, full_parts
+from learning_memory_server.observation.documents import SHAPES, documents_of, full_parts
 from learning_memory_server.storage.edge import EdgeStore
 from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
 from tests.support import FaultyStore, about, full_ghap, numbered
@@ -70,14 +70,14 @@ class Move:
     async def fill(self, model: HashingEmbedder | None = None, entries: Sequence[Ghap] = ()) -> None:
         """Index entries in the source."""
         embeddings = EmbeddingService(lambda: model or HashingEmbedder())
-        index = VectorIndex(embeddings, lambda _: self.source, FILTER_FIELDS)
+        index = VectorIndex(embeddings, lambda _: self.source, SHAPES)
         await index.open()
         await index.write([each for entry in entries or self.entries for each in documents_of(entry)])
         embeddings.close()
 
     async def run(self) -> dict[Collection, Moved]:
         self.told: list[tuple[int, int]] = []
-        move = IndexMove(self.source, self.target, self.embeddings, FILTER_FIELDS)
+        move = IndexMove(self.source, self.target, self.embeddings, SHAPES)
         return await move.run(self.documents, lambda *progress: self.told.append(progress))
 
 
@@ -158,9 +158,7 @@ async def test_an_interrupted_move_is_taken_up_again(move: Move) -> None:
             move.target.down = StorageUnavailableError("gone")
 
     with pytest.raises(StorageUnavailableError):
-        await IndexMove(move.source, move.target, move.embeddings, FILTER_FIELDS).run(
-            move.documents, fail_late
-        )
+        await IndexMove(move.source, move.target, move.embeddings, SHAPES).run(move.documents, fail_late)
     move.target.down = None
     moved = await move.run()
     assert (moved[FULL].there_before, moved[FULL].copied) == (181, 0)
@@ -185,7 +183,7 @@ async def test_what_is_resolved_meanwhile_is_moved_too(tmp_path: Path) -> None:
             if late not in move.entries:
                 move.entries.append(late)
 
-        moved = await IndexMove(move.source, move.target, move.embeddings, FILTER_FIELDS).run(
+        moved = await IndexMove(move.source, move.target, move.embeddings, SHAPES).run(
             move.documents, resolve_one
         )
         assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (181, 1, 0)

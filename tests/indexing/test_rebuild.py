@@ -194,6 +194,7 @@ OUTDATED: list[dict[str, object] | None] = [
     {"layout": 2},
     {"layout": None},
     {"terms": TERMS_VERSION + 1},
+    {"form": "another"},
 ]
 
 

@@ -16,7 +16,7 @@ from learning_memory_server.indexing.reranking import Reranking
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.memories.cutting import Cutter
-from learning_memory_server.memories.documents import FILTER_FIELDS
+from learning_memory_server.memories.documents import SHAPES
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.searcher import DEADLINE, MemorySearcher
 from learning_memory_server.memories.store import Added, MemoryStore
@@ -90,7 +90,7 @@ async def open_shelf(
     journal.recover(clock())
     store = FaultyStore(EdgeStore(path / "index"))
     embeddings = EmbeddingService(load)
-    index = VectorIndex(embeddings, lambda _: store, FILTER_FIELDS)
+    index = VectorIndex(embeddings, lambda _: store, SHAPES)
     reranking = Reranking(embeddings, load_reranker)
     log = MemoryLog(journal.memories, lambda: cuts)
     writer = IndexWriter(index, [log])

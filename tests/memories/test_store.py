@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -428,6 +429,22 @@ async def test_another_model_cuts_what_is_kept_anew(tmp_path: Path) -> None:
         (memory,) = shelf.log.all()
         assert shelf.log.chunks_of(memory) > chunks
         assert len(list(shelf.log.documents())) == shelf.log.chunks_of(memory)
+
+
+async def test_an_index_whose_chunks_were_cut_otherwise_is_made_anew(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(LONG)
+        await shelf.ready()
+    about = tmp_path / "index" / "memories" / "about.json"
+    kept = json.loads(about.read_text("utf-8"))
+    # As the program kept it that cut at 128 tokens whatever the text.
+    about.write_text(json.dumps({name: value for name, value in kept.items() if name != "form"}), "utf-8")
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        (notice,) = shelf.index.notices
+        assert "made anew from the journal" in notice
+        assert await shelf.points() == added.chunks
+    assert json.loads(about.read_text("utf-8")) == kept
 
 
 async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from learning_memory_server.domain.ghap import Lesson
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.documents import (
-    FILTER_FIELDS,
+    SHAPES,
     axis_texts,
     documents_of,
     entry_of,
@@ -136,7 +136,7 @@ def test_a_point_id_is_a_uuid_that_never_changes() -> None:
 
 
 def test_the_fields_that_filters_use_are_flat_in_the_payload() -> None:
-    fields = FILTER_FIELDS[Collection.EXPERIENCES_FULL]
+    fields = SHAPES[Collection.EXPERIENCES_FULL]
     payload = payload_of(FULL)
     assert {name: payload[name] for name in (*fields.keywords, *fields.datetimes)} == {
         "project": "acme/shop",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.indexing.moving import IndexMove
-from learning_memory_server.server.services import ALL_FIELDS, open_embedded, open_server
+from learning_memory_server.server.services import ALL_SHAPES, open_embedded, open_server
 
 if TYPE_CHECKING:
     from learning_memory_server.server.operations.report import Report
@@ -70,7 +70,7 @@ async def move_between(
             embedded = open_embedded(settings, await index.identity())
             opened.push_async_callback(embedded.close)
         source, target = (embedded, server) if to_server else (server, embedded)
-        move = IndexMove(source, target, services.embeddings, ALL_FIELDS)
+        move = IndexMove(source, target, services.embeddings, ALL_SHAPES)
         moved = await move.run(
             lambda: (document for each in services.sources for document in each.documents()),
             lambda done, total: report("Moving the index", done, total),
