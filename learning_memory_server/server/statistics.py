@@ -53,7 +53,6 @@ class Statistics:
         memories = self._memories.all()
         folder = self._settings.index_directory if self._settings.qdrant_url is None else None
         is_hashing = self._settings.embedding_backend == "hashing"
-        missing = self._writer.missing
         sizes = await asyncio.to_thread(lambda: (self._journal.size(), folder and disk_use(folder)))
         return {
             "experiences": {
@@ -71,8 +70,8 @@ class Statistics:
             },
             "index": {
                 "engine": "embedded Qdrant" if folder else "Qdrant server",
-                "complete": self._writer.is_complete and missing == 0,
-                **({} if missing is None else {"pending": missing}),
+                "complete": self._writer.is_complete and not self._writer.pending,
+                "pending": self._writer.pending,
                 **({"bytes": sizes[1]} if folder else {}),
             },
             "journal": {"bytes": sizes[0]},

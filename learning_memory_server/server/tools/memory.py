@@ -101,11 +101,14 @@ class MemoryFigures(TypedDict):
 
 
 class IndexFigures(TypedDict):
-    """What searches use; `pending` points are in the journal and not yet in it, once the two have been compared."""
+    """What searches use; `pending` points are known to be in the journal and not yet in it.
+
+    Until it was `complete` once, there may be more of them.
+    """
 
     engine: str
     complete: bool
-    pending: NotRequired[int]
+    pending: int
     bytes: NotRequired[int]
 
 
@@ -198,7 +201,8 @@ async def delete_memory(memories: MemoryStore, /, *, memory_id: Identifier) -> s
 async def get_stats(statistics: Statistics, /) -> Stats:
     """Count what is kept (experiences, values, memories) and say what keeps it: engine, model, sizes, versions.
 
-    Call it when searches find less than you expect: pending points are not found by meaning yet.
+    Call it when searches find less than you expect: pending points are not found by meaning yet, and there may be more
+    of them than it counts until the index has been complete once.
     """
     collected: Any = await statistics.collect()
     stats: Stats = collected
