@@ -28,7 +28,8 @@ class StdioSession:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=dict(environment),
+            # What pip installs is compiled, as the packages are that this is compared with.
+            env={name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"},
         )
         self._last_id = 0
 
