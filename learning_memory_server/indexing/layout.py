@@ -10,6 +10,7 @@ from learning_memory_server.embedding.probe import PROBE, agrees
 from learning_memory_server.embedding.terms import TERMS_VERSION, encode_document
 from learning_memory_server.errors import DamagedCollectionError, WrongDimensionError
 from learning_memory_server.indexing.document import DocumentShape
+from learning_memory_server.indexing.embedding import VECTORS_VERSION
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ log = structlog.get_logger()
 _LAYOUT: Final = 4
 """Raised when points are stored in another way.
 
-1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of; 3 had no
-parts of experiences in their vectors.
+1 had no terms, and did not say its number; 2 could not filter on the memory that a chunk is of. What points are made of
+has versions of its own: those of terms, of vectors, and of a collection's documents.
 """
+_MADE_BY: Final = ("layout", "terms", "vectors", "form")
+"""What a collection says of how it was made. Where any of it is another, or is not said, it is made anew."""
 _STAGED: Final = "_next"
 """The end of the name of a collection that is to take another's place."""
 
@@ -84,10 +87,7 @@ class Layout:
         except (DamagedCollectionError, WrongDimensionError) as error:
             reason = error.message
         else:
-            # Collections without a form are older than forms.
-            if any(
-                {"form": "", **about}.get(part) != spec.about[part] for part in ("layout", "terms", "form")
-            ):
+            if any(about.get(part) != spec.about[part] for part in _MADE_BY):
                 reason = f"Collection `{spec.name}` was laid out by another version of this program."
             elif not agrees(about.get("probe", ()), spec.about["probe"]):
                 reason = f"The model makes other vectors now than those in `{spec.name}`."
@@ -104,6 +104,7 @@ class Layout:
         return {
             "layout": _LAYOUT,
             "terms": TERMS_VERSION,
+            "vectors": VECTORS_VERSION,
             "model": identity.model,
             "identity": identity.digest,
             "probe": probe.tolist(),

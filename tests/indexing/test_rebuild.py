@@ -194,7 +194,9 @@ OUTDATED: list[dict[str, object] | None] = [
     {"layout": 2},
     {"layout": None},
     {"terms": TERMS_VERSION + 1},
+    {"vectors": 1},
     {"form": "another"},
+    {"form": None},
 ]
 
 
