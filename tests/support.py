@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +27,7 @@ from learning_memory_server.storage.edge import EdgeStore
 from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
     from pathlib import Path
 
     from learning_memory_server.domain.moment import Clock
@@ -379,38 +378,6 @@ async def open_memory(
     finally:
         store.down = None
         await index.close()
-
-
-class _ImpatientSelector(selectors.SelectSelector):
-    """Gives threads and sockets a moment, then pretends that the time asked for has passed."""
-
-    patience = 0.05
-    skipped = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout <= self.patience:
-            return super().select(timeout)
-        ready = super().select(self.patience)
-        if not ready:
-            self.skipped += timeout - self.patience
-        return ready
-
-
-class FastForwardLoop(asyncio.SelectorEventLoop):
-    """An event loop that does not wait: when nothing else is to be done, its time jumps to the next timer."""
-
-    def __init__(self) -> None:
-        self._impatient = _ImpatientSelector()
-        super().__init__(self._impatient)
-
-    def time(self) -> float:
-        return super().time() + self._impatient.skipped
-
-
-def fast_forward(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a scenario on a `FastForwardLoop`: minutes of waiting take milliseconds."""
-    with asyncio.Runner(loop_factory=FastForwardLoop) as runner:
-        runner.run(scenario)
 
 
 def reloaded(journal: Journal) -> ObservationCollector:

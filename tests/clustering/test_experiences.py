@@ -14,7 +14,8 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from tests.clustering.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
-from tests.support import TOPICS, about, fast_forward, full_ghap, numbered
+from tests.fast_forward import fast_forward
+from tests.support import TOPICS, about, full_ghap, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path

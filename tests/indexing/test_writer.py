@@ -16,7 +16,8 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.indexing.document import Collection, Document, WholeDocument, point_id
-from tests.support import fast_forward, full_ghap, numbered, open_memory
+from tests.fast_forward import fast_forward
+from tests.support import full_ghap, numbered, open_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

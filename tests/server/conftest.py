@@ -14,6 +14,7 @@ import pytest
 from learning_memory_server.server.config import Settings
 from learning_memory_server.server.services import open_services
 from tests.server.agent import indexing
+from tests.server.topics import topics  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

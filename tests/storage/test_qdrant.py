@@ -1,12 +1,10 @@
 """What a Qdrant server may answer, over real HTTP on the loopback interface."""
 
-import json
 import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,6 +24,7 @@ from learning_memory_server.server.services import open_server
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, TimeRange
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread
+from tests.storage.stub import Stub, StubHandler, collection_info, refusal, success
 
 ID = str(UUID(int=1))
 EAST = [1.0, 0.0, 0.0, 0.0]
@@ -44,82 +43,6 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
     "search": lambda store: store.search("notes", EAST, limit=1),
     "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
 }
-
-
-def refusal(reason: str) -> bytes:
-    return json.dumps({"status": {"error": reason}, "time": 0.000012}).encode()
-
-
-def success(result: Any) -> bytes:
-    return json.dumps({"result": result, "status": "ok", "time": 0.000012}).encode()
-
-
-def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "status": "green",
-        "optimizer_status": "ok",
-        "indexed_vectors_count": 0,
-        "points_count": 0,
-        "segments_count": 2,
-        "config": {
-            "params": {
-                "vectors": vectors or {"dense": {"size": size, "distance": "Cosine"}},
-                "sparse_vectors": {"bm25": {"modifier": "idf"}},
-            },
-            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
-            "optimizer_config": {
-                "deleted_threshold": 0.2,
-                "vacuum_min_vector_number": 1_000,
-                "default_segment_number": 0,
-                "flush_interval_sec": 5,
-            },
-            "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
-        },
-        "payload_schema": {"tags": {"data_type": "keyword", "points": 0}},
-    }
-
-
-class Stub(ThreadingHTTPServer):
-    """A server whose answer is a function of method and path; it records what it was asked."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), StubHandler)
-        self.asked: list[tuple[str, str, Any]] = []
-        self.keys: list[str | None] = []
-        self.headers: dict[str, str] = {}
-        self.released = threading.Event()
-        self.answer: Callable[[str, str], tuple[int, bytes] | None] = lambda _method, _path: (200, b"")
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class StubHandler(BaseHTTPRequestHandler):
-    server: Stub
-
-    def do_any(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        path = self.path.partition("?")[0]
-        self.server.asked.append((self.command, path, json.loads(body) if body else None))
-        self.server.keys.append(self.headers.get("api-key"))
-        answer = self.server.answer(self.command, path)
-        if answer is None:
-            self.close_connection = True
-            return
-        status, content = answer
-        self.send_response(status)
-        for name, value in {**self.server.headers, "Content-Length": str(len(content))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_any  # noqa: N815 - the base class's names
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Keep the test's output clean."""
 
 
 @pytest.fixture

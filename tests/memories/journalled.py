@@ -1,0 +1,26 @@
+"""What is in a journal of memories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.log import MemoryLog
+from tests.support import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.domain.memory import Memory
+
+
+TEXT = "We chose Postgres.\n\nIt has partial indexes."
+
+
+def reloaded(path: Path) -> list[Memory]:
+    """What a new process makes of the journal."""
+    journal = Journal(path / "journal")
+    journal.recover(NOON)
+    return MemoryLog(journal.memories, lambda: Cutter(EstimatedTokens())).all()

@@ -1,0 +1,59 @@
+"""Experiences of three topics, enough of each for a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.server.agent import Agent, agent_of
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.services import Services
+
+
+TOPICS = {
+    "cache": "the price cache returns stale totals after every deploy",
+    "login": "session cookies vanish when users open a second browser window",
+    "build": "compiler flags differ between laptop and continuous integration machine",
+}
+
+
+SIZES = {"cache": 10, "login": 8, "build": 6}
+
+
+VALUE = "cache works again: the price cache returns stale totals after every deploy"
+
+
+def apart(number: int) -> str:
+    """Return words that no other number has: experiences of one topic are alike, not equal."""
+    return " ".join(f"case{number}detail{part}" for part in range(8))
+
+
+async def resolve_topic(agent: Agent, topic: str, count: int) -> list[str]:
+    """Resolve entries that share the words of a topic, and return their ids."""
+    belief = TOPICS[topic]
+    return [
+        await agent.resolve_new(
+            entry={
+                "domain": "debugging",
+                "strategy": "root-cause-analysis",
+                "goal": f"{topic} goal: {belief}",
+                "hypothesis": belief,
+                "action": f"look at it, {apart(number)}",
+                "prediction": f"{topic} works again",
+            },
+            status="falsified",
+            result=f"still broken, {apart(number)}",
+            surprise=f"{topic} surprise: {belief}",
+            root_cause={"category": "oversight", "description": f"{topic} cause: {belief}"},
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+async def topics(indexed: Services) -> dict[str, list[str]]:
+    """The ids of the entries of each topic."""
+    async with agent_of(indexed) as agent:
+        return {topic: await resolve_topic(agent, topic, count) for topic, count in SIZES.items()}
