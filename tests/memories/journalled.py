@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.memory import Memory
 
-
 TEXT = "We chose Postgres.\n\nIt has partial indexes."
 
 

@@ -11,17 +11,12 @@ from tests.server.agent import Agent, agent_of
 if TYPE_CHECKING:
     from learning_memory_server.server.services import Services
 
-
 TOPICS = {
     "cache": "the price cache returns stale totals after every deploy",
     "login": "session cookies vanish when users open a second browser window",
     "build": "compiler flags differ between laptop and continuous integration machine",
 }
-
-
 SIZES = {"cache": 10, "login": 8, "build": 6}
-
-
 VALUE = "cache works again: the price cache returns stale totals after every deploy"
 
 

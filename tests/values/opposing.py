@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from learning_memory_server.values.standing import Standing
     from learning_memory_server.values.store import ValueStore
 
-
 REWORDED = f"{TOPICS['pool']} first"
-
-
 CALM, BUSY = 100, 200
 """Where the numbers of later experiences begin; a number is a minute."""
 
