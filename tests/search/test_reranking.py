@@ -1,10 +1,11 @@
-"""Re-ranking: what it changes, and that it is never in the way."""
+"""Re-ranking: what it changes, and that it never delays or breaks a search."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.indexing.fusion import RERANKED
-from learning_memory_server.indexing.reranking import Reranking
+from learning_memory_server.search.explanation import Explanation
+from learning_memory_server.search.fusion import RERANKED
+from learning_memory_server.search.reranking import Reranking
 from tests.tiny_reranker import FAVOURITE
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Longest:
-    """Finds longer texts better, and notes what it is asked."""
+    """Gives longer texts better scores, and records the sizes of its batches."""
 
     def __init__(self) -> None:
         self.calls: list[int] = []
@@ -54,9 +56,13 @@ async def loaded(embeddings: EmbeddingService, model: Reranker, retry_seconds: f
     return reranking
 
 
-def falling(count: int) -> list[float]:
-    """Relevances, the best first."""
-    return [0.9 - 0.8 * place / count for place in range(count)]
+def falling(count: int) -> list[Explanation]:
+    """Return results, the best first."""
+    return [found(0.9 - 0.8 * place / count) for place in range(count)]
+
+
+def found(cosine: float, mode: SearchMode = SearchMode.HYBRID) -> Explanation:
+    return Explanation(mode=mode, bm25=0.0, cosine=cosine)
 
 
 def first(texts: Sequence[str]) -> Callable[[int], Sequence[str]]:
@@ -71,8 +77,9 @@ async def test_without_a_model_nothing_is_read_and_nothing_changes(embeddings: E
         raise AssertionError
 
     assert reranking.depth == 0
-    assert await reranking.rerank("pool", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.HYBRID)
-    assert await reranking.rerank("?!", [0.5, 0.4], read) == ([0.5, 0.4], SearchMode.SEMANTIC)
+    assert await reranking.rerank("pool", falling(2), read) == falling(2)
+    semantic = [found(0.5, SearchMode.SEMANTIC)]
+    assert await reranking.rerank("?!", semantic, read) == semantic
 
 
 async def test_a_real_model_orders_by_what_it_favours(
@@ -82,28 +89,30 @@ async def test_a_real_model_orders_by_what_it_favours(
     texts = [f"pool {number}" for number in range(9)] + [f"{FAVOURITE} pool", FAVOURITE]
     reranking = await loaded(embeddings, model)
 
-    scores, mode = await reranking.rerank("pool", falling(11), first(texts), math.inf)
+    read = await reranking.rerank("pool", falling(11), first(texts), math.inf)
 
-    assert mode is SearchMode.RERANKED
+    assert {each.mode for each in read} == {SearchMode.RERANKED}
     own = model.scores("pool", texts)
+    scores = [each.score for each in read]
     assert scores == pytest.approx(
-        [0.99 * a + 0.01 * b for a, b in zip(own, falling(11), strict=True)], abs=1e-6
+        [0.99 * a + 0.01 * b.score for a, b in zip(own, falling(11), strict=True)], abs=1e-6
     )
     assert sorted(range(11), key=lambda row: -scores[row])[:2] == [10, 9]
     assert all(0 <= score <= 1 for score in scores)
 
 
-async def test_only_the_best_are_read_and_the_rest_stays_behind_them(embeddings: EmbeddingService) -> None:
+async def test_only_the_best_are_read_and_the_rest_stay_below_them(embeddings: EmbeddingService) -> None:
     model = Longest()
     reranking = await loaded(embeddings, model)
     count = RERANKED + 15
     texts = ["x" * place for place in range(count)]
 
-    scores, _ = await reranking.rerank("pool", falling(count), first(texts))
+    read = await reranking.rerank("pool", falling(count), first(texts))
 
     assert sum(model.calls) == RERANKED
     assert max(model.calls) <= 8
-    order = sorted(range(count), key=lambda row: -scores[row])
+    assert [each.reranked is not None for each in read] == [True] * RERANKED + [False] * 15
+    order = sorted(range(count), key=lambda row: -read[row].score)
     assert order == [*reversed(range(RERANKED)), *range(RERANKED, count)]
 
 
@@ -114,8 +123,8 @@ async def test_the_same_results_have_the_same_scores_however_many_are_asked_for(
     texts = [f"{FAVOURITE} " * (place % 3) + f"pool {place}" for place in range(3 * RERANKED)]
     relevances = falling(3 * RERANKED)
 
-    many, _ = await reranking.rerank("pool", relevances, first(texts), math.inf)
-    few, _ = await reranking.rerank("pool", relevances[:RERANKED], first(texts), math.inf)
+    many = await reranking.rerank("pool", relevances, first(texts), math.inf)
+    few = await reranking.rerank("pool", relevances[:RERANKED], first(texts), math.inf)
 
     assert many[:RERANKED] == few
 
@@ -126,13 +135,13 @@ async def test_equal_texts_have_equal_scores_to_the_last_bit(
     reranking = await loaded(embeddings, CrossEncoderReranker(str(reranker_folder)))
     texts = ["the same", *(f"other {'text ' * place}" for place in range(12)), "the same"]
 
-    scores, _ = await reranking.rerank("pool", [0.5] * len(texts), first(texts), math.inf)
+    read = await reranking.rerank("pool", [found(0.5)] * len(texts), first(texts), math.inf)
 
-    assert scores[0] == scores[-1]
+    assert read[0] == read[-1]
 
 
 class SlowLoad:
-    """Waits to be released; each call ends as it is told."""
+    """A loader that waits to be released; each call ends with the given outcome."""
 
     def __init__(self, *ends: Reranker | Exception) -> None:
         self.release = threading.Event()
@@ -156,13 +165,14 @@ async def test_the_model_is_loaded_at_the_first_search_which_does_not_wait(
     assert load.threads == []
 
     for _ in range(3):
-        assert await reranking.rerank("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
-    # The model's thread is free meanwhile.
+        assert await reranking.rerank("pool", falling(1), first(["x"])) == falling(1)
+    # The embedding thread is free in the meantime.
     assert (await embeddings.embed_query("pool")).shape == (16,)
     load.release.set()
     await reranking.loaded()
 
-    assert (await reranking.rerank("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
+    (read,) = await reranking.rerank("pool", falling(1), first(["x"]))
+    assert read.mode is SearchMode.RERANKED
     (thread,) = load.threads
     assert thread != threading.main_thread().name
 
@@ -171,10 +181,10 @@ async def test_the_model_is_loaded_at_the_first_search_which_does_not_wait(
     ("failure", "said"),
     [
         (EmbeddingUnavailableError("It is not here.", hint="Fetch it."), "It is not here. Fetch it."),
-        (OSError("no such disk"), "OSError: no such disk"),
+        (OSError("no such disk"), "The re-ranking model failed (OSError)."),
     ],
 )
-async def test_a_model_that_cannot_be_loaded_is_logged_once_and_tried_again_later(
+async def test_a_model_that_cannot_be_loaded_is_logged_once_and_retried_later(
     embeddings: EmbeddingService, failure: Exception, said: str
 ) -> None:
     load = SlowLoad(failure, Longest())
@@ -185,16 +195,21 @@ async def test_a_model_that_cannot_be_loaded_is_logged_once_and_tried_again_late
 
     with capture_logs() as logs:
         for _ in range(3):
-            assert await patient.rerank("pool", [0.5], first(["x"])) == ([0.5], SearchMode.HYBRID)
+            assert await patient.rerank("pool", falling(1), first(["x"])) == falling(1)
 
     assert [entry["reason"] for entry in logs] == [said]
     assert len(load.threads) == 1
     load.ends.insert(0, failure)
     hasty = Reranking(embeddings, load, retry_seconds=0)
-    with pytest.raises(EmbeddingUnavailableError):
-        await hasty.loaded()
-    await hasty.loaded()
-    assert (await hasty.rerank("pool", [0.5], first(["x"])))[1] is SearchMode.RERANKED
+    # The next attempt comes after a hundred times as long as the first one took.
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(EmbeddingUnavailableError):
+                await hasty.loaded()
+                break
+            await asyncio.sleep(0)
+    (read,) = await hasty.rerank("pool", falling(1), first(["x"]))
+    assert read.mode is SearchMode.RERANKED
 
 
 class Failing(Longest):
@@ -202,18 +217,17 @@ class Failing(Longest):
         raise RuntimeError(f"cannot read {len(texts)} for {query}")
 
 
-async def test_a_model_that_fails_at_work_keeps_the_order_and_is_logged_once(
+async def test_a_failing_model_keeps_the_order_and_is_logged_once(
     embeddings: EmbeddingService,
 ) -> None:
     reranking = await loaded(embeddings, Failing())
 
     with capture_logs() as logs:
         for _ in range(3):
-            found = await reranking.rerank("pool", [0.5, 0.4], first(["a", "b"]))
-            assert found == ([0.5, 0.4], SearchMode.HYBRID)
+            assert await reranking.rerank("pool", falling(2), first(["a", "b"])) == falling(2)
 
     assert [entry["event"] for entry in logs] == ["search.not_reranked"]
-    assert "cannot read 2 for pool" in logs[0]["reason"]
+    assert logs[0]["reason"] == "The re-ranking model failed (RuntimeError)."
 
 
 class Gated(Longest):
@@ -236,8 +250,7 @@ async def test_a_slow_model_keeps_the_order_and_leaves_nothing_behind(embeddings
 
     with capture_logs() as logs:
         for _ in range(2):
-            found = await reranking.rerank("pool", falling(20), first(TEXTS), 0.05)
-            assert found == (falling(20), SearchMode.HYBRID)
+            assert await reranking.rerank("pool", falling(20), first(TEXTS), 0.05) == falling(20)
 
     assert [entry["reason"] for entry in logs] == ["The re-ranking model takes too long on this machine."]
     model.allowed.release(1000)
@@ -272,7 +285,7 @@ async def test_without_time_left_nothing_is_re_ranked(embeddings: EmbeddingServi
     reranking = await loaded(embeddings, model)
 
     with capture_logs() as logs:
-        assert await reranking.rerank("pool", [0.5], first(["x"]), 0) == ([0.5], SearchMode.HYBRID)
+        assert await reranking.rerank("pool", falling(1), first(["x"]), 0) == falling(1)
 
     assert (model.calls, logs) == ([], [])
 
@@ -286,7 +299,7 @@ async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
     reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))
     assert await asyncio.to_thread(model.began.wait, 30)
     query: asyncio.Task[Any] = asyncio.create_task(embeddings.embed_query("urgent"))
-    while embeddings._queries.empty():  # noqa: ASYNC110 - the queue has no event for it
+    while not embeddings._queries:  # noqa: ASYNC110 - the queue has no event for it
         await asyncio.sleep(0)
 
     model.allowed.release()
@@ -294,11 +307,11 @@ async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
     assert (await query).shape == (16,)
     assert not reading.done()
     model.allowed.release(1000)
-    assert (await reading)[1] is SearchMode.RERANKED
+    assert {each.mode for each in await reading} == {SearchMode.RERANKED}
     assert model.calls == [8, 8, 4]
 
 
-async def test_a_caller_who_gives_up_leaves_nothing_to_read(embeddings: EmbeddingService) -> None:
+async def test_a_cancelled_search_leaves_nothing_to_read(embeddings: EmbeddingService) -> None:
     model = Gated()
     reranking = await loaded(embeddings, model)
     reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))

@@ -1,4 +1,4 @@
-"""Where texts are cut."""
+"""Where texts are divided."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure, model_folder
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 
 ESTIMATED = EstimatedTokens()
 MODEL = ModelTokens(model_folder(DEFAULT_MODEL))
@@ -19,7 +19,7 @@ MEASURES = pytest.mark.parametrize("measure", [ESTIMATED, MODEL], ids=["estimate
 
 
 def chunks(text: str, measure: TokenMeasure = MODEL) -> list[str]:
-    return [text[start:end] for start, end in Cutter(measure).cut(text).spans]
+    return [text[start:end] for start, end in Chunker(measure).chunk(text).spans]
 
 
 def words(count: int, word: str = "word") -> str:
@@ -33,7 +33,7 @@ def test_a_short_text_is_one_chunk(measure: TokenMeasure) -> None:
     ]
 
 
-def test_what_the_model_reads_at_once_stays_whole() -> None:
+def test_a_text_that_fits_into_the_model_stays_whole() -> None:
     parts = [f"# Part {number}\n\n{words(59)}" for number in range(4)]
     text = "\n\n".join(parts)
     assert 240 < MODEL.count([text])[0] <= 254
@@ -44,8 +44,8 @@ def test_what_the_model_reads_at_once_stays_whole() -> None:
 @MEASURES
 def test_paragraphs_stay_whole_and_as_many_as_fit_are_together(measure: TokenMeasure) -> None:
     paragraphs = [f"{words(49)} {number}." for number in range(7)]
-    cut = chunks("\n\n".join(paragraphs), measure)
-    assert cut == ["\n\n".join(paragraphs[at : at + 2]) for at in range(0, 7, 2)]
+    found = chunks("\n\n".join(paragraphs), measure)
+    assert found == ["\n\n".join(paragraphs[at : at + 2]) for at in range(0, 7, 2)]
 
 
 def test_no_chunk_has_more_tokens_than_128_and_most_have_64() -> None:
@@ -55,34 +55,34 @@ def test_no_chunk_has_more_tokens_than_128_and_most_have_64() -> None:
     assert sum(size >= 64 for size in sizes) > 0.9 * len(sizes)
 
 
-def test_a_code_block_that_fits_is_never_cut() -> None:
+def test_a_code_block_that_fits_is_never_divided() -> None:
     code = "```sh\n" + "make test\n\n" * 40 + "```"
     text = f"{words(100)}\n\n{code}\n\n{words(100)}"
     assert 80 < MODEL.count([code])[0] <= 128
     assert chunks(text) == [words(100), code, words(100)]
 
 
-def test_a_code_block_that_is_too_long_is_cut_between_lines() -> None:
+def test_a_code_block_that_is_too_long_is_divided_between_lines() -> None:
     lines = [f"value_{number} = compute({number})" for number in range(100)]
     text = "\n".join(["```python", *lines, "```"])
-    cut = chunks(text)
-    assert len(cut) > 1
-    assert "\n".join(cut) == text
+    found = chunks(text)
+    assert len(found) > 1
+    assert "\n".join(found) == text
 
 
-def test_a_paragraph_that_is_too_long_is_cut_between_sentences() -> None:
+def test_a_paragraph_that_is_too_long_is_divided_between_sentences() -> None:
     sentences = [f"{words(28)} {number}." for number in range(12)]
     text = " ".join(sentences)
-    cut = chunks(text)
-    assert len(cut) > 1
-    assert " ".join(cut) == text
-    assert all(part.endswith(".") for part in cut)
+    found = chunks(text)
+    assert len(found) > 1
+    assert " ".join(found) == text
+    assert all(part.endswith(".") for part in found)
 
 
-def test_only_a_sentence_that_is_too_long_is_cut_blindly_with_a_quarter_of_overlap() -> None:
+def test_only_a_sentence_that_is_too_long_becomes_windows_with_a_quarter_of_overlap() -> None:
     text = " ".join(f"w{number}" for number in range(600))
     measured = MODEL.count([text])[0]
-    spans = Cutter(MODEL).cut(text).spans
+    spans = Chunker(MODEL).chunk(text).spans
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
     for (_, end), (start, _) in pairwise(spans):
@@ -97,7 +97,7 @@ def test_turns_of_a_conversation_stay_whole() -> None:
 
 
 def after_a_long_beginning(text: str) -> list[str]:
-    """Return the chunks of a text that stands at the end of a longer one."""
+    """Return the chunks of a text at the end of a longer one."""
     beginning = [words(120), words(120)]
     first, second, *rest = chunks("\n\n".join([*beginning, text]))
     assert [first, second] == beginning
@@ -114,11 +114,11 @@ def test_a_heading_is_never_left_behind_at_the_end_of_a_chunk() -> None:
     assert after_a_long_beginning("\n\n".join(parts)) == parts
 
 
-def test_a_heading_without_room_beside_its_text_is_in_the_header_only() -> None:
+def test_a_heading_that_does_not_fit_with_its_text_is_only_in_the_header() -> None:
     assert after_a_long_beginning(f"## Next\n\n{words(127)}") == [words(127)]
 
 
-def test_a_text_of_headings_only_is_all_there() -> None:
+def test_a_text_of_headings_only_is_kept_completely() -> None:
     text = "\n".join(f"# Heading number {number}" for number in range(100))
     assert "\n".join(chunks(text)) == text
 
@@ -137,9 +137,9 @@ def test_a_text_of_headings_only_is_all_there() -> None:
     ],
     ids=["unbroken", "japanese", "emoji", "dots", "invisible", "lines", "open-fence"],
 )
-def test_what_has_no_structure_is_cut_all_the_same(measure: TokenMeasure, text: str) -> None:
+def test_a_text_without_structure_is_divided_too(measure: TokenMeasure, text: str) -> None:
     text = text.strip()
-    spans = Cutter(measure).cut(text).spans
+    spans = Chunker(measure).chunk(text).spans
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
     assert all(start < end <= start + 2048 for start, end in spans)
@@ -151,11 +151,11 @@ LINES = st.sampled_from(["# A", "```", words(30), words(70, "longer"), "Ann: hi"
 
 
 @given(st.lists(LINES, min_size=1, max_size=30))
-def test_cutting_is_deterministic_and_loses_nothing_but_white_space_and_headings(lines: list[str]) -> None:
+def test_chunking_is_deterministic_and_loses_nothing_but_white_space_and_headings(lines: list[str]) -> None:
     text = "\n".join(lines).strip()
-    cutter = Cutter(ESTIMATED)
-    spans = cutter.cut(text).spans
-    assert spans == Cutter(EstimatedTokens()).cut(text).spans
+    chunker = Chunker(ESTIMATED)
+    spans = chunker.chunk(text).spans
+    assert spans == Chunker(EstimatedTokens()).chunk(text).spans
     covered = [False] * len(text)
     for start, end in spans:
         covered[start:end] = [True] * (end - start)
@@ -164,17 +164,17 @@ def test_cutting_is_deterministic_and_loses_nothing_but_white_space_and_headings
 
 
 def test_a_header_with_its_chunk_fits_into_the_model() -> None:
-    cutter = Cutter(MODEL)
-    header = cutter.header(["2026-03-01", words(200, "s"), words(200, "t"), *[words(90, "h")] * 3])
-    assert MODEL.count([header])[0] <= cutter.header_max
+    chunker = Chunker(MODEL)
+    header = chunker.header(["2026-03-01", words(200, "s"), words(200, "t"), *[words(90, "h")] * 3])
+    assert MODEL.count([header])[0] <= chunker.header_max
     assert header.startswith("2026-03-01 | s s")
-    assert cutter.header_max + cutter.chunk_max <= 254
+    assert chunker.header_max + chunker.chunk_max <= 254
 
 
 @pytest.mark.parametrize("left", [0, 1, 5, 100])
-def test_a_header_has_the_room_that_a_whole_text_leaves(left: int) -> None:
+def test_a_header_has_the_tokens_that_a_whole_text_leaves(left: int) -> None:
     text = words(254 - left)
-    header = Cutter(MODEL).header(["2026-03-01", words(200, "s"), words(200, "t")], beside=text)
+    header = Chunker(MODEL).header(["2026-03-01", words(200, "s"), words(200, "t")], body=text)
     assert chunks(text) == [text]
     assert min(left, 60) <= MODEL.count([header])[0] <= min(left, 64)
     assert MODEL.count([f"{header}\n{text}"])[0] <= 254
@@ -187,18 +187,18 @@ class SmallWindow(EstimatedTokens):
 
 
 def test_a_model_that_reads_less_gets_smaller_chunks() -> None:
-    cutter = Cutter(SmallWindow())
-    assert cutter.header_max + cutter.chunk_max <= 62
+    chunker = Chunker(SmallWindow())
+    assert chunker.header_max + chunker.chunk_max <= 62
     text = " ".join(f"{words(20)} {number}." for number in range(20))
-    assert max(ESTIMATED.count([text[start:end] for start, end in cutter.cut(text).spans])) <= 62
+    assert max(ESTIMATED.count([text[start:end] for start, end in chunker.chunk(text).spans])) <= 62
 
 
-def test_cutters_that_cut_differently_have_different_names() -> None:
-    names = {Cutter(measure).name for measure in (ESTIMATED, MODEL)}
+def test_chunkers_that_chunk_differently_have_different_names() -> None:
+    names = {Chunker(measure).name for measure in (ESTIMATED, MODEL)}
     assert len(names) == 2
 
 
-def test_cutting_tells_how_far_it_is() -> None:
+def test_chunking_reports_how_far_it_is() -> None:
     places: list[int] = []
     text = "\n\n".join(words(50) for _ in range(20))
 
@@ -206,11 +206,11 @@ def test_cutting_tells_how_far_it_is() -> None:
         places.append(place)
         return False
 
-    cuts = Cutter(ESTIMATED).cut(text, look)
-    assert places == [end for _, end in cuts.spans]
+    chunking = Chunker(ESTIMATED).chunk(text, look)
+    assert places == [end for _, end in chunking.spans]
 
 
-def test_cutting_that_is_given_up_ends_soon() -> None:
+def test_chunking_that_is_cancelled_stops_soon() -> None:
     given_up = threading.Event()
     given_up.set()
-    assert Cutter(ESTIMATED).cut(words(100_000), lambda _: given_up.is_set()).spans == ()
+    assert Chunker(ESTIMATED).chunk(words(100_000), lambda _: given_up.is_set()).spans == ()

@@ -1,11 +1,12 @@
-"""Texts as chunks: the whole text, or whole paragraphs, code blocks, sections and turns, as many as fit.
+"""Texts as chunks: the whole text, or as many whole paragraphs, code blocks, sections and turns as fit.
 
-A model reads the beginning of a text and nothing more. What it can read at once stays whole: so the right one of 6,267
-functions was among the first ten for 84.2 % of 500 queries, and for 83.4 when all were cut. Of a longer text, a small
-chunk is found more surely than a large one.
-Evidence found within 512 / 2,048 retrieved tokens (1,536 questions about long conversations, all-MiniLM-L6-v2): blindly
-cut at 512 tokens 28 / 54 %, at 254 41 / 66 %, at 128 with a quarter of overlap 51 / 72 %; whole units packed to at most
-128 53 / 75 %, to at most 64 58 / 79 %, and with the search by words beside it 73 / 88 % and 73 / 85 %.
+A model reads the beginning of a text and nothing more. A text that it can read at once stays whole: the right one of
+6,267 functions was then among the first ten for 84.2 % of 500 queries, and for 83.4 % when all were divided. In a longer
+text, small chunks are easier to find than large ones.
+
+Relevant passages found within 512 / 2,048 retrieved tokens (1,536 questions about long conversations,
+all-MiniLM-L6-v2): fixed windows of 512 tokens 28 / 54 %, of 254 41 / 66 %, of 128 with a quarter of overlap 51 / 72 %;
+whole units packed to at most 128 tokens 53 / 75 %, to at most 64 58 / 79 %; in hybrid search, 73 / 88 % and 73 / 85 %.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import islice, takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.memory import Cuts
+from learning_memory_server.domain.memory import Chunking
 from learning_memory_server.memories.structure import LINES, SENTENCES, Kind, blocks
 
 if TYPE_CHECKING:
@@ -25,30 +26,30 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.tokens import TokenMeasure
     from learning_memory_server.memories.structure import Span
 
-CUT_VERSION: Final = 2
-"""Raised when the same text would be cut elsewhere."""
+CHUNKING_VERSION: Final = 2
+"""Raise it when the same text would be divided into other chunks."""
 _LARGEST: Final = 128
-"""Tokens of a chunk of a longer text."""
+"""The most tokens in a chunk of a longer text."""
 _FILLED: Final = 64
-"""A chunk of as many tokens may end before a heading."""
+"""A chunk of at least this many tokens may end before a heading."""
 _HEADER: Final = 64
-"""Tokens that may stand before a chunk's text."""
+"""The most tokens in the header before a chunk's text."""
 _SPECIAL: Final = 2
-"""Tokens that a model puts around each text."""
+"""Tokens that a model adds around each text."""
 _STEP: Final = 0.75
-"""Of a chunk that is cut blindly: how far after its beginning the next begins."""
+"""The distance between the starts of two overlapping windows, as a share of a window."""
 _COUNTED_AT_ONCE: Final = 256
 _LONG: Final = 2_048
-"""Characters; a longer block is divided before its tokens are counted, so that memory stays small."""
+"""Characters. A longer block is divided before its tokens are counted, to save RAM."""
 _SPARSE: Final = 16
-"""Characters that count as a token at least: some tokenizers take any long run of letters for one."""
+"""This many characters count as at least one token: some tokenizers read any long run of letters as one."""
 _PART: Final = 80
-"""Characters of a title, a source or a heading in a header."""
+"""The most characters of a title, a source or a heading in a header."""
 _DIVISIONS: Final = {Kind.CODE: (LINES,), Kind.HEADING: (LINES,), Kind.TEXT: (SENTENCES, LINES)}
 
 
-class Cutter:
-    """Cuts texts into chunks; the same text is always cut alike.
+class Chunker:
+    """Divides texts into chunks, always the same way.
 
     Args:
         measure: Counts tokens as the model does.
@@ -59,16 +60,17 @@ class Cutter:
         self._room = measure.window - _SPECIAL
         self.header_max = min(_HEADER, self._room // 4)
         self.chunk_max = min(_LARGEST, self._room - self.header_max)
-        self.name = f"{CUT_VERSION}-{measure.name}"
+        self.name = f"{CHUNKING_VERSION}-{measure.name}"
 
-    def cut(self, text: str, look: Callable[[int], bool] = lambda _: False) -> Cuts:
-        """Return where to cut a text. Ten million characters take seconds.
+    def chunk(self, text: str, should_stop: Callable[[int], bool] = lambda _: False) -> Chunking:
+        """Divide a text. Ten million characters take seconds.
 
         Args:
             text: The text.
-            look: Is told after each chunk where it ends; true ends the cutting.
+            should_stop: Called after each chunk with the position of its end; stops the work by returning true.
         """
-        return Cuts(self.name, tuple(takewhile(lambda span: not look(span[1]), self.spans(text))))
+        spans = takewhile(lambda span: not should_stop(span[1]), self.spans(text))
+        return Chunking(self.name, tuple(spans))
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the chunks of a text, in order."""
@@ -80,7 +82,7 @@ class Cutter:
         for unit in self._units(text):
             is_full = size + unit.tokens > self.chunk_max
             if units and (is_full or (unit.is_heading and not units[-1].is_heading and size >= _FILLED)):
-                # A heading at the end of a chunk says nothing about it, and all about the next.
+                # A heading at the end of a chunk belongs to the next one.
                 carried = list(takewhile(attrgetter("is_heading"), reversed(units)))[::-1]
                 if len(carried) == len(units) or _size(carried) + unit.tokens > self.chunk_max:
                     carried = []
@@ -92,23 +94,23 @@ class Cutter:
         if units:
             yield _whole(text, units)
 
-    def header(self, parts: Sequence[str], beside: str = "") -> str:
-        """Return a line with the parts; its end is left off where there is no room for it.
+    def header(self, parts: Sequence[str], body: str = "") -> str:
+        """Return the parts on one line, truncated to the tokens available for it.
 
         Args:
-            parts: What it says, the most important first.
-            beside: The text that is embedded under it, if that is a whole one.
+            parts: What it says, most important first.
+            body: The text below it, if that is a whole text; a chunk always leaves room for a header.
         """
         line = " | ".join(_clipped(part) for part in parts)
         tokens = self._measure.spans(line)
-        most = max(0, min(self.header_max, self._room - self._count(beside)))
+        most = max(0, min(self.header_max, self._room - self._count(body)))
         return line if len(tokens) <= most else line[: tokens[most - 1][1] if most else 0]
 
     def _count(self, text: str) -> int:
         return self._measure.count([text])[0]
 
     def _units(self, text: str) -> Iterator[_Unit]:
-        """Yield what is never cut: whole blocks, or the parts of those that are too long."""
+        """Yield the units that are never divided: whole blocks, or the parts of blocks that are too long."""
         found = blocks(text)
         while group := list(islice(found, _COUNTED_AT_ONCE)):
             for block, tokens in zip(group, self._sizes(text, [block.span for block in group]), strict=True):
@@ -119,7 +121,7 @@ class Cutter:
 
     def _divided(self, text: str, span: Span, divisions: Sequence[re.Pattern[str]]) -> Iterator[_Unit]:
         if not divisions:
-            yield from self._cut_blindly(text, span)
+            yield from self._windows(text, span)
             return
         found = (match.span() for match in divisions[0].finditer(text, *span))
         while group := list(islice(found, _COUNTED_AT_ONCE)):
@@ -129,7 +131,8 @@ class Cutter:
                 else:
                     yield from self._divided(text, part, divisions[1:])
 
-    def _cut_blindly(self, text: str, span: Span) -> Iterator[_Unit]:
+    def _windows(self, text: str, span: Span) -> Iterator[_Unit]:
+        """Yield overlapping windows of a text without structure."""
         start, end = span
         largest, step = self.chunk_max, int(self.chunk_max * _STEP)
         while True:
@@ -162,7 +165,7 @@ class _Unit:
 
 
 def _stands_in_header(heading: _Unit, unit: _Unit) -> bool:
-    """Tell whether a heading that has no room beside what is under it is said in the header of that."""
+    """Return whether a unit's header contains the heading above it, which did not fit into the same chunk."""
     return heading.is_heading and not unit.is_heading and heading.span[1] - heading.span[0] <= _PART
 
 
@@ -179,7 +182,7 @@ def _is_short(span: Span) -> bool:
 
 
 def _whole(text: str, units: Sequence[_Unit]) -> Span:
-    """Return the place of the units together, without white space at its ends."""
+    """Return the span of all units together, without white space at its ends."""
     return _stripped(text, units[0].span[0], units[-1].span[1])
 
 

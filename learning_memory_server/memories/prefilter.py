@@ -1,10 +1,10 @@
-"""Which chunks of a long text are worth ranking by their words: looking into all of them would take seconds."""
+"""Which chunks of a long text are worth ranking lexically: ranking all of them would take seconds."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.terms import terms
+from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from learning_memory_server.memories.structure import Span
 
 _FEW: Final = 64
-"""So many chunks are all looked into."""
+"""Up to this many chunks, all are ranked."""
 _MOST: Final = 4_000
-"""So many are ranked at most, in a fifth of a second."""
+"""The most chunks that are ranked, in a fifth of a second."""
 _STEM: Final = 3
-"""Characters of a term whose last one may be the stemmer's, not the text's."""
+"""From this length on, the last character of a term may come from the stemmer, not the text."""
 
 
 def needles(query: str) -> list[str]:
-    """Return what a text that shares a term with the query has in it, but for a few irregular forms."""
+    """Return strings such that any text sharing a term with the query contains one, but for a few irregular forms."""
     return sorted({term[:-1] if len(term) >= _STEM else term for term in terms(query)})
 
 
 def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collection[int]:
-    """Return the numbers of the chunks that may share terms with a query, those with the most if they are many.
+    """Return the numbers of the chunks that may share terms with a query; if there are many, those with the most.
 
-    The first chunk is always one: its header has the title. So is what is not ASCII, which has other ways to be
-    written.
+    The first chunk is always among them, because its header has the title. So are chunks that are not ASCII, because
+    their terms can be spelled in several ways.
 
     Args:
         text: The whole text.
