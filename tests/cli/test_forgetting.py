@@ -1,19 +1,20 @@
-"""`forget`: shown first, gone everywhere, also from the files if that is asked for."""
+"""`forget`: shown first, then found nowhere, and with --purge in no file either."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import gzip
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.settings import load_settings
+from tests.stored_secrets import sow, traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,15 +55,16 @@ def test_what_is_forgotten_is_found_nowhere_and_does_not_come_back(
     assert len(entries_in(storage)) == 23
     again = run("import", str(tmp_path / "entries.jsonl"))
     assert "0 entries" in again.stdout
-    assert "1 entry, and stays so" in again.stdout
+    assert "1 entry, not imported" in again.stdout
     assert "23 entries" in again.stdout
     assert "complete: 46 vectors" in again.stdout
     assert len(entries_in(storage)) == 23
 
 
 @pytest.mark.usefixtures("memory")
-def test_a_preview_changes_nothing_and_no_is_no(run: Any, storage: Path) -> None:
+def test_neither_a_dry_run_nor_an_unanswered_question_changes_anything(run: Any, storage: Path) -> None:
     before = written(storage)
+    assert ONE in run("forget", ONE, "--dry-run").stdout
     assert ONE in run("forget", ONE, "--preview").stdout
     refused = run("forget", ONE)  # There is nobody to answer.
     assert refused.exit_code == 1
@@ -70,18 +72,18 @@ def test_a_preview_changes_nothing_and_no_is_no(run: Any, storage: Path) -> None
 
 
 @pytest.mark.usefixtures("memory")
-def test_a_purge_takes_it_out_of_the_files(run: Any, storage: Path) -> None:
+def test_a_purge_removes_the_text_from_the_files(run: Any, storage: Path) -> None:
     assert "worker 3" in written(storage)
     result = run("forget", ONE, "--purge", "--yes")
-    assert "Taken out of the journal's files: 1 line." in result.stdout
+    assert "Removed from the journal's files: 1 line." in result.stdout
     assert "worker 3" not in written(storage)
     assert ONE in written(storage)
     assert len(entries_in(storage)) == 23
 
 
 @pytest.mark.usefixtures("memory")
-def test_a_project_is_forgotten_as_a_whole(run: Any, storage: Path) -> None:
-    assert "Nothing that is not" in run("forget", "--project", "elsewhere", "--preview").stdout
+def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
+    assert "Nothing to forget." in run("forget", "--project", "elsewhere", "--preview").stdout
     result = run("forget", "--project", "current", "--yes")
     assert "... and 4 more" in result.stdout
     assert "Forgotten: 24 items." in result.stdout
@@ -128,18 +130,57 @@ def test_memories_and_open_entries_are_forgotten_with_their_project(run: Any, st
     assert asyncio.run(counts()) == 0
 
 
-def test_reindex_makes_all_or_one_axis_anew(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
-    assert run("reindex").stdout.startswith("The index was made anew: 48 vectors in ")
-    assert run("reindex", "strategy").stdout.startswith(
-        "The index of axis strategy was made anew: 24 vectors"
-    )
-    assert run("reindex", "moon").exit_code == 2
-    (place,) = (storage / "index").iterdir()
-    (place / "experiences_full" / "edge_config.json").write_text("{}")
-    result = run("search", "worker 3")
-    assert "mode: " in result.stdout
-    assert "Nothing found" not in result.stdout
-    assert "It is made anew from the journal." in result.stderr
-    assert "complete: 48 vectors" in run("import", str(storage.parent / "entries.jsonl")).stdout
-    assert json.loads((place / "experiences_full" / "about.json").read_text())["probe"]
+@pytest.mark.usefixtures("memory")
+def test_a_purge_says_which_backups_still_have_the_text_and_removes_it_from_them_on_request(
+    run: Any, storage: Path
+) -> None:
+    def backed_up() -> list[bytes]:
+        return [gzip.decompress(path.read_bytes()) for path in sorted((storage / "backups").iterdir())]
+
+    for _ in range(2):
+        assert run("backup").exit_code == 0
+    plain = in_line(run("forget", ONE, "--yes").stderr)
+    assert "The text stays in the journal's files until `forget --purge`" in plain
+    assert "worker 3" in written(storage)
+    assert run("backup").exit_code == 0
+
+    refused = run("forget", "--backups", "--yes")
+    assert refused.exit_code == 1
+    assert "--backups needs --purge" in refused.stderr
+    purged = in_line(run("forget", "--purge", "--yes").stdout)
+    assert purged.count("Still in the backup learning-memory-") == 2
+    assert "run: learning-memory-server forget --purge --backups" in purged
+    assert "Exports, and backups in other folders, were not looked at." in purged
+    assert "worker 3" not in written(storage)
+    assert [b"worker 3" in content for content in backed_up()] == [True, True, False]
+
+    (storage / "backups" / "learning-memory-20200101T000000000000Z.tar.gz").write_bytes(b"\x1f\x8bworker 3")
+    (storage / "backups" / ".learning-memory-20200101T000000000000Z.tar.gz.tmp").write_bytes(b"worker 3")
+    rewritten = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
+    assert rewritten.count("Removed from the backup learning-memory-") == 2
+    assert "20200101T000000000000Z.tar.gz cannot be read and may still hold it; remove the file" in rewritten
+    for path in (storage / "backups").glob("learning-memory-2020*"):
+        path.unlink()
+    assert len(backed_up()) == 3
+    assert not any(b"worker 3" in content for content in backed_up())
+    assert all(b"worker 4" in content for content in backed_up())
+    again = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
+    assert "No backup in" in again
+    assert "has anything that is forgotten" in again
+
+
+def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) -> None:
+    ids = asyncio.run(sow(storage))
+    assert run("backup").exit_code == 0
+    with_secrets = [ids[name] for name in ("entry", "abandoned", "open", "value", "memory")]
+    assert run("forget", *with_secrets, "--yes").exit_code == 0
+    assert run("backup").exit_code == 0
+    assert len([name for name in traces(storage) if name.startswith("backups/")]) == 1
+    assert run("forget", "--purge", "--backups", "--yes").exit_code == 0
+    assert not [name for name in traces(storage) if name.startswith(("backups/", "journal/"))]
+    assert len(list((storage / "backups").iterdir())) == 2
+
+
+def in_line(text: str) -> str:
+    """Return the output without the line breaks of a narrow terminal."""
+    return " ".join(text.split())

@@ -1,10 +1,10 @@
-"""`export`, `backup`, `import` of an archive and `restore`: the same with a hub and without one."""
+"""`export`, `backup`, `restore` and `import` of an archive, with and without a hub."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
+import random
 import signal
 import subprocess
 import sys
@@ -13,110 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server import rendezvous
+from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.archive.reading import open_archive
-from learning_memory_server.cli.hub_client import find_hub
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.lock import exclusive
 from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.locking import exclusive
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.acceptance.hubs import is_alive, until
-from tests.archive.making import held, value_record
-from tests.support import NOON, ghap, numbered, start
+from tests.archive.making import held, memory_record, value_record
+from tests.cli.archives import exported, shown
+from tests.memories.journalled import reloaded
+from tests.support import NOON, forget, numbered, start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from typer.testing import Result
-
-WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
+    from collections.abc import Callable
 
 
-def shown(result: Result) -> str:
-    """Return what is shown in one line, without times and with single spaces."""
-    return " ".join(re.sub(r"took .*", "", result.stdout).split())
-
-
-@pytest.fixture
-def full(filled: Result, storage: Path) -> Journal:
-    """The imported entries, two open ones, a value, numbers, and a forgotten entry."""
-    assert filled.exit_code == 0
-    journal = Journal(storage / "journal")
-    collector = ObservationCollector(journal, utc_now)
-    start(collector)
-    start(collector)
-    collector.forget(["ghap_20260101_000003_abcdef"], utc_now())
-    journal.values.append([value_record(1)])
-    data = {"next_number": 1, "moved": {"ghap_20260101_000000_abcdef": 0}}
-    journal.clusters.append([JournalRecord("clusters", "full", NOON, data)])
-    return journal
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
-    return tmp_path / "elsewhere"
-
-
-@pytest.fixture(params=WITH_AND_WITHOUT)
-def run_there(
-    request: pytest.FixtureRequest,
-    run: Any,
-    environment: dict[str, str],
-    elsewhere: Path,
-    runtime_directory: Path,
-) -> Iterator[Callable[..., Result]]:
-    """Run a command over another, empty memory, which has a hub or not."""
-    there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
-    place = rendezvous.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
-    if request.param == "hub":
-        subprocess.run(
-            [sys.executable, "-m", "learning_memory_server"],
-            input=HELLO,
-            env={**there, "PATH": "/usr/bin:/bin"},
-            check=True,
-            capture_output=True,
-        )
-        hub = find_hub(place)
-        assert hub
-        assert hub.control("status")["pid"]
-    yield lambda *arguments: run(*arguments, LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
-    if request.param == "hub":
-        run("hub", "stop", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
-        assert find_hub(place) is None
-
-
-HELLO = (
-    json.dumps(
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "t", "version": "1"},
-            },
-        }
-    )
-    + "\n"
-).encode()
-
-
-def exported(run: Any, path: Path, **variables: str) -> str:
-    result = run("export", str(path), **variables)
-    assert result.exit_code == 0, result.output
-    return str(path)
-
-
-def test_everything_moves_to_an_empty_memory_and_a_second_time_changes_nothing(
+@pytest.mark.slow
+def test_an_archive_moves_everything_to_an_empty_store_and_a_second_import_changes_nothing(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     path = exported(run, tmp_path / "a.tar.gz")
     foreseen = run_there("import", "--dry-run", path)
     assert foreseen.exit_code == 0
-    assert "entry 23 new open entry 2 new value 1 new clusters' numbers taken over" in shown(foreseen)
+    assert "entry 23 new open entry 2 new value 1 new cluster numbers new" in shown(foreseen)
     assert not list(elsewhere.rglob("*.jsonl"))
     first = run_there("import", path)
     assert first.exit_code == 0
@@ -135,69 +59,72 @@ def test_everything_moves_to_an_empty_memory_and_a_second_time_changes_nothing(
     before = {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")}
     second = run_there("import", path)
     assert "entry 0 new, 23 already there" in shown(second)
-    assert "clusters' numbers already there" in shown(second)
+    assert "cluster numbers already there" in shown(second)
     assert {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")} == before
 
 
-def test_what_was_forgotten_here_stays_so_and_ours_is_kept(
+@pytest.mark.slow
+def test_an_import_keeps_what_differs_here_and_what_was_forgotten_here(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     there = Journal(elsewhere / "journal")
     gone, other = list(held(full).entries.values())[:2]
-    there.entries.forget("ghap", [gone.id], NOON)
+    forget(there.entries, "ghap", gone.id)
     changed = ghap_to_data(other) | {"goal": "another goal"}
     there.entries.append([JournalRecord("ghap", other.id, NOON, changed)])
     result = run_there("import", exported(run, tmp_path / "a.tar"))
-    assert "entry 21 new, 1 differing (ours is kept), 1 forgotten here (stays so)" in shown(result)
+    assert "entry 21 new, 1 differing (ours is kept), 1 forgotten here (not imported)" in shown(result)
     assert f"entry {other.id} differs; ours is kept" in result.stdout
-    assert "skipped: what is here has numbers of its own" in shown(result)
+    assert "skipped: clusters here are numbered already" in shown(result)
     ours = held(Journal(elsewhere / "journal"))
     assert gone.id not in ours.entries
     assert ours.entries[other.id].goal == "another goal"
     assert len(ours.entries) == 22
 
 
-def test_deletions_of_elsewhere_are_applied_only_when_that_is_asked_for(
+@pytest.mark.slow
+def test_deletions_from_elsewhere_are_applied_only_on_request(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     before = exported(run, tmp_path / "before.tar")
     run_there("import", before)
     gone = next(iter(held(full).entries))
-    full.entries.forget("ghap", [gone], NOON)
-    full.values.forget("value", [value_record(1).id], NOON)
+    forget(full.entries, "ghap", gone)
+    forget(full.values, "value", value_record(1).id)
     after = exported(run, tmp_path / "after.tar")
     reported = run_there("import", after)
-    assert "forgotten there 2 things that are here: kept" in shown(reported)
+    assert "forgotten there 2 items present here: kept" in shown(reported)
     assert gone in held(Journal(elsewhere / "journal")).entries
     applied = run_there("import", after, "--apply-deletions")
-    assert "forgotten 2 here, 0 noted" in shown(applied)
+    assert "forgotten 2 here; 0 unknown ids recorded" in shown(applied)
     assert "complete: 44 vectors" in shown(applied)
     ours = held(Journal(elsewhere / "journal"))
     assert gone not in ours.entries
     assert ours.records == {}
     again = run_there("import", before)
-    assert "1 forgotten here (stays so)" in shown(again)
+    assert "1 forgotten here (not imported)" in shown(again)
     assert gone not in held(Journal(elsewhere / "journal")).entries
 
 
-def test_an_import_that_was_interrupted_is_completed_by_the_next(
+@pytest.mark.slow
+def test_the_next_import_completes_an_interrupted_one(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     path = exported(run, tmp_path / "a.tar.gz")
     theirs = held(full)
     there = Journal(elsewhere / "journal")
-    # What a process that died in the middle has left: numbers and some entries, and nothing else.
+    # A process that died halfway left cluster numbers and some entries, and nothing else.
     there.clusters.append(theirs.clusters)
     ObservationCollector(there, utc_now).add_resolved(list(theirs.entries.values())[:10])
     result = run_there("import", path)
     assert "entry 13 new, 10 already there" in shown(result)
-    assert "clusters' numbers already there" in shown(result)
+    assert "cluster numbers already there" in shown(result)
     ours = held(Journal(elsewhere / "journal"))
     assert (ours.entries, ours.records, ours.clusters) == (theirs.entries, theirs.records, theirs.clusters)
 
 
 @pytest.mark.slow
-def test_an_export_beside_a_hub_that_writes_is_complete_up_to_its_moment(
+def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
     run: Any,
     full: Journal,
     environment: dict[str, str],
@@ -235,7 +162,7 @@ def test_an_export_beside_a_hub_that_writes_is_complete_up_to_its_moment(
 WRITER = """
 import json, os, sys
 from learning_memory_server import rendezvous
-from learning_memory_server.cli.hub_client import find_hub
+from learning_memory_server.access.hub_client import find_hub
 batches = json.load(sys.stdin)
 for batch in batches:
     hub = find_hub(rendezvous.Place(os.environ))
@@ -243,7 +170,8 @@ for batch in batches:
 """
 
 
-def test_export_says_what_is_in_it_and_holds_nothing(
+@pytest.mark.slow
+def test_export_reports_its_contents_and_takes_no_lock(
     run: Any, full: Journal, storage: Path, tmp_path: Path
 ) -> None:
     with exclusive(full.path, "a server"), exclusive(storage, "a server"):
@@ -253,12 +181,12 @@ def test_export_says_what_is_in_it_and_holds_nothing(
         assert fact in shown(result)
     refused = run("export", str(tmp_path / "a.tar.gz"))
     assert refused.exit_code == 1
-    assert "exists already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert run("export", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
     one = run("export", str(tmp_path / "b.tar"), "--project", "current")
     assert "23 resolved, 0 open" in shown(one)
     none = run("export", str(tmp_path / "c.tar"), "--project", "nowhere")
-    assert "Nothing in the journal is of the project nowhere." in none.stderr
+    assert "The journal has no entries of project nowhere." in none.stderr
 
 
 def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) -> None:
@@ -268,51 +196,13 @@ def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) 
     assert not list(tmp_path.glob("*.tar"))
 
 
-def test_backups_are_dated_private_and_the_newest_are_kept(run: Any, full: Journal, storage: Path) -> None:
-    assert full.open_entries()
-    for _ in range(3):
-        result = run("backup", "--keep", "2")
-        assert result.exit_code == 0
-    folder = storage / "backups"
-    assert "Removed: 1 older backup; the newest 2 are kept." in result.stdout
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert len(list(folder.iterdir())) == 2
-
-
-def test_a_backup_is_restored_after_a_question_where_something_is_kept(
-    run: Any, full: Journal, run_there: Any, elsewhere: Path, storage: Path
-) -> None:
-    run("backup")
-    (path,) = (storage / "backups").iterdir()
-    there = Journal(elsewhere / "journal")
-    there.save_open(ghap(id="ghap_20260301_120000_dddddd"))
-    refused = run_there("restore", str(path))
-    assert refused.exit_code == 1
-    assert "The journal is not empty. Add what is new, and keep what is here?" in refused.stderr
-    assert held(there).entries == {}
-    restored = run_there("restore", str(path), "--yes")
-    assert restored.exit_code == 0
-    assert held(Journal(elsewhere / "journal")).entries == held(full).entries
-    assert len(held(Journal(elsewhere / "journal")).open) == 3
-    again = run_there("restore", str(path))
-    assert again.exit_code == 0
-
-
-def test_into_an_empty_memory_a_backup_is_restored_without_a_question(
-    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
-) -> None:
-    run("backup", str(tmp_path / "folder"))
-    (path,) = (tmp_path / "folder").iterdir()
-    assert run_there("restore", str(path)).exit_code == 0
-    assert held(Journal(elsewhere / "journal")).entries == held(full).entries
-
-
-def test_what_is_no_archive_is_not_restored_and_what_is_damaged_not_imported(
+@pytest.mark.slow
+def test_a_file_that_is_not_an_archive_is_not_restored_and_a_damaged_archive_is_not_imported(
     run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path
 ) -> None:
     refused = run("restore", str(next((full.path / "entries").iterdir())))
     assert refused.exit_code == 1
-    assert "is no archive." in refused.stderr
+    assert "is not an archive." in refused.stderr
     path = Path(exported(run, tmp_path / "a.tar.gz"))
     path.write_bytes(path.read_bytes()[:-500])
     for command in ("import", "restore"):
@@ -323,7 +213,8 @@ def test_what_is_no_archive_is_not_restored_and_what_is_damaged_not_imported(
     assert storage.exists()
 
 
-def test_a_raw_segment_with_an_entry_and_its_tombstone_does_not_bring_it_back(
+@pytest.mark.slow
+def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
     full: Journal, run_there: Any, elsewhere: Path
 ) -> None:
     segment = next((full.path / "entries").iterdir())
@@ -337,7 +228,7 @@ def test_a_raw_segment_with_an_entry_and_its_tombstone_does_not_bring_it_back(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["command", "hub"])
-def test_an_import_that_is_killed_half_way_can_be_repeated(  # noqa: PLR0913 - fixtures
+def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - fixtures
     run: Any,
     environment: dict[str, str],
     start_hub: Callable[[], int],
@@ -361,3 +252,37 @@ def test_an_import_that_is_killed_half_way_can_be_repeated(  # noqa: PLR0913 - f
     again = run("import", path)
     assert again.exit_code == 0, again.output
     assert len(held(Journal(storage / "journal")).entries) == len(entries)
+
+
+@pytest.mark.slow
+def test_a_command_that_opens_the_index_says_that_the_journal_is_damaged(run: Any, full: Journal) -> None:
+    values = full.path / "values.jsonl"
+    values.write_bytes(b"{broken}\n{broken}\n" + values.read_bytes())
+    said = " ".join(run("search", "worker").stderr.split())
+    assert said.count("2 lines of the journal cannot be read, so no answer contains what they held.") == 1
+
+
+@pytest.mark.slow
+def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_again(
+    run: Any, storage: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    token = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
+    off = {"LEARNING_MEMORY_REDACTION": "false"}
+    journal = Journal(storage / "journal")
+    start(ObservationCollector(journal, utc_now), goal=f"use {token}")
+    text = "\n\n".join(f"Paragraph {number} says that {token} works." for number in range(60))
+    data = {**memory_record(1, api_token=token).data, "text": text}
+    cuts = Chunker(EstimatedTokens()).chunk(text)
+    data["cuts"] = {"by": cuts.by, "spans": [list(span) for span in cuts.spans]}
+    journal.memories.append([JournalRecord("memory", "memory-1", NOON, data)])
+    path = exported(run, tmp_path / "a.tar.gz", **off)
+    restored = run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
+    assert restored.exit_code == 0, restored.output
+    assert "redacted 62 github tokens" in shown(restored)
+    files = [file for file in elsewhere.rglob("*") if file.is_file()]
+    assert not [file for file in files if token.encode() in file.read_bytes()]
+    (kept,) = reloaded(elsewhere)
+    assert kept.text == text.replace(token, "[redacted: github token]")
+    assert kept.chunking is None
+    assert kept.metadata == {"api_token": "[redacted: github token]"}
+    assert "complete" in shown(restored)

@@ -1,4 +1,4 @@
-"""`migrate`: the index to another engine, counted at the end."""
+"""`reindex` and `migrate`: the index rebuilt from the journal, or copied to another engine."""
 
 from __future__ import annotations
 
@@ -6,27 +6,44 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.connection import open_connection
-from learning_memory_server.cli.terminal import counted, output, show_notice, show_table
+from learning_memory_server.access.connection import open_connection
+from learning_memory_server.access.reading import open_settings
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.terminal import counted, output, show_notice, show_table
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.config import Settings
+    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.settings import Settings
+
+
+async def rebuild(axis: Axis | None) -> None:
+    """Rebuild the index of an axis, or all of it, and print how many vectors it has.
+
+    Raises:
+        AlreadyRunningError: If a process other than a hub uses the index.
+        DeadlineExceededError: If the hub hangs.
+        EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine does not work.
+    """
+    began = time.monotonic()
+    async with open_connection(open_settings(), "reindex") as connection:
+        points = (await connection.run("reindex", axis=axis))["points"]
+    seconds = time.monotonic() - began
+    what = "The index" if axis is None else f"The index of axis {axis}"
+    output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
 
 
 async def move_index(*, to: str | None, source: str | None) -> bool:
-    """Move the index to a Qdrant server, or from one, and tell whether all of it is there.
+    """Copy the index to a Qdrant server, or from one. Return whether all of it arrived.
 
     Args:
-        to: The server to fill.
-        source: The server to fill the embedded engine from.
+        to: The URL of the server to fill.
+        source: The URL of the server to fill the embedded engine from.
 
     Raises:
-        InvalidInputError: If not exactly one is given, or it is no URL of a server.
-        AlreadyRunningError: If another process than a hub uses the index.
-        EmbeddingUnavailableError, StorageUnavailableError: If there is no model, or an engine does not work; what
-            was moved stays, and the migration can be run again.
+        InvalidInputError: If not exactly one URL is given, or it is not an http(s) URL.
+        AlreadyRunningError: If a process other than a hub uses the index.
+        EmbeddingUnavailableError, StorageUnavailableError: If the model or an engine does not work. What was copied
+            stays, and the migration can be run again.
     """
     url = to or source
     if url is None or (to and source):
@@ -42,7 +59,7 @@ async def move_index(*, to: str | None, source: str | None) -> bool:
         )
     collections = reply["collections"]
     columns = ("count", "there_before", "copied", "embedded", "missing", "others")
-    headers = ("points", "there before", "copied", "embedded", "missing", "not ours")
+    headers = ("points", "already there", "copied", "embedded", "missing", "not ours")
     rows = [[*(moved[column] for column in columns), name] for name, moved in collections.items()]
     show_table([*headers, "collection"], rows, numbers=headers)
     missing = sum(moved["missing"] for moved in collections.values())
@@ -51,13 +68,13 @@ async def move_index(*, to: str | None, source: str | None) -> bool:
         show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
         return False
     output().print(
-        f"All of the index is there: {counted(points, 'point')}, {time.monotonic() - began:.1f} s."
+        f"The whole index has arrived: {counted(points, 'point')} in {time.monotonic() - began:.1f} s."
     )
-    _say_what_is_next(settings, url, to_server=to is not None)
+    _say_how_to_use_it(settings, url, to_server=to is not None)
     return True
 
 
-def _say_what_is_next(settings: Settings, url: str, *, to_server: bool) -> None:
+def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
     if to_server and settings.qdrant_url != url:
         output().print(
             f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),"
