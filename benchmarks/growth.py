@@ -1,7 +1,7 @@
-"""What a search by meaning and by words costs beside its parts, as a collection grows.
+"""Compare the cost of a hybrid search with the cost of its parts, as a collection grows.
 
-Vectors are random, and texts are drawn from made-up words with the frequencies of real ones: it is the engine that is
-measured here, and embedding 100,000 texts takes hours.
+Vectors are random, and texts are made-up words with realistic frequencies: this measures the engine, and embedding
+100,000 texts takes hours.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 
 from benchmarks.ranking import EMBEDDING, MEANING, WORDS
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.embedding.terms import encode_document, encode_query
-from learning_memory_server.indexing.document import Collection, Query, point_id
-from learning_memory_server.indexing.fusion import DEPTH
+from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.search.fusion import DEPTH
+from learning_memory_server.search.hybrid import Query
+from learning_memory_server.search.terms import encode_document, encode_query
 from learning_memory_server.storage.base import Filter, Point, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 SIZES = (1_000, 10_000, 100_000)
 QUERIES = 200
 TARGET = 1.3
-"""How many times the p95 of the parts the p95 of the whole may take."""
+"""The maximum ratio of the search's p95 to the p95 of its parts."""
 
 _WORDS = 40
-"""In a text."""
+"""Words in a text."""
 _ASKED = 8
 """Words in a query."""
 _VOCABULARY = 50_000
@@ -72,7 +73,7 @@ def _measure(size: int, embedder: Embedder) -> dict[str, float]:
             runner.run(store.upsert(Collection.MEMORIES, points))
         whole, parts = [], []
         alone: dict[str, list[float]] = {EMBEDDING: [], MEANING: [], WORDS: []}
-        # The first ones warm up what is read from the disk, and are not counted.
+        # The first searches warm up the file cache and are not counted.
         for number in range(-10, QUERIES):
             text = _text(_ASKED, generator)
             for is_whole in (number % 2 == 0, number % 2 != 0):
@@ -100,7 +101,7 @@ def _measure(size: int, embedder: Embedder) -> dict[str, float]:
 
 
 def _alone(store: EdgeStore, text: str, embedder: Embedder, runner: asyncio.Runner) -> dict[str, float]:
-    """Do what a search cannot do without, one after the other."""
+    """Run the indispensable parts of a search, one after another."""
     times = [time.perf_counter()]
     vector = embedder.embed_query(text)
     times.append(time.perf_counter())
@@ -126,7 +127,7 @@ def _points(numbers: range, dimension: int, generator: np.random.Generator) -> l
 
 
 def _text(count: int, generator: np.random.Generator) -> str:
-    """Return made-up words; the n-th most common one is n times rarer than the first (Zipf's law)."""
+    """Return made-up words; the n-th is n times rarer than the first (Zipf's law)."""
     drawn = np.exp(generator.random(count) * math.log(_VOCABULARY)).astype(int)
     return " ".join(_word(int(number)) for number in drawn)
 

@@ -1,7 +1,7 @@
-"""What the hub and its fronts cost, and whether they keep everything when the hub is killed again and again.
+"""Measure what the hub and its fronts cost, and whether anything is lost when the hub is killed repeatedly.
 
-Every comparison is between medians of one run, whose sides alternate, so that both meet the same load. Linux only:
-the memory of processes is read from /proc.
+Each comparison is between medians of one run whose two sides alternate, so that both run under the same load. Linux
+only: process memory is read from /proc.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.population import populate
 from benchmarks.startup import BARE
 from benchmarks.stdio import StdioSession
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.exports import has_export
-from learning_memory_server.embedding.source import find_source
+from learning_memory_server.embedding.loading import load_packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +42,6 @@ ENTRY = {
     "prediction": "Every entry is found once",
 }
 END_SECONDS = 30.0
-EXPORT_SECONDS = 300.0
 GOALS = {
     "warm_ratio": 0.1,
     "cold_ratio": 1.2,
@@ -53,13 +50,13 @@ GOALS = {
     "list_values_ratio": 1.2,
     "lost": 0,
     "doubled": 0,
-    "exported_hub_mib_after": 450,
+    "hub_mib_after": 450,
 }
-"""The most that each figure may be."""
+"""The maximum of each metric."""
 
 
 class Memory:
-    """A storage folder with a hub of its own, in a runtime directory of its own."""
+    """A storage folder with its own hub and runtime directory."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.storage = folder / "data"
@@ -84,7 +81,7 @@ class Memory:
         """Return the hub's process, if there is one."""
         with suppress(OSError, ValueError, KeyError):
             pid = int(json.loads((self.storage / "journal" / ".lock").read_bytes())["pid"])
-            # What filled the memory was this process, and what it wrote there outlives its hold.
+            # This process filled the store, and the pid it wrote to the lock file outlives its lock.
             return pid if is_alive(pid) and pid != os.getpid() else None
         return None
 
@@ -100,7 +97,7 @@ class Memory:
 
 @contextmanager
 def memory(**settings: str) -> Iterator[Memory]:
-    """Use an empty memory and leave no hub behind."""
+    """Use an empty store and leave no hub behind."""
     with tempfile.TemporaryDirectory(prefix="lms-") as folder:
         made = Memory(Path(folder), **settings)
         try:
@@ -115,9 +112,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10, help="starts of each kind")
     parser.add_argument("--calls", type=int, default=500, help="calls of each tool")
     parser.add_argument("--sessions", type=int, default=8)
-    parser.add_argument("--entries", type=int, default=500, help="that each session writes")
+    parser.add_argument("--entries", type=int, default=500, help="entries that each session writes")
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--experiences", type=int, default=10_000, help="stored in the hub that is weighed")
+    parser.add_argument(
+        "--experiences",
+        type=int,
+        default=10_000,
+        help="experiences stored in the hub whose memory is measured",
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     report: dict[str, float] = {}
@@ -143,7 +145,7 @@ def measure_starts(runs: int) -> dict[str, float]:
     seconds: dict[str, list[float]] = {"bare": [], "warm": [], "cold": []}
     mebibytes = []
     with memory() as made:
-        # The first round fills the file cache and is not counted.
+        # The first round warms up the file cache and is not counted.
         for round_number in range(runs + 1):
             made.end_hub()
             for name, command in (("cold", FRONT), ("warm", FRONT), ("bare", [sys.executable, "-c", BARE])):
@@ -172,7 +174,7 @@ def measure_calls(calls: int) -> dict[str, float]:
         for session in sessions.values():
             session.initialize()
             session.call("start_ghap", goal="Know what a call costs", **ENTRY)
-            # When this is answered, the index is open and nothing runs in the background.
+            # After this answer, the index is open and nothing runs in the background.
             with suppress(RuntimeError):
                 session.call("get_clusters", axis="full")
         for tool in CALLS:
@@ -191,7 +193,7 @@ def measure_calls(calls: int) -> dict[str, float]:
 
 
 def measure_kills(sessions: int, entries: int, kills: int) -> dict[str, float]:
-    """Return what became of the entries that sessions wrote while their hub was killed."""
+    """Return what became of the entries that sessions wrote while their hub was being killed."""
     with memory(embedding_backend="hashing", log_level="error") as made:
         stalls: list[float] = []
         fronts = [made.session(FRONT) for _ in range(sessions)]
@@ -213,7 +215,7 @@ def measure_kills(sessions: int, entries: int, kills: int) -> dict[str, float]:
         killed = 0
         calls = 2 * sessions * entries
         while killed < kills and any(writer.is_alive() for writer in writers):
-            # By progress and not by time, so that the kills are spread over the whole run on any machine.
+            # By progress, not by time, so that the kills spread over the whole run on any machine.
             due = len(stalls) >= (killed + random.random()) * calls / (kills + 1)
             pid = made.hub() if due else None
             if pid is not None:
@@ -241,33 +243,21 @@ def measure_kills(sessions: int, entries: int, kills: int) -> dict[str, float]:
 
 
 def measure_hub(experiences: int) -> dict[str, float]:
-    """Return a hub's memory with the real model and many experiences, before and after it has clustered them.
-
-    The first hub runs the model as it is and has it exported; the next one runs the export.
-    """
-    from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415 - torch
-
+    """Return a hub's memory with the real model and many experiences, before and after clustering them."""
     figures: dict[str, float] = {}
     with memory() as made:
-        asyncio.run(populate(made.storage, experiences, SentenceEmbedder()))
-        for runtime in ("original", "exported"):
-            session = made.session(FRONT)
-            session.initialize()
-            while session.call("search_experiences", query="is it ready")["mode"] == "lexical":
-                time.sleep(0.2)
-            figures[f"{runtime}_hub_mib_before"] = resident(made.hub())
-            figures[f"{runtime}_clustering_seconds"] = timed(
-                partial(session.call, "get_clusters", axis="full")
-            )
-            figures[f"{runtime}_hub_mib_after"] = resident(made.hub())
-            # Without the files that are mapped, whose pages the system takes back when it needs them.
-            figures[f"{runtime}_hub_own_mib_after"] = resident(made.hub(), "RssAnon")
-            deadline = time.monotonic() + EXPORT_SECONDS
-            source = find_source(DEFAULT_MODEL)
-            while not has_export(made.storage / "models", source) and time.monotonic() < deadline:
-                time.sleep(0.5)
-            session.close()
-            made.end_hub()
+        asyncio.run(populate(made.storage, experiences, load_packaged()))
+        session = made.session(FRONT)
+        session.initialize()
+        while session.call("search_experiences", query="is it ready")["mode"] == "lexical":
+            time.sleep(0.2)
+        figures["hub_mib_before"] = resident(made.hub())
+        figures["clustering_seconds"] = timed(partial(session.call, "get_clusters", axis="full"))
+        figures["hub_mib_after"] = resident(made.hub())
+        # Without mapped files, whose pages the system reclaims when needed.
+        figures["hub_own_mib_after"] = resident(made.hub(), "RssAnon")
+        session.close()
+        made.end_hub()
     return figures
 
 
@@ -278,7 +268,7 @@ def journalled(storage: Path) -> list[dict[str, Any]]:
 
 
 def resident(process: int | None, field: str = "VmRSS") -> float:
-    """Return the MiB that a process has in memory."""
+    """Return a process's resident memory, in MiB."""
     for line in Path(f"/proc/{process}/status").read_text("ascii").splitlines():
         if line.startswith(field):
             return int(line.split()[1]) / 1024
@@ -286,7 +276,7 @@ def resident(process: int | None, field: str = "VmRSS") -> float:
 
 
 def processor_seconds(process: int | None) -> tuple[float, float]:
-    """Return the processor seconds of a process, and of its children that have ended."""
+    """Return the CPU seconds of a process and of its children that have ended."""
     fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
     own, own_system, children, children_system = (
         int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]
@@ -295,7 +285,7 @@ def processor_seconds(process: int | None) -> tuple[float, float]:
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -304,7 +294,7 @@ def is_alive(process: int) -> bool:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that the work takes."""
+    """Return the seconds the work takes."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun

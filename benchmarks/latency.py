@@ -1,4 +1,4 @@
-"""p50 and p95 of the tools for entries, clusters and values over stdio, with 1,000 and 10,000 experiences stored.
+"""Measure p50 and p95 of the entry, cluster and value tools over stdio, with 1,000 and 10,000 stored experiences.
 
 The baseline is the embedding of one query, measured in the same run: a search should cost little more.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
 from benchmarks.stdio import StdioSession
-from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.loading import load_packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ CEILING_MS = {
     "list_values": 100,
     "search_experiences": 300,
 }
-"""The 95th percentile that a user may expect at most."""
+"""The maximum 95th percentile."""
 
 ENTRY = {
     "domain": "debugging",
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    embedder = SentenceEmbedder()
+    embedder = load_packaged()
     queries = itertools.cycle(themes())
     embedding = [_timed(lambda: embedder.embed_query(next(queries))) for _ in range(options.runs)]
     report: dict[str, Any] = {"query_embedding": _summary(embedding)}
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def measure(storage: Path, runs: int) -> dict[str, list[float]]:
-    """Return the milliseconds of each call, by tool, from a server over the storage folder."""
+    """Return the milliseconds of each call, by tool, to a server over the storage folder."""
     environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": str(storage), "LEARNING_MEMORY_PROJECT": "b"}
     session = StdioSession([sys.executable, "-m", "learning_memory_server", "--direct"], environment)
     session.initialize()
@@ -124,12 +124,12 @@ def measure(storage: Path, runs: int) -> dict[str, list[float]]:
 
 
 def _value_for(session: StdioSession, cluster_id: str) -> str:
-    """Return the text of a theme that holds as a value of the cluster."""
+    """Return the text of a theme that is a valid value of the cluster."""
     for theme in themes():
         text = f"{theme}, so look at its inputs before changing anything"
         if session.call("validate_value", text=text, cluster_id=cluster_id)["valid"]:
             return text
-    raise RuntimeError("no theme's text holds for the largest cluster")
+    raise RuntimeError("no theme's text is a valid value of the largest cluster")
 
 
 def _timed(work: Callable[[], object]) -> float:

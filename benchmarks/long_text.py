@@ -1,8 +1,8 @@
-"""What it takes to add one long text: the hub's memory, the time, and how often the client hears how far it is.
+"""Measure adding one long text: the hub's memory, the time, and how often the client gets progress.
 
-Texts of several sizes go through a front to a hub of their own, which has embedded a text before; so what is counted is
-what the long one adds. The processor time is compared with that of embedding the same chunks in one process and nothing
-else, in the same run. Linux only: the memory of processes is read from /proc.
+Each size gets a fresh hub that has already embedded a text, so only the cost of the long text is counted. CPU time is
+compared with embedding the same chunks, and nothing else, in one process in the same run. Linux only: process memory is
+read from /proc.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import argparse
 import json
 import random
 import re
-import shutil
-import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -20,15 +18,13 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.embedding import export_model
 from benchmarks.hub import FRONT, memory, processor_seconds, resident
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.exports import remember_failure
-from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.documents import documents_of
 
 if TYPE_CHECKING:
@@ -37,25 +33,24 @@ if TYPE_CHECKING:
     from benchmarks.hub import Memory as HubMemory
     from benchmarks.stdio import StdioSession
 
-RUNTIMES: Final = ("onnx", "sentence-transformers")
 EVERY: Final = 0.05
-"""Seconds between two looks at the hub's memory."""
+"""Seconds between two samples of the hub's memory."""
 SAMPLE: Final = 1_000
-"""Chunks that are embedded directly; of a longer text, these are spread over it."""
+"""Chunks embedded directly; for a longer text, they are spread over it."""
 AT_ONCE: Final = 8
-"""Chunks that are given to the model at once, as the hub does."""
+"""Chunks per batch, as in the hub."""
 CHANGED: Final = 0.08
-"""The share of words that are others when a source comes again."""
+"""The share of words that are replaced each time a source is repeated."""
 GOALS: Final = {"peak_extra_mib": 200, "cpu_ratio": 1.25, "longest_silence_seconds": 2}
-"""The most that each figure may be. The last one is for a machine that has nothing else to do."""
+"""The maximum of each metric; the last one assumes an idle machine."""
 
 
 class Watch:
-    """Looks at a process again and again, in a thread of its own.
+    """Samples a process's memory repeatedly, in a thread.
 
     Attributes:
-        resident: The most MiB that it had in memory.
-        own: The most MiB of that which were no pages of files.
+        resident: Peak resident memory, in MiB.
+        own: Peak resident memory without file pages, in MiB.
     """
 
     def __init__(self, process: int) -> None:
@@ -66,7 +61,7 @@ class Watch:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Look, as long as this lasts."""
+        """Sample while this context is open."""
         self._thread.start()
         try:
             yield
@@ -85,32 +80,24 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1, 1.0], help="up to 10")
-    parser.add_argument("--runtime", choices=RUNTIMES, default=RUNTIMES[0])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     report: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as directory:
-        models = Path(directory)
-        if options.runtime == "onnx":
-            export_model(models)
-        else:
-            remember_failure(models, DEFAULT_MODEL, "ValueError: the original is measured")
-        for megabytes in sorted(options.megabytes):
-            text = long_text(int(1e6 * megabytes))
-            figures = measure(text, models, options.runtime)
-            report[f"{megabytes:g}"] = figures
-            show(megabytes, figures)
+    for megabytes in sorted(options.megabytes):
+        figures = measure(long_text(int(1e6 * megabytes)))
+        report[f"{megabytes:g}"] = figures
+        show(megabytes, figures)
     if options.json:
         rounded = {
             size: {name: round(figure, 3) for name, figure in figures.items()}
             for size, figures in report.items()
         }
-        print(json.dumps({"runtime": options.runtime, "megabytes": rounded}))
+        print(json.dumps({"megabytes": rounded}))
 
 
-def measure(text: str, models: Path, runtime: str) -> dict[str, float]:
-    """Return what adding the text takes."""
-    with served(models, runtime) as (made, session):
+def measure(text: str) -> dict[str, float]:
+    """Return the cost of adding the text."""
+    with served() as (made, session):
         hub = made.hub()
         assert hub is not None  # noqa: S101 - it has just answered
         before = {
@@ -133,7 +120,7 @@ def measure(text: str, models: Path, runtime: str) -> dict[str, float]:
             raise RuntimeError(said)
         chunks = int(re.findall(r"Chunks created: (\d+)", said)[0])
     seconds = heard[-1] - heard[0]
-    direct = directly(text, models, runtime)
+    direct = directly(text)
     return {
         "chunks": chunks,
         "peak_extra_mib": watch.resident - before["resident"],
@@ -149,10 +136,9 @@ def measure(text: str, models: Path, runtime: str) -> dict[str, float]:
 
 
 @contextmanager
-def served(models: Path, runtime: str) -> Iterator[tuple[HubMemory, StdioSession]]:
-    """Use an empty memory whose hub has embedded a text of long chunks, through a front."""
+def served() -> Iterator[tuple[HubMemory, StdioSession]]:
+    """Use an empty store, through a front whose hub has already embedded a text of long chunks."""
     with memory() as made:
-        shutil.copytree(models, made.storage / "models")
         session = made.session(FRONT)
         try:
             session.initialize()
@@ -161,26 +147,21 @@ def served(models: Path, runtime: str) -> Iterator[tuple[HubMemory, StdioSession
                 "tools/call",
                 {"name": "add_memory", "arguments": {"text": warm}, "_meta": {"progressToken": "0"}},
             )
-            while not (stats := session.call("get_stats"))["index"]["complete"]:
+            while not session.call("get_stats")["index"]["complete"]:
                 time.sleep(0.2)
-            found = stats["model"]["runtime"]
-            if not found.startswith(runtime):
-                raise RuntimeError(f"the hub runs on {found}")
             yield made, session
         finally:
             session.close()
 
 
-def directly(text: str, models: Path, runtime: str) -> float:
-    """Return the seconds of processor time that it takes to embed a chunk of the text in this process."""
-    cutter = Cutter(ModelTokens(model_folder(DEFAULT_MODEL)))
+def directly(text: str) -> float:
+    """Return the CPU seconds per chunk for embedding the text in this process."""
+    chunker = Chunker(ModelTokens(model_folder(DEFAULT_MODEL)))
     now = utc_now()
-    whole = Memory("1", text, {}, date=now, project="benchmark", created_at=now, cuts=cutter.cut(text))
-    texts = [document.text for document in documents_of(whole, cutter)]
+    whole = Memory("1", text, {}, date=now, project="benchmark", created_at=now, chunking=chunker.chunk(text))
+    texts = [document.text for document in documents_of(whole, chunker)]
     chunks = sorted(texts[:: -(-len(texts) // SAMPLE)], key=len)
-    embedder = load_embedder(DEFAULT_MODEL, None, models)
-    if not embedder.runtime.startswith(runtime):
-        raise RuntimeError(f"the model runs on {embedder.runtime}")
+    embedder = load_packaged()
     embedder.embed_documents(chunks[:AT_ONCE])
     began = time.process_time()
     for start in range(0, len(chunks), AT_ONCE):
@@ -189,7 +170,7 @@ def directly(text: str, models: Path, runtime: str) -> float:
 
 
 def long_text(size: int) -> str:
-    """Return prose and code of so many characters: this project's own, each time with other words changed."""
+    """Return this many characters of this project's prose and code, with other words replaced in each repetition."""
     generator = random.Random(size)
     sources = _sources()
     words = sorted({word for source in sources for word in re.findall(r"[a-z]{4,10}", source)})
@@ -221,7 +202,7 @@ def _sources() -> list[str]:
 
 
 def show(megabytes: float, figures: dict[str, float]) -> None:
-    """Print the figures of one size for people."""
+    """Print the metrics of one size."""
     print(f"{megabytes:g} MB")
     for name, figure in figures.items():
         goal = GOALS.get(name)

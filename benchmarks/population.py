@@ -1,8 +1,7 @@
-"""A store of any size in seconds: real texts and entries, with vectors scattered around real embeddings.
+"""Build a store of any size in seconds: real texts and entries, with vectors scattered around real embeddings.
 
-Embedding 10,000 entries on four axes takes a quarter of an hour, and what is measured here does not depend on
-where exactly a stored vector lies. So each theme's text is embedded once, and its entries get that vector with
-noise.
+Embedding 10,000 entries on four axes takes a quarter of an hour, and these benchmarks do not depend on the exact
+vectors. So each theme's text is embedded once, and its entries get that vector plus noise.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.embedding.probe import PROBE
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +44,7 @@ _FAULTS = (
     "works on a laptop and not in CI because a variable is missing",
 )
 _NOISE = 0.6
-"""The length of the noise added to a theme's vector of length 1."""
+"""The length of the noise added to a theme's unit vector."""
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -82,10 +81,10 @@ def make_entry(number: int, generator: random.Random) -> Ghap:
 
 
 class ScatteringEmbedder:
-    """Makes vectors in no time: those of a theme's texts lie around the vector that the model gives one of them.
+    """A fast embedder: a theme's texts get vectors around the model's vector for one of them.
 
     Args:
-        inner: The model; queries and identity are its own.
+        inner: The model, which also embeds queries and provides the identity.
     """
 
     def __init__(self, inner: Embedder) -> None:
@@ -104,6 +103,10 @@ class ScatteringEmbedder:
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,)."""
         return self._inner.embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return self._inner.embed_queries(texts)
 
     def _scattered(self, text: str) -> NDArray[np.float32]:
         about = next((theme for theme in themes() if theme in text), text.partition("\n")[0])

@@ -1,6 +1,6 @@
-"""What the retrieval benchmark measures: memories that are added and searched as the tools do it.
+"""A collection for the retrieval benchmark: memories are added and searched as the tools do it.
 
-The services are the server's own, over the embedded engine with a watch.
+The services are the server's own, over the embedded engine with timing added.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.embedding.terms import encode_query
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.indexing.reranking import Reranking
+from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.documents import SHAPES, point_ids
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
+from learning_memory_server.search.reranking import Reranking
+from learning_memory_server.search.terms import encode_query
 from learning_memory_server.storage.base import SparseVector
 from learning_memory_server.storage.edge import EdgeStore
 
@@ -48,25 +49,25 @@ if TYPE_CHECKING:
     Stages = dict[str, list[float]]
 
 EMBEDDING = "embed the query"
-MEANING = "search by meaning"
-WORDS = "search by words"
+MEANING = "semantic search"
+WORDS = "lexical search"
 READING = "read what is shown"
 FUSION = "fuse, and the rest"
 _CALLER = Caller("benchmark", "0123456789abcdef")
 _NAME = "document"
-"""The field of a memory's metadata that says which document it is; two may have the same text."""
+"""The metadata field with a memory's document id; two documents may have the same text."""
 
 
 class Ranking:
     """A searchable collection of memories.
 
     Attributes:
-        stages: The milliseconds that each part of a search took, by its name; one number a search.
+        stages: The milliseconds of each part of a search, by its name; one number per search.
 
     Args:
-        folder: An empty one, for the journal and the engine's files.
+        folder: An empty folder, for the journal and the engine's files.
         embedder: The model.
-        reranker: What reads the best results once more in `rerank`.
+        reranker: The cross-encoder used by `rerank`.
     """
 
     def __init__(self, folder: Path, embedder: Embedder, reranker: Reranker | None = None) -> None:
@@ -77,11 +78,11 @@ class Ranking:
         self._index = VectorIndex(embeddings, lambda _: self._store, SHAPES)
         journal = Journal(folder / "journal")
         journal.recover(utc_now())
-        cutter = Cutter(ModelTokens(model_folder(DEFAULT_MODEL)))
-        self._log = MemoryLog(journal.memories, lambda: cutter)
-        self._writer = IndexWriter(self._index, [self._log])
+        chunker = Chunker(ModelTokens(model_folder(DEFAULT_MODEL)))
+        self._log = MemoryLog(journal.memories, lambda: chunker)
+        self._writer = IndexWriter(self._index, [self._log], OutdatedPoints(folder / "outdated.json"))
         self._memories = MemoryStore(self._log, self._writer, utc_now)
-        # Without a deadline: that of a person's search is for models that a search waits for.
+        # Without a deadline: a real search has one because the user waits for the model.
         reranking, none = (
             Reranking(embeddings, (lambda: reranker) if reranker else None),
             Reranking(embeddings, None),
@@ -93,27 +94,27 @@ class Ranking:
         self._keys: dict[str, str] = {}
 
     def add(self, documents: Sequence[tuple[str, str]]) -> None:
-        """Add documents, each an id and a text, as memories."""
+        """Add documents, (id, text) pairs, as memories."""
         for key, text in documents:
             added = self._runner.run(self._memories.add(_CALLER, text.strip(), {_NAME: key}))
             self._keys |= dict.fromkeys(point_ids(added.memory.id, added.chunks), key)
         self._runner.run(self._writer.complete())
 
     def search(self, text: str, limit: int) -> list[str]:
-        """Return the ids of the best documents by meaning and by words, best first."""
+        """Return the ids of the best documents by hybrid search, best first."""
         before = {name: len(self.stages[name]) for name in (EMBEDDING, MEANING, WORDS, READING)}
         started = time.perf_counter()
         found = self._found(self._searcher, text, limit, SearchMode.HYBRID)
         rest = 1000 * (time.perf_counter() - started)
         for name, count in before.items():
-            # A part may have been done twice, or not at all for a query that was asked before.
+            # A part may have run twice, or not at all for a repeated query.
             self.stages[name][count:] = [sum(self.stages[name][count:])]
             rest -= self.stages[name][-1]
         self.stages[FUSION].append(rest)
         return found
 
     def rerank(self, text: str, limit: int) -> list[str]:
-        """Return the ids of the best documents re-ranked, best first, however long that takes."""
+        """Return the ids of the best documents after re-ranking, best first, without a deadline."""
         return self._found(self._reranker, text, limit, SearchMode.RERANKED)
 
     def _found(self, searcher: MemorySearcher, text: str, limit: int, mode: SearchMode) -> list[str]:
@@ -123,7 +124,7 @@ class Ranking:
         return [each.memory.metadata[_NAME] for each in answer.found]
 
     def search_words(self, text: str, limit: int) -> list[str]:
-        """Return the ids of the best documents by words alone, best first."""
+        """Return the ids of the best documents by lexical search, best first."""
         terms = SparseVector(*encode_query(text))
         # A document has several chunks if it is long.
         asked = EdgeStore.search_terms(self._store, Collection.MEMORIES, terms, limit=5 * limit)
@@ -142,13 +143,13 @@ def open_ranking(
     embedder: Embedder,
     reranker: Reranker | None = None,
 ) -> Iterator[Ranking]:
-    """Make the collection that is to be measured, and remove it at the end.
+    """Build the collection to measure, and remove it at the end.
 
     Args:
         documents: (id, text) pairs.
-        vectors: The documents' embeddings, of shape (len(documents), dimension), so that no text is embedded twice.
-        embedder: Made them, and embeds the queries.
-        reranker: What reads the best results once more, if anything does.
+        vectors: The documents' embeddings, shape (len(documents), dimension), so that no text is embedded twice.
+        embedder: The model that made them and embeds the queries.
+        reranker: The cross-encoder, if there is one.
     """
     known = KnownTexts(embedder, dict(zip((text.strip() for _, text in documents), vectors, strict=True)))
     with tempfile.TemporaryDirectory() as folder:
@@ -163,30 +164,30 @@ def open_ranking(
 
 
 class TimedStore(EdgeStore):
-    """The embedded engine with a watch."""
+    """The embedded engine, with timing."""
 
     def __init__(self, path: Path, stages: Stages) -> None:
         super().__init__(path)
         self._stages = stages
 
     async def search(self, *args: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
-        """Note the time of a search by meaning."""
+        """Time a semantic search."""
         with timed(self._stages, MEANING):
             return await super().search(*args, **options)
 
     async def search_terms(self, *args: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
-        """Note the time of a search by words."""
+        """Time a lexical search."""
         with timed(self._stages, WORDS):
             return await super().search_terms(*args, **options)
 
     async def retrieve(self, *args: Any, **options: Any) -> list[Record]:  # noqa: ANN401 - the port's
-        """Note the time of reading points."""
+        """Time the retrieval of points."""
         with timed(self._stages, READING):
             return await super().retrieve(*args, **options)
 
 
 class TimedEmbedder:
-    """A model with a watch for queries."""
+    """A model that times queries."""
 
     def __init__(self, inner: Embedder, stages: Stages) -> None:
         self._inner = inner
@@ -199,13 +200,18 @@ class TimedEmbedder:
         return self._inner.embed_documents(texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Note the time of the embedding."""
+        """Time the embedding of queries."""
         with timed(self._stages, EMBEDDING):
             return self._inner.embed_query(text)
 
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Time the embedding of queries."""
+        with timed(self._stages, EMBEDDING):
+            return self._inner.embed_queries(texts)
+
 
 class KnownTexts:
-    """A model that remembers what documents it has embedded before."""
+    """A model that caches document embeddings."""
 
     def __init__(self, inner: Embedder, vectors: dict[str, NDArray[np.float32]]) -> None:
         self._inner = inner
@@ -213,6 +219,7 @@ class KnownTexts:
         self.identity = inner.identity
         self.runtime: Runtime = inner.runtime
         self.embed_query = inner.embed_query
+        self.embed_queries = inner.embed_queries
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors."""
@@ -223,7 +230,7 @@ class KnownTexts:
 
 @contextmanager
 def timed(stages: Stages, name: str) -> Iterator[None]:
-    """Add the milliseconds of a block to the others of that name."""
+    """Record the milliseconds of a block under a name."""
     started = time.perf_counter()
     yield
     stages[name].append(1000 * (time.perf_counter() - started))
@@ -233,8 +240,8 @@ def measures(found: Sequence[Sequence[str]], relevant: Sequence[set[str]]) -> di
     """Return recall at four depths, nDCG@10 and the mean reciprocal rank, from 0 to 1, over all queries.
 
     Args:
-        found: The ids found for each query, best first; the reciprocal rank of what is not among them is 0.
-        relevant: The ids that should be found, at least one for each query.
+        found: The ids found for each query, best first; an id that is not found has reciprocal rank 0.
+        relevant: The relevant ids for each query, at least one.
     """
     totals: dict[str, float] = defaultdict(float)
     for keys, wanted in zip(found, relevant, strict=True):

@@ -1,6 +1,6 @@
-"""Making the index anew against the model alone: what the journal, the engine and the switch cost on top.
+"""Compare a reindex with the model alone: what the journal, the engine and the swap cost on top.
 
-Every round embeds the same texts first by the model alone, then through `reindex`; medians are compared.
+Every round embeds the same texts with the model alone and then through `reindex`; medians are compared.
 """
 
 from __future__ import annotations
@@ -16,24 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.population import make_entry
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.embedding.onnx_export import export
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.documents import documents_of
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.settings import load_settings
 
 GOAL = 0.8
-"""The least ratio of a reindex' throughput to the model's."""
+"""The minimum ratio of a reindex's throughput to the model's."""
 
 
 async def measure(storage: Path, count: int, rounds: int) -> dict[str, Any]:
-    """Return the seconds of every round, for texts of `count` entries."""
-    models = storage / "models"
-    models.mkdir(mode=0o700)
-    export(DEFAULT_MODEL, models)
-    embedder = load_embedder(DEFAULT_MODEL, None, models)
+    """Return the seconds of every round, for the texts of `count` entries."""
+    embedder = load_packaged()
     generator = random.Random(1)
     entries = [make_entry(number, generator) for number in range(count)]
     documents = [document for entry in entries for document in documents_of(entry)]

@@ -1,6 +1,6 @@
-"""From the start of the process to the answer to `initialize`, in one process, against a bare server of the same SDK.
+"""Compare the time from process start to the answer to `initialize` with that of a bare server of the same SDK.
 
-The runs of the two alternate, so that both meet the same load; the median of each is compared.
+The two run in one process each, and their runs alternate, so that both run under the same load; medians are compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
             "ours": [sys.executable, "-m", "learning_memory_server", "--direct"],
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
-        # The first round fills the file cache and is not counted.
+        # The first round warms up the file cache and is not counted.
         for round_number in range(options.runs + 1):
             for name, command in commands.items():
                 session = StdioSession(command, environment)

@@ -1,4 +1,4 @@
-"""A bare JSON-RPC client on stdio, so that what is measured is the server and not a client library."""
+"""A bare JSON-RPC client on stdio, so that benchmarks measure the server and not a client library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StdioSession:
 
     Args:
         command: The server.
-        environment: Its variables.
+        environment: Its environment variables.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -28,7 +28,7 @@ class StdioSession:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # What pip installs is compiled, as the packages are that this is compared with.
+            # Write bytecode: pip compiles what it installs, including the packages this is compared with.
             env={name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"},
         )
         self._last_id = 0
@@ -59,7 +59,7 @@ class StdioSession:
         params: Mapping[str, Any],
         hear: Callable[[dict[str, Any]], object] = lambda _: None,
     ) -> dict[str, Any]:
-        """Send a request and return its result; `hear` is given what comes before it, such as progress."""
+        """Send a request and return its result; `hear` gets the messages before it, such as progress."""
         self._last_id += 1
         self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         assert self.process.stdout is not None  # noqa: S101 - it was opened above
@@ -71,8 +71,25 @@ class StdioSession:
             hear(message)
         raise RuntimeError(f"the server ended before it answered {method}")
 
+    def request_all(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[float, dict[str, Any]]]:
+        """Send tool calls at once, by their parameters, and return the seconds until each result, and the results."""
+        first = self._last_id + 1
+        self._last_id += len(wanted)
+        begun = time.perf_counter()
+        for number, params in enumerate(wanted, first):
+            self._send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+        assert self.process.stdout is not None  # noqa: S101 - it was opened above
+        found: dict[int, tuple[float, dict[str, Any]]] = {}
+        while len(found) < len(wanted) and (line := self.process.stdout.readline()):
+            message = json.loads(line)
+            if message.get("id") in range(first, first + len(wanted)):
+                found[message["id"]] = time.perf_counter() - begun, message["result"]
+        if len(found) < len(wanted):
+            raise RuntimeError("the server ended before it answered all calls")
+        return [found[number] for number in range(first, first + len(wanted))]
+
     def close(self) -> None:
-        """Close the server's input and wait for its end."""
+        """Close the server's input and wait for it to exit."""
         assert self.process.stdin is not None  # noqa: S101 - it was opened above
         assert self.process.stdout is not None  # noqa: S101
         self.process.stdin.close()

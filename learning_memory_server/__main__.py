@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from learning_memory_server.interrupts import end_on_interrupt, leave_interrupted
+
+COMPLETION = "_LEARNING_MEMORY_SERVER_COMPLETE"
+"""The variable by which a shell asks for completions; it then gives no arguments."""
+
+_WAITING = """\
+learning-memory-server: This is an MCP server, and it is waiting for an MCP client on standard input.
+Clients start it by themselves: `learning-memory-server setup` adds it to one; --help lists the other commands.
+Ctrl-D or Ctrl-C ends it.
+"""
 
 
 def main() -> None:
-    """Serve a session on stdio through the hub; with arguments, run a command.
+    """Serve a session on stdio through the hub, or run the command that the arguments name.
 
-    What is not needed is not imported: a session's start is a matter of milliseconds.
+    Nothing is imported before it is needed: a session must start within milliseconds.
     """
-    arguments = sys.argv[1:]
-    if not arguments:
+    try:
+        end_on_interrupt()
+        # Whatever this process and its children create is for this user alone, also the parents of our folders.
+        os.umask(0o077)
+        _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        leave_interrupted()
+
+
+def _run(arguments: list[str]) -> None:
+    serves = arguments in ([], ["--direct"]) and COMPLETION not in os.environ
+    if serves or arguments == ["hub", "run"]:
+        from learning_memory_server.crashes import report_crashes  # noqa: PLC0415
+
+        report_crashes()
+    if serves and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(_WAITING)
+        sys.stderr.flush()
+    if serves and not arguments:
         from learning_memory_server.front.main import main as front  # noqa: PLC0415
 
         front()
-    elif arguments == ["--direct"]:
+    elif serves:
         from learning_memory_server.server.main import main as serve  # noqa: PLC0415
 
         serve()
     elif arguments == ["hub", "run"]:
-        from learning_memory_server.server.hub.main import main as hub  # noqa: PLC0415
+        from learning_memory_server.hub.main import main as hub  # noqa: PLC0415
 
         hub()
     else:

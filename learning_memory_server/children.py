@@ -1,4 +1,4 @@
-"""How this program starts a module of its own as another process."""
+"""Starting a module of this program as another process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import learning_memory_server
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """Return the command line that runs the module in this interpreter, whatever the working directory holds."""
+    """Return the command line that runs the module in this interpreter, whatever is in the working directory."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def detached() -> dict[str, Any]:
-    """Return the options of a process that finds this package, and keeps off the terminal and the user's folder."""
+    """Return `Popen` options for a process that finds this package, detached from the terminal and the user's folder."""
     root = str(Path(learning_memory_server.__file__).parents[1])
     search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    # A session of its own: an interrupt from the terminal is for the owner.
+    # A new session: an interrupt from the terminal is for the parent only.
     return {"cwd": "/", "env": {**os.environ, "PYTHONPATH": search_path}, "start_new_session": True}

@@ -9,22 +9,33 @@
     │   ├── MissingCollectionError
     │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
-    │   └── DiskFullError
+    │   ├── DiskFullError
+    │   └── UntrustedSocketError
     ├── EmbeddingUnavailableError    embedding_unavailable
     ├── DeadlineExceededError        timeout
     ├── JournalUnavailableError      storage_unavailable
+    ├── LockUnavailableError         storage_unavailable
     ├── AlreadyRunningError          internal_error
-    └── InvalidSettingsError         internal_error
+    ├── InvalidSettingsError         internal_error
+    ├── OutputError                  internal_error
+    └── ClientSetupError             internal_error
 
 Each class carries its `wire_type`, the name that a client sees. The message is written for the agent or
 person who reads it: what was wrong, and what is allowed. `hint` is the next call to make.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 
 class LearningMemoryError(Exception):
-    """The root of the tree; catching it catches every anticipated failure.
+    """The root of the tree: catching it catches every anticipated failure.
 
     Args:
         message: What was wrong, in a sentence that is safe to show to a client.
@@ -48,6 +59,10 @@ class LearningMemoryError(Exception):
         body = {"type": self.wire_type, "message": self.message}
         return {**body, "hint": self.hint} if self.hint else body
 
+    def to_control_body(self) -> dict[str, str]:
+        """Return what the hub sends to a command: a client's body plus the class name, because classes share types."""
+        return {**self.to_body(), "kind": type(self).__name__}
+
 
 class InvalidInputError(LearningMemoryError):
     """An argument is missing, mistyped, out of range or not one of the allowed values."""
@@ -56,7 +71,7 @@ class InvalidInputError(LearningMemoryError):
 
 
 class NotFoundError(LearningMemoryError):
-    """An id names nothing that exists (any more)."""
+    """An id names nothing that exists, or something that no longer does."""
 
     wire_type = "not_found"
 
@@ -68,13 +83,13 @@ class NoActiveGhapError(LearningMemoryError):
 
 
 class InsufficientDataError(LearningMemoryError):
-    """There are too few experiences for the question."""
+    """There are too few experiences to answer."""
 
     wire_type = "insufficient_data"
 
 
 class StorageUnavailableError(LearningMemoryError):
-    """The vector engine did not take or give data."""
+    """The vector engine failed to read or write data."""
 
     wire_type = "storage_unavailable"
 
@@ -84,15 +99,19 @@ class MissingCollectionError(StorageUnavailableError):
 
 
 class DamagedCollectionError(StorageUnavailableError):
-    """A collection cannot be opened. What was in it can be made anew from the journal."""
+    """A collection cannot be opened. It can be rebuilt from the journal."""
 
 
 class WrongDimensionError(StorageUnavailableError):
-    """A vector's length is not its collection's."""
+    """A vector does not have the length that its collection requires."""
 
 
 class DiskFullError(StorageUnavailableError):
     """Too little free space is left to write safely."""
+
+
+class UntrustedSocketError(StorageUnavailableError):
+    """Another user listens where this user's hub should, or could."""
 
 
 class EmbeddingUnavailableError(LearningMemoryError):
@@ -102,7 +121,7 @@ class EmbeddingUnavailableError(LearningMemoryError):
 
 
 class DeadlineExceededError(LearningMemoryError):
-    """An operation did not finish in its time."""
+    """An operation did not finish in time."""
 
     wire_type = "timeout"
 
@@ -113,9 +132,51 @@ class JournalUnavailableError(LearningMemoryError):
     wire_type = "storage_unavailable"
 
 
+class LockUnavailableError(LearningMemoryError):
+    """A folder's lock file cannot be created or opened."""
+
+    wire_type = "storage_unavailable"
+
+
 class AlreadyRunningError(LearningMemoryError):
-    """Another process holds the journal or the store."""
+    """Another process has locked a folder or a file that only one process may use."""
 
 
 class InvalidSettingsError(LearningMemoryError):
     """A setting is malformed; the server does not start on a guess."""
+
+
+class OutputError(LearningMemoryError):
+    """Standard output cannot be written: its reader is gone, or a disk is full."""
+
+
+class ClientSetupError(LearningMemoryError):
+    """A client's configuration cannot be read or changed, or the server does not start from it."""
+
+
+def error_from_body(body: Mapping[str, Any]) -> LearningMemoryError:
+    """Return the error that a body describes; the inverse of `to_control_body`.
+
+    Args:
+        body: What a hub sent. A hub of another version may name no class, or one that is unknown here. Then the first
+            class of the body's type is used, from the root down.
+
+    Raises:
+        KeyError: If the body has no message.
+    """
+    classes = [LearningMemoryError]
+    for each in classes:
+        classes += each.__subclasses__()
+    named = [each for each in classes if each.__name__ == body.get("kind")]
+    alike = [each for each in classes if each.wire_type == body.get("type")]
+    kind = (*named, *alike, LearningMemoryError)[0]
+    return kind(body["message"], hint=body.get("hint"))
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return a space and a sentence that suggests the nearest known word, or an empty text."""
+    import difflib  # noqa: PLC0415 - the front needs errors, and never this
+
+    close = difflib.get_close_matches(str(word).strip().lower().replace("_", "-"), known, n=1)
+    close = close or difflib.get_close_matches(str(word).strip().lower(), known, n=1)
+    return f" Did you mean {close[0]}?" if close else ""

@@ -1,4 +1,4 @@
-"""Memory that was used for a moment, and memory that stays in use."""
+"""Releasing RAM that Python and the C library keep in a long-lived process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 
 _MADV_DONTNEED = 4
-"""Of a shared mapping this drops nothing but the claim: the file has the content, and a later access reads it."""
+"""Drops a shared mapping's pages from this process. The file keeps the content, and a later access reads it again."""
 
 
-def let_go(folder: Path) -> None:
-    """Stop claiming the memory of mapped files below `folder`, on Linux; they are read again if they are needed.
+def release_mapped(folder: Path) -> None:
+    """Drop the pages of mapped files below `folder` from RAM, on Linux. They are read again if needed.
 
-    The embedded engine reads its log of writes once, at opening, and maps it for as long as it is open: 97 MB with
-    10,000 experiences. What is written later stays mapped in the same way.
+    The embedded engine reads its write-ahead log once, on opening, and keeps it mapped while it is open. What it writes
+    later stays mapped as well. With four collections of 10,000 points, this leaves 124 MB resident after opening
+    instead of 234, and 101 after writing instead of 287.
     """
     with suppress(AttributeError, OSError):
         libc, folder = ctypes.CDLL(None), folder.resolve()
@@ -26,20 +27,20 @@ def let_go(folder: Path) -> None:
                 libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
 
 
-def give_back() -> None:
-    """Return freed memory to the system; glibc alone keeps what lies between things that are still used.
+def trim_heap() -> None:
+    """Return freed pages to the system: glibc keeps those between blocks that are still in use.
 
-    With 10,000 experiences it kept 30 MB after a clustering. This takes a few milliseconds.
+    With 10,000 experiences it kept 30 MB after a fit. This takes a few milliseconds.
     """
-    # Other systems' libraries have no such function, and less of the need.
+    # Other systems' libraries have no such function, and less need of one.
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def keep() -> None:
-    """Exempt all objects that there are now from the search for garbage.
+def freeze_heap() -> None:
+    """Exempt all existing objects from garbage collection.
 
-    It is for when what stays for the life of the process has been read. With 10,000 experiences a search through all
-    of it stops everything for 40 ms.
+    Call it once everything that lives as long as the process has been loaded. With 10,000 experiences, a fit triggers
+    full collections that stop everything for 44 to 53 ms each; after this they take 2 to 6 ms.
     """
     gc.freeze()

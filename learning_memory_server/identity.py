@@ -1,4 +1,4 @@
-"""Who is calling: the project of a folder, and the agent session of this process."""
+"""The caller's identity: a folder's project, and this process's agent session."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GIT_SECONDS: Final = 5
 
 
 def caller_of(environment: Mapping[str, str], project: str | None = None) -> Caller:
-    """Return who this process speaks for.
+    """Return the caller that this process speaks for.
 
     Args:
-        environment: The variables that Claude Code gives to a server it starts (CLAUDE_PROJECT_DIR,
-            CLAUDE_CODE_SESSION_ID); without them, the working directory and an id of this process.
-        project: The project's name, if a setting says it.
+        environment: Variables that Claude Code sets for a server it starts (CLAUDE_PROJECT_DIR,
+            CLAUDE_CODE_SESSION_ID). Without them, the working directory and an id of this process are used.
+        project: The name of the project, if a setting names it.
     """
     session = environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION
     directory = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
@@ -34,20 +34,20 @@ def caller_of(environment: Mapping[str, str], project: str | None = None) -> Cal
 
 
 def session_hash(session: str) -> str:
-    """Return what stands for an agent session in the journal: the session's own id never does."""
-    # Variables and folders may hold bytes that are no UTF-8; Python carries them as surrogates.
+    """Return the hash that identifies an agent session in the journal, which never contains the session id itself."""
+    # Variables and folder names may contain bytes that are not UTF-8, which Python represents as surrogates.
     return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def project_of(directory: Path) -> str:
-    """Return `host/owner/name` of the git remote, else the name of the main worktree's folder."""
+    """Return `host/owner/name` of the git remote, else the folder name of the main worktree."""
     remote = _git(directory, "config", "--get", "remote.origin.url")
     if remote and (name := normalised_remote(remote)):
         return name
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         git_directory = Path(common)
-        # A bare repository, or a submodule's, has no worktree to be named after.
+        # The repository of a submodule, or a bare one, has no worktree to be named after.
         return _readable(git_directory.parent.name if git_directory.name == ".git" else git_directory.stem)
     return _readable(directory.resolve().name) or "default"
 
@@ -66,7 +66,7 @@ def normalised_remote(url: str) -> str | None:
         except ValueError:
             return None
     else:
-        # scp's form, user@host:path. Without a user or a dot, what is before the colon may be a Windows drive.
+        # The scp form, user@host:path. Without a user or a dot, the part before the colon may be a Windows drive.
         authority, _, path = url.partition(":")
         host = authority.rpartition("@")[2] if "@" in authority or "." in authority else ""
     path = path.strip("/").removesuffix(".git").rstrip("/")
@@ -82,7 +82,7 @@ def _git(directory: Path, *arguments: str) -> str | None:
             errors="surrogateescape",
             timeout=_GIT_SECONDS,
             check=False,
-            # GIT_DIR and its like speak of the repository of whoever started this process.
+            # GIT_DIR and the like name the repository of the process that started this one.
             env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
-"""Where things live and what was set, from the standard library alone.
+"""Paths and raw settings, on the standard library alone.
 
-The stdio front reads this before anything else, and must start in milliseconds: nothing here checks a value. That
-is done by `learning_memory_server.server.config`, on the same raw settings.
+The stdio front reads these before anything else, and must start in milliseconds, so values are not checked here.
+`learning_memory_server.settings` does that, on the same raw settings.
 """
 
 from __future__ import annotations
@@ -19,36 +19,49 @@ if TYPE_CHECKING:
 
 APPLICATION: Final = "learning-memory-server"
 PREFIX: Final = "LEARNING_MEMORY_"
+_RUNTIME_MAX: Final = 60
+"""Characters of a folder for sockets."""
+LOCK: Final = ".lock"
+"""The file in a folder that a process locks; see `locking`."""
 
 
-def data_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Return where this user's data goes when no setting says otherwise."""
-    return _user_directory(environment, "XDG_DATA_HOME", Path(".local", "share"))
+def data_directory(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """Return the default folder of this user's data."""
+    return _user_directory(environment, "XDG_DATA_HOME", Path(".local", "share"), platform)
 
 
-def config_file(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration."""
+def config_file(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration folder."""
     if named := _named_file(environment):
         return _absolute("config", named)
-    return _user_directory(environment, "XDG_CONFIG_HOME", Path(".config")) / "config.toml"
+    return _user_directory(environment, "XDG_CONFIG_HOME", Path(".config"), platform) / "config.toml"
+
+
+def runtime_directory(environment: Mapping[str, str]) -> Path:
+    """Return the folder of this user's sockets, on a system that has hubs."""
+    named = environment.get("XDG_RUNTIME_DIR", "")
+    # The path of a socket has at most 107 bytes, 103 on macOS, so a long folder cannot be used.
+    if named.startswith("/") and len(named) <= _RUNTIME_MAX and os.path.isdir(named):  # noqa: PTH112 - fast
+        return Path(named) / APPLICATION
+    return Path("/tmp") / f"{APPLICATION}-{os.getuid()}"  # noqa: S108 - checked to be this user's alone
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Return the raw settings that variables give, by the setting's name."""
+    """Return the raw settings from environment variables, by name."""
     values = os.environ if environment is None else environment
     return {
         name.removeprefix(PREFIX).lower(): value
         for name, value in values.items()
-        # An empty variable is an unset one, as a shell's `VARIABLE= command` means it.
+        # An empty variable counts as unset: that is what `VARIABLE= command` means in a shell.
         if value and name.startswith(PREFIX) and name != f"{PREFIX}CONFIG"
     }
 
 
 def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Return the raw settings that the settings file gives; none if there is no file and none is named.
+    """Return the raw settings from the settings file; none if there is no file and none is named.
 
     Raises:
-        InvalidSettingsError: If the file cannot be read, or is named and not there.
+        InvalidSettingsError: If the file cannot be read, or is named and does not exist.
     """
     file = config_file(environment)
     try:
@@ -57,11 +70,11 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
         if not _named_file(environment):
             return {}
         raise InvalidSettingsError(
-            f"There is no settings file {file}.", hint=f"Create it, or leave {PREFIX}CONFIG out."
+            f"The settings file {file} does not exist.", hint=f"Create it, or unset {PREFIX}CONFIG."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
-    import tomllib  # noqa: PLC0415 - most users have no file, and each start pays for an import
+    import tomllib  # noqa: PLC0415 - most users have no file, and an import slows every start
 
     try:
         return tomllib.loads(text)
@@ -70,13 +83,13 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
 
 
 def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
-    """Return the absolute folder that everything is kept in."""
+    """Return the absolute path of the storage folder, which everything is in by default."""
     named = raw.get("storage_path")
     return _absolute("storage_path", named) if named else data_directory(environment)
 
 
 def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
-    """Return the absolute folder that the journal is kept in."""
+    """Return the absolute path of the journal folder."""
     named = raw.get("journal_path")
     return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
 
@@ -92,11 +105,13 @@ def _absolute(setting: str, named: object) -> Path:
         raise InvalidSettingsError(f"{PREFIX}{setting.upper()}: {error}") from None
 
 
-def _user_directory(environment: Mapping[str, str] | None, variable: str, default: Path) -> Path:
+def _user_directory(
+    environment: Mapping[str, str] | None, variable: str, default: Path, platform: str
+) -> Path:
     values = os.environ if environment is None else environment
-    if sys.platform == "win32":
+    if platform == "win32":
         return Path(values.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / APPLICATION
-    if sys.platform == "darwin":
+    if platform == "darwin":
         return Path.home() / "Library" / "Application Support" / APPLICATION
     # The XDG specification asks for relative paths to be ignored.
     named = Path(values.get(variable, ""))

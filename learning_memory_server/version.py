@@ -1,3 +1,3 @@
-"""The version, where a process that may not load package metadata can read it."""
+"""The version, for processes that must not spend time on loading package metadata."""
 
 VERSION = "0.1.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -10,41 +11,43 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.fitting import fit
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.indexing.reranking import Reranking
+from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.documents import SHAPES
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
-from learning_memory_server.search.searcher import Searcher
+from learning_memory_server.observation.searcher import ExperienceSearcher
+from learning_memory_server.search.reranking import Reranking
 from learning_memory_server.storage.edge import EdgeStore
 from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.verdict_log import VerdictLog
+from tests.faulty_store import FaultyStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.clustering.fitting import Fit, FitRequest
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
-    from learning_memory_server.errors import LearningMemoryError
+    from learning_memory_server.journal.log import Log
     from learning_memory_server.storage.base import (
-        CollectionSpec,
-        Filter,
         Hit,
-        Payload,
-        Point,
-        Record,
-        SparseVector,
-        Vector,
         VectorStore,
     )
-
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
 BOB = Caller("acme/shop", "b" * 16)
@@ -100,7 +103,7 @@ def full_ghap() -> Ghap:
 
 
 def numbered(number: int, **changes: Any) -> Ghap:
-    """A confirmed entry with an id and times of its own; a higher number is a later one."""
+    """A confirmed entry with its own id and times; a higher number is a later one."""
     at = NOON + timedelta(minutes=number)
     given = {
         "id": f"ghap_20260301_120000_{number:06x}",
@@ -118,7 +121,7 @@ TOPICS = {
 
 
 def about(topic: str, number: int) -> Ghap:
-    """A gold entry whose every text speaks of a topic, and of one thing of its own."""
+    """A gold entry whose every text is about a topic and one thing that no other entry mentions."""
     words = TOPICS[topic]
     return numbered(
         number,
@@ -188,114 +191,38 @@ def ghaps(resolutions: st.SearchStrategy[Resolution | None] = RESOLUTIONS) -> st
     )
 
 
-class FaultyStore:
-    """A real store that records what is written, and that can be told to fail or to wait.
+class SilentModel(HashingEmbedder):
+    """A model that does not answer while `released` is cleared, as on a server that accepts and says nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = threading.Event()
+        self.released.set()
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.released.wait(30)
+        return super().embed_documents(texts)
+
+
+class InProcessFitting:
+    """Runs fits in this process: a child takes a second to start, and only its own tests need one.
 
     Args:
-        inner: The store that does the work.
+        min_cluster_size: As for `Clusterer`.
     """
 
-    def __init__(self, inner: VectorStore) -> None:
-        self.inner = inner
-        self.down: LearningMemoryError | None = None
-        """Raised by every reading and writing while it is set."""
-        self.failures: list[LearningMemoryError] = []
-        """Raised by the next upserts, one each."""
-        self.gate = asyncio.Event()
-        """Upserts wait for it."""
-        self.gate.set()
-        self.entered = asyncio.Event()
-        """Set when an upsert begins."""
-        self.attempts: list[float] = []
-        """The loop's time of each upsert."""
-        self.flushes = 0
-        self.closed = False
+    def __init__(self, min_cluster_size: int | None = None) -> None:
+        self._min_cluster_size = min_cluster_size
 
-    async def ensure(self, spec: CollectionSpec) -> Payload:
-        self._check()
-        return await self.inner.ensure(spec)
-
-    async def drop(self, collection: str) -> None:
-        self._check()
-        await self.inner.drop(collection)
-
-    async def promote(self, source: str, target: str) -> None:
-        self._check()
-        await self.inner.promote(source, target)
-
-    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        self.attempts.append(asyncio.get_running_loop().time())
-        self.entered.set()
-        await self.gate.wait()
-        self._check()
-        if self.failures:
-            raise self.failures.pop(0)
-        await self.inner.upsert(collection, points)
-
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
-        self._check()
-        return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
-
-    async def scroll(
-        self,
-        collection: str,
-        *,
-        where: Filter | None = None,
-        with_vectors: bool = False,
-    ) -> list[Record]:
-        self._check()
-        return await self.inner.scroll(collection, where=where, with_vectors=with_vectors)
-
-    async def count(self, collection: str) -> int:
-        self._check()
-        return await self.inner.count(collection)
-
-    async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        self._check()
-        await self.inner.delete(collection, ids)
-
-    async def search(
-        self,
-        collection: str,
-        vector: Vector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        self._check()
-        return await self.inner.search(collection, vector, limit=limit, where=where, ids=ids)
-
-    async def search_terms(
-        self,
-        collection: str,
-        query: SparseVector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        self._check()
-        return await self.inner.search_terms(collection, query, limit=limit, where=where, ids=ids)
-
-    async def flush(self) -> None:
-        self._check()
-        self.flushes += 1
-        await self.inner.flush()
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+        return fit(await prepare(), Clusterer(self._min_cluster_size))
 
     async def close(self) -> None:
-        self.closed = True
-        await self.inner.close()
-
-    def _check(self) -> None:
-        if self.down is not None:
-            raise self.down
+        """Nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Parts:
     """The services over a journal and a store, as the composition root puts them together."""
 
     journal: Journal
@@ -306,8 +233,9 @@ class Memory:
     index: VectorIndex
     writer: IndexWriter
     persister: ObservationPersister
-    searcher: Searcher
+    searcher: ExperienceSearcher
     values: ValueLog
+    verdicts: VerdictLog
 
     async def ready(self) -> None:
         """Open the index and bring it up to date, as the background task does first."""
@@ -321,7 +249,7 @@ class Memory:
             assert await self.persister.persist(entry)
 
     async def nearest(self, collection: str, text: str, limit: int) -> list[Hit]:
-        """Return the points that are nearest by meaning alone."""
+        """Return the points that are nearest by their vectors alone."""
         vector = await self.embeddings.embed_query(text)
         return await self.store.search(collection, vector, limit=limit)
 
@@ -338,12 +266,12 @@ class Memory:
 
 
 @asynccontextmanager
-async def open_memory(
+async def open_parts(
     path: Path,
     *,
     clock: Clock | None = None,
     load: Callable[[], Embedder] = HashingEmbedder,
-) -> AsyncIterator[Memory]:
+) -> AsyncIterator[Parts]:
     """Build the parts over a directory, and release them at the end."""
     ticking = clock or TickingClock()
     journal = Journal(path / "journal")
@@ -354,14 +282,14 @@ async def open_memory(
 
     def open_store(_identity: EmbeddingIdentity) -> VectorStore:
         if store.closed:
-            # It was given up after a failure, and is opened anew over the same files.
+            # It was discarded after a failure, and is opened again over the same files.
             store.inner, store.closed = EdgeStore(path / "index"), False
         return store
 
     index = VectorIndex(embeddings, open_store, SHAPES)
     values = ValueLog(journal.values)
-    writer = IndexWriter(index, [ExperienceSource(collector), values])
-    memory = Memory(
+    writer = IndexWriter(index, [ExperienceSource(collector), values], OutdatedPoints(path / "outdated.json"))
+    parts = Parts(
         journal=journal,
         clock=ticking,
         collector=collector,
@@ -370,11 +298,12 @@ async def open_memory(
         index=index,
         writer=writer,
         persister=ObservationPersister(writer),
-        searcher=Searcher(index, writer, collector, Reranking(embeddings, None)),
+        searcher=ExperienceSearcher(index, writer, collector, Reranking(embeddings, None)),
         values=values,
+        verdicts=VerdictLog(journal.verdicts),
     )
     try:
-        yield memory
+        yield parts
     finally:
         store.down = None
         await index.close()
@@ -384,6 +313,11 @@ def reloaded(journal: Journal) -> ObservationCollector:
     """What a new process makes of the journal."""
     journal.recover(NOON)
     return ObservationCollector(Journal(journal.path), TickingClock())
+
+
+def forget(log: Log, kind: str, *names: str, at: datetime = NOON) -> None:
+    """Write tombstones of some ids, as another program may have."""
+    log.append([JournalRecord.tombstone(kind, name, at) for name in names])
 
 
 def ids(entries: list[Ghap]) -> list[str]:

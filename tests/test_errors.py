@@ -1,19 +1,27 @@
-"""The tree of errors, as its module draws it."""
+"""The tree of errors, as its module draws it, and its way through the control channel."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from learning_memory_server import errors
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    JournalUnavailableError,
+    LearningMemoryError,
+    StorageUnavailableError,
+    error_from_body,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def below(error: type[LearningMemoryError], depth: int) -> Iterator[tuple[int, str, str | None]]:
-    """The error classes below one that the module defines: how deep, the name, and the wire type if it is new."""
+    """Yield the depth, name and, if it is new, the wire type of each class below one, as the module defines them."""
     for each in error.__subclasses__():
         if each.__module__ == errors.__name__:
             own = each.wire_type if each.wire_type != error.wire_type or depth == 1 else None
@@ -26,3 +34,34 @@ def test_the_drawing_shows_every_error_and_what_a_client_sees() -> None:
     drawn = [(1 + len(indent) // 4, name, wire_type or None) for indent, name, wire_type in lines]
 
     assert drawn == list(below(LearningMemoryError, 1))
+
+
+def test_every_error_keeps_its_class_through_the_control_channel() -> None:
+    for _, name, _ in below(LearningMemoryError, 1):
+        sent = getattr(errors, name)("It failed.", hint="Try again.")
+        received = error_from_body(sent.to_control_body())
+        assert type(received) is type(sent)
+        assert (received.message, received.hint) == (sent.message, sent.hint)
+
+
+def test_a_client_never_sees_a_class_name() -> None:
+    error = JournalUnavailableError("It failed.", hint="Try again.")
+    assert error.to_body() == {"type": "storage_unavailable", "message": "It failed.", "hint": "Try again."}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"type": "storage_unavailable"}, StorageUnavailableError),
+        ({"type": "embedding_unavailable", "kind": "UnheardOfError"}, EmbeddingUnavailableError),
+        ({"type": "internal_error", "kind": "UnheardOfError"}, LearningMemoryError),
+        ({"type": "unheard_of"}, LearningMemoryError),
+        ({}, LearningMemoryError),
+    ],
+)
+def test_an_error_of_another_version_is_the_nearest_class(
+    body: dict[str, str], expected: type[LearningMemoryError]
+) -> None:
+    error = error_from_body({**body, "message": "It failed."})
+    assert type(error) is expected
+    assert (error.message, error.hint) == ("It failed.", None)

@@ -1,4 +1,4 @@
-"""Memory that is given back, and is still right."""
+"""RAM that is released, with its content intact."""
 
 import gc
 import mmap
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.heap import give_back, keep, let_go
+from learning_memory_server.heap import freeze_heap, release_mapped, trim_heap
 
 SIZE = 4 * 1024 * 1024
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is given back")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
 
 
 def resident(path: Path) -> int:
-    """Return the bytes of the file that this process has in memory."""
+    """Return the bytes of the file that are resident in this process."""
     is_ours, total = False, 0
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if line.split()[0].endswith(":"):
@@ -26,12 +26,13 @@ def resident(path: Path) -> int:
     return total
 
 
-def in_memory() -> int:
-    """Return the bytes that this process has in memory."""
+def all_resident() -> int:
+    """Return the bytes that are resident in this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
-def test_mapped_files_leave_the_memory_and_keep_what_was_written(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_released_files_are_not_resident_and_keep_what_was_written(tmp_path: Path) -> None:
     path, other = tmp_path / "log" / "one", tmp_path / "two"
     path.parent.mkdir()
     for file in (path, other):
@@ -39,39 +40,39 @@ def test_mapped_files_leave_the_memory_and_keep_what_was_written(tmp_path: Path)
     link = tmp_path / "link"
     link.symlink_to(path.parent)
     with path.open("r+b") as log, other.open("r+b") as rest:
-        mapped, beside = mmap.mmap(log.fileno(), SIZE), mmap.mmap(rest.fileno(), SIZE)
-        mapped[:], beside[:] = b"a" * SIZE, b"b" * SIZE
+        mapped, unrelated = mmap.mmap(log.fileno(), SIZE), mmap.mmap(rest.fileno(), SIZE)
+        mapped[:], unrelated[:] = b"a" * SIZE, b"b" * SIZE
         assert resident(path) == resident(other) == SIZE
 
-        let_go(link)
+        release_mapped(link)
 
         assert resident(path) == 0
         assert resident(other) == SIZE
         assert mapped[:] == b"a" * SIZE
         mapped[:1] = b"c"
         mapped.close()
-        beside.close()
+        unrelated.close()
     assert path.read_bytes() == b"c" + b"a" * (SIZE - 1)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries cannot be asked")
-def test_what_was_freed_between_things_that_are_kept_leaves_the_memory() -> None:
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries have no such call")
+def test_memory_freed_between_blocks_in_use_is_returned() -> None:
     made = [bytearray(b"x") * 2000 for _ in range(20_000)]
     kept = made[::20]
     del made
-    before = in_memory()
+    before = all_resident()
 
-    give_back()
+    trim_heap()
 
-    assert in_memory() < before - 16 * 1024 * 1024
+    assert all_resident() < before - 16 * 1024 * 1024
     assert all(each == b"x" * 2000 for each in kept)
 
 
-def test_what_is_kept_is_not_searched_for_garbage() -> None:
+def test_frozen_objects_are_exempt_from_garbage_collection() -> None:
     kept = [["a list that holds one"]]
     assert any(each is kept for each in gc.get_objects())
     try:
-        keep()
+        freeze_heap()
         assert not any(each is kept for each in gc.get_objects())
     finally:
         gc.unfreeze()

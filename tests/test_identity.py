@@ -62,7 +62,7 @@ def test_a_local_path_has_no_name(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://user:sec@ret@github.com/acme/shop", "https://user:secret@/acme"])
-def test_a_malformed_url_never_gives_its_credentials_away(url: str) -> None:
+def test_a_malformed_url_never_reveals_its_credentials(url: str) -> None:
     assert "sec" not in (normalised_remote(url) or "")
 
 
@@ -97,13 +97,13 @@ def test_the_remote_names_the_project_in_every_worktree(repository: Path, tmp_pa
     assert project_of(tmp_path / "feature") == SHOP
 
 
-def test_a_remote_on_this_machine_is_passed_over(repository: Path) -> None:
+def test_a_local_remote_is_ignored(repository: Path) -> None:
     git(repository, "remote", "add", "origin", "/srv/git/private-name.git")
 
     assert project_of(repository) == "Shop"
 
 
-def test_a_bare_repository_s_worktree_is_named_after_the_repository(repository: Path, tmp_path: Path) -> None:
+def test_the_worktree_of_a_bare_repository_is_named_after_it(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), "bazaar.git")
     git(tmp_path / "bazaar.git", "remote", "remove", "origin")
     git(tmp_path / "bazaar.git", "worktree", "add", "--quiet", str(tmp_path / "checkout"))
@@ -122,7 +122,7 @@ def test_a_folder_that_does_not_exist_still_has_a_name(tmp_path: Path) -> None:
     assert project_of(Path("/")) == "default"
 
 
-def test_a_setting_comes_before_the_repository(repository: Path) -> None:
+def test_the_setting_wins_over_the_repository(repository: Path) -> None:
     environment = {"CLAUDE_PROJECT_DIR": str(repository)}
 
     assert caller_of(environment).project == "Shop"
@@ -145,7 +145,7 @@ def test_a_session_is_a_hash_that_never_shows_its_id() -> None:
     assert caller.session != caller_of({"CLAUDE_CODE_SESSION_ID": raw + "2"}, "p").session
 
 
-def test_without_an_id_a_process_keeps_one_and_another_process_has_another() -> None:
+def test_without_a_session_id_each_process_has_its_own() -> None:
     here = caller_of({}, "p").session
     code = "from learning_memory_server.identity import caller_of; print(caller_of({}, 'p').session)"
 

@@ -19,7 +19,7 @@ print(config_file() == user_config_path("learning-memory-server", appauthor=Fals
 """
 
 
-def test_the_places_are_those_of_platformdirs() -> None:
+def test_the_paths_are_those_of_platformdirs() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "LEARNING_MEMORY_CONFIG"}
 
     assert data_directory(environment) == user_data_path("learning-memory-server", appauthor=False)
@@ -50,6 +50,22 @@ def test_a_relative_xdg_path_is_ignored_as_its_specification_asks() -> None:
     assert data_directory({"XDG_DATA_HOME": "data"}) == data_directory({})
     assert data_directory({"XDG_DATA_HOME": "/srv"}) == Path("/srv/learning-memory-server")
     assert config_file({"XDG_CONFIG_HOME": "etc"}) == config_file({})
+
+
+@pytest.mark.parametrize(
+    ("platform", "data", "config"),
+    [
+        ("linux", ".local/share", ".config"),
+        ("darwin", "Library/Application Support", "Library/Application Support"),
+        ("win32", "AppData/Local", "AppData/Local"),
+    ],
+)
+def test_each_system_has_its_own_places(platform: str, data: str, config: str) -> None:
+    assert data_directory({}, platform) == Path.home() / data / "learning-memory-server"
+    assert config_file({}, platform) == Path.home() / config / "learning-memory-server" / "config.toml"
+    elsewhere = {"LOCALAPPDATA": "/home/ann/Local", "XDG_DATA_HOME": "/srv"}
+    expected = {"linux": Path("/srv"), "win32": Path("/home/ann/Local")}.get(platform, Path.home() / data)
+    assert data_directory(elsewhere, platform) == expected / "learning-memory-server"
 
 
 def test_the_settings_file_can_be_named() -> None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server import rendezvous
-from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.rendezvous import Place, build, is_newer, prepare_runtime_directory
+from learning_memory_server.rendezvous import Place, build, is_newer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +42,7 @@ def test_the_socket_is_in_the_runtime_directory(tmp_path: Path, runtime: Path) -
 
 
 @pytest.mark.parametrize("named", ["", "relative", "/not/there", "a very long one"])
-def test_without_a_usable_runtime_directory_it_is_in_one_of_the_users_own(tmp_path: Path, named: str) -> None:
+def test_without_a_usable_runtime_directory_it_is_in_a_private_one(tmp_path: Path, named: str) -> None:
     if named == "a very long one":
         long = tmp_path / ("x" * 60)
         long.mkdir()
@@ -52,7 +51,7 @@ def test_without_a_usable_runtime_directory_it_is_in_one_of_the_users_own(tmp_pa
     assert socket.parent == Path(f"/tmp/learning-memory-server-{os.getuid()}")  # noqa: S108 - its documented place
 
 
-def test_the_sockets_path_is_short_however_long_the_datas_is(tmp_path: Path) -> None:
+def test_the_socket_path_is_short_however_long_the_data_path_is(tmp_path: Path) -> None:
     deep = "/".join("y" * 200 for _ in range(10))
     socket = Place(variables(tmp_path, storage_path=f"{tmp_path}/{deep}")).socket
     assert len(os.fsencode(socket)) <= SOCKET_PATH_MAX
@@ -77,11 +76,12 @@ def test_other_data_has_another_socket(tmp_path: Path) -> None:
     assert len({place.socket for place in places}) == len(places)
 
 
-def test_a_hub_that_listens_elsewhere_is_found_by_its_lock(tmp_path: Path) -> None:
+def test_a_hub_that_listens_elsewhere_is_found_through_its_lock(tmp_path: Path) -> None:
     place = Place(variables(tmp_path, storage_path=str(tmp_path)))
     assert place.sockets() == [place.socket]
     place.journal.mkdir()
-    for garbage in ("", "garbage", "[]", '{"pid": 1}', '{"socket": 1}'):
+    # Any user may write to /tmp.
+    for garbage in ("", "garbage", "[]", '{"pid": 1}', '{"socket": 1}', '{"socket": "/tmp/a.sock"}'):
         (place.journal / ".lock").write_text(garbage)
         assert place.sockets() == [place.socket]
     (place.journal / ".lock").write_text(json.dumps({"socket": "/elsewhere/a.sock"}))
@@ -90,7 +90,7 @@ def test_a_hub_that_listens_elsewhere_is_found_by_its_lock(tmp_path: Path) -> No
     assert place.sockets() == [place.socket]
 
 
-def test_the_settings_that_a_hub_runs_on_are_told_apart(tmp_path: Path) -> None:
+def test_a_hub_with_other_settings_is_recognized(tmp_path: Path) -> None:
     usual = Place(variables(tmp_path)).settings
     assert Place(variables(tmp_path, min_experiences="5")).settings != usual
     assert Place(variables(tmp_path, embedding_backend="hashing")).settings != usual
@@ -100,6 +100,7 @@ def test_the_settings_that_a_hub_runs_on_are_told_apart(tmp_path: Path) -> None:
     assert from_file == Place(variables(tmp_path, min_experiences="5")).settings
 
 
+@pytest.mark.slow
 def test_a_build_changes_with_any_source(tmp_path: Path) -> None:
     copy = tmp_path / "learning_memory_server"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -120,7 +121,7 @@ def test_a_build_changes_with_any_source(tmp_path: Path) -> None:
 
 
 def build_of(folder: Path) -> dict[str, object]:
-    """Return the build of the package in a folder, as a process of its own sees it."""
+    """Return the build of the package in a folder, as another process sees it."""
     code = "import json; from learning_memory_server import rendezvous; print(json.dumps(rendezvous.build()))"
     done = subprocess.run(
         [sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True
@@ -129,7 +130,7 @@ def build_of(folder: Path) -> dict[str, object]:
     return found
 
 
-def test_a_later_version_is_newer_whatever_the_times_of_its_sources() -> None:
+def test_a_later_version_is_newer_whatever_its_source_times() -> None:
     this = {"version": "0.10.0", "fingerprint": "a", "newest": 1}
     assert is_newer(this, {"version": "0.9.9", "fingerprint": "b", "newest": 2})
     assert not is_newer({"version": "0.9.9", "fingerprint": "b", "newest": 2}, this)
@@ -141,37 +142,51 @@ def test_the_same_sources_are_not_newer() -> None:
     assert not is_newer(build(), build())
 
 
-def test_the_sockets_folder_is_made_for_the_user_alone(runtime: Path) -> None:
-    folder = runtime / "deep" / "folder"
-    prepare_runtime_directory(folder)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    prepare_runtime_directory(folder)
+def test_data_reached_through_a_link_has_the_same_socket(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    real = Place(variables(tmp_path, storage_path=str(tmp_path / "real")))
+    linked = Place(variables(tmp_path, storage_path=str(tmp_path / "link" / "." / ".." / "link")))
+    assert (linked.socket, linked.journal, linked.storage) == (real.socket, real.journal, real.storage)
 
 
-@pytest.mark.parametrize("mode", [0o750, 0o707, 0o777, 0o701])
-def test_a_folder_that_is_open_to_others_is_refused(runtime: Path, mode: int) -> None:
-    runtime.chmod(mode)
-    with pytest.raises(InvalidSettingsError, match="open to other users"):
-        prepare_runtime_directory(runtime)
+def recorded(storage: Path, **changes: object) -> Path:
+    """Record a newer program, which exists, as a hub's."""
+    folder = storage / "newer"
+    (folder / "learning_memory_server").mkdir(parents=True, exist_ok=True)
+    build_ = {**build(), "version": "99.0", "fingerprint": "newer"}
+    written = {"executable": sys.executable, "folder": str(folder), "build": build_, **changes}
+    path = storage / "hub.json"
+    path.write_text(json.dumps(written))
+    path.chmod(0o600)
+    return folder
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_another_user_is_refused(runtime: Path) -> None:
-    folder = runtime / "given"
-    folder.mkdir(mode=0o700)
-    os.chown(folder, 65534, 65534)
-    with pytest.raises(InvalidSettingsError, match="open to other users"):
-        prepare_runtime_directory(folder)
+def test_a_newer_program_is_started_and_not_recorded_over(tmp_path: Path) -> None:
+    place = Place(variables(tmp_path, storage_path=str(tmp_path)))
+    place.record_program()
+    assert place.newest_program() == rendezvous.program()
+    folder = recorded(tmp_path)
+    assert place.newest_program()["folder"] == str(folder)
+    place.record_program()
+    assert place.newest_program()["folder"] == str(folder)
 
 
-def test_a_link_to_a_folder_is_refused(runtime: Path) -> None:
-    (runtime / "real").mkdir(mode=0o700)
-    (runtime / "link").symlink_to(runtime / "real")
-    with pytest.raises(InvalidSettingsError):
-        prepare_runtime_directory(runtime / "link")
-
-
-def test_a_folder_that_cannot_be_made_is_a_sentence(runtime: Path) -> None:
-    (runtime / "file").touch()
-    with pytest.raises(InvalidSettingsError, match="cannot be created"):
-        prepare_runtime_directory(runtime / "file" / "folder")
+@pytest.mark.parametrize("flaw", ["an older build", "no package", "no program", "open to others", "garbage"])
+def test_a_recorded_program_that_is_not_usable_is_replaced(tmp_path: Path, flaw: str) -> None:
+    place = Place(variables(tmp_path, storage_path=str(tmp_path)))
+    folder = recorded(tmp_path)
+    match flaw:
+        case "an older build":
+            recorded(tmp_path, build={**build(), "version": "0.0.1", "fingerprint": "older"})
+        case "no package":
+            (folder / "learning_memory_server").rmdir()
+        case "no program":
+            recorded(tmp_path, executable=str(tmp_path / "none"))
+        case "open to others":
+            (tmp_path / "hub.json").chmod(0o666)
+        case _:
+            (tmp_path / "hub.json").write_text('{"build": {"version": [], "newest": "x"}}')
+    assert place.newest_program() == rendezvous.program()
+    place.record_program()
+    assert json.loads((tmp_path / "hub.json").read_bytes()) == rendezvous.program()

@@ -1,4 +1,4 @@
-"""What taking in an archive would do, found out without doing it."""
+"""What importing an archive would do, without doing it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.archive.contents import GHAP, comparable
+from learning_memory_server.archive.contents import GHAP, comparable, is_forgotten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Numbering(StrEnum):
-    """What becomes of the numbers that clusters have in an archive."""
+    """What happens to the cluster numbers of an archive."""
 
     NONE = "none"
     NEW = "new"
@@ -28,13 +28,13 @@ class Numbering(StrEnum):
 
 @dataclass(slots=True)
 class Difference:
-    """How the things of one sort compare.
+    """How the things of one sort compare, by id.
 
     Args:
-        new: What is there only.
-        there: What is in both, and the same.
-        differing: Ids that mean something else here; ours stays.
-        forgotten_here: Ids that were forgotten here; they stay so.
+        new: Only in the archive.
+        there: The same in both.
+        differing: Different in both; the journal's stays.
+        forgotten_here: Forgotten in the journal; they stay forgotten.
     """
 
     new: list[str] = field(default_factory=list)
@@ -49,9 +49,10 @@ class Comparison:
 
     Args:
         sorts: The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
-        numbering: What becomes of the clusters' numbers.
-        doomed: What is here and was forgotten there.
-        never: What was forgotten there and is unknown here, by kind; it never comes back.
+        numbering: What happens to the cluster numbers.
+        doomed: Ids, by kind, of what is in the journal and was forgotten in the archive.
+        never: Ids, by kind, that were forgotten in the archive and are unknown to the journal; they will never be
+            imported.
     """
 
     sorts: dict[str, Difference]
@@ -61,12 +62,12 @@ class Comparison:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether everything is here already, but for what is forgotten."""
+        """Whether everything that is not forgotten is already in the journal."""
         return self.numbering is not Numbering.NEW and not any(sort.new for sort in self.sorts.values())
 
 
 def compare(theirs: Contents, ours: Contents) -> Comparison:
-    """Compare what would be taken in with what is here."""
+    """Compare the content of an archive with that of a journal."""
     sorts = {"entry": Difference(), "open entry": Difference()}
     gone = {record_id for kind, record_id in ours.forgotten if kind == GHAP}
     for ghap_id, entry in theirs.entries.items():
@@ -81,7 +82,7 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         found = ours.records.get(key)
         same = found is not None and _content(found) == _content(record)
         difference = sorts.setdefault(record.kind, Difference())
-        _sort(difference, record.id, same, known=found is not None, gone=key in ours.forgotten)
+        _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
     present = {(GHAP, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
     return Comparison(
         sorts,
@@ -92,14 +93,14 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
 
 
 def numbering_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Numbering:
-    """Tell what becomes of the numbers of an archive's clusters.
+    """Return what happens to the cluster numbers of an archive.
 
-    They are taken where nothing has a number yet; two histories of numbers cannot be made one.
+    They are imported if no cluster has a number yet; two histories of numbers cannot be merged.
 
     Args:
-        theirs: The records about clusters there.
-        ours: Those here. The first of theirs, if it was interrupted before.
-        is_empty: Whether no entry was ever here.
+        theirs: The archive's records about clusters.
+        ours: The journal's. After an interrupted import, the first few of theirs.
+        is_empty: Whether the journal never had an entry.
     """
     if not theirs:
         return Numbering.NONE
@@ -124,8 +125,8 @@ def _same(theirs: Ghap, ours: Ghap | None) -> bool:
 
 
 def _content(record: JournalRecord) -> Mapping[str, Any]:
-    # Which call made it, and where a memory is cut, may differ.
-    return {key: part for key, part in record.data.items() if key not in {"request", "cuts"}}
+    # The call that made it, and the chunks of a memory, may differ.
+    return {key: part for key, part in record.data.items() if key not in {"request", "requests", "cuts"}}
 
 
 def _by_kind(keys: set[tuple[str, str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What an archive and a journal hold, in one form, so that they can be compared."""
+"""The contents of an archive or a journal, in one form so that they can be compared."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from learning_memory_server.journal.codec import (
     memory_to_data,
     value_from_data,
     value_to_data,
+    verdict_from_data,
+    verdict_to_data,
 )
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 from learning_memory_server.observation.importing import entry_of_record, parse_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from learning_memory_server.archive.reading import Archive
     from learning_memory_server.domain.ghap import Ghap
@@ -37,24 +40,27 @@ Check = Callable[[JournalRecord], dict[str, Any]]
 GHAP: Final = "ghap"
 CLUSTERS: Final = "clusters"
 _VALUE: Final = "value"
+_VERDICT: Final = "verdict"
 _MEMORY: Final = "memory"
-_DERIVED: Final = frozenset({"evidence"})
-"""What is found out anew from the rest wherever it is taken in, by the model that is there."""
+_UNUSED: Final = frozenset({"evidence"})
+"""Kinds of earlier versions that nothing reads any more."""
+_REJECTIONS_MAX: Final = 10_000
+"""Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(slots=True)
 class Contents:
-    """What is kept, without what is forgotten.
+    """Everything in an archive or a journal, without what is forgotten.
 
     Args:
         entries: The resolved entries by id.
         open: The open entries by id.
         records: The last record of everything else, by its key.
-        clusters: The records about clusters, each of which continues those before it.
-        forgotten: What is forgotten.
-        rejections: What could not be taken, and why.
-        changes: What is not taken as it was, and how often.
+        clusters: The records about clusters; each continues the ones before it.
+        forgotten: The keys of what is forgotten.
+        rejections: What could not be read, and why.
+        changes: What was changed in reading, and how often.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)
@@ -66,7 +72,7 @@ class Contents:
     changes: Counter[str] = field(default_factory=Counter)
 
     def drop_forgotten(self) -> None:
-        """Take out what is forgotten, and open entries that are resolved."""
+        """Remove what is forgotten, and open entries that are resolved."""
         gone = {record_id for kind, record_id in self.forgotten if kind == GHAP}
         self.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
         self.open = {
@@ -76,17 +82,22 @@ class Contents:
 
 
 def contents_of(archive: Archive) -> Contents:
-    """Read an archive, with every check that a line from elsewhere gets.
+    """Read an archive, with every check that imported lines get.
 
     Args:
-        archive: What was verified.
+        archive: A verified archive.
 
     Raises:
+        InvalidInputError: If thousands of lines cannot be used.
         JournalUnavailableError: If a newer program wrote a line.
     """
     contents = Contents()
     for name, lines in archive.segments():
         for number, line in enumerate(lines, start=1):
+            if len(contents.rejections) == _REJECTIONS_MAX:
+                raise InvalidInputError(
+                    f"The archive is refused: more than {_REJECTIONS_MAX:,} of its lines are not a journal's."
+                )
             try:
                 record = JournalRecord.from_line(line)
                 _take(contents, record)
@@ -105,14 +116,14 @@ def contents_of(archive: Archive) -> Contents:
 
 
 def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable[str]) -> Contents:
-    """Return what a journal holds; reading only.
+    """Return the contents of a journal, without changing it.
 
     Args:
         journal: The journal.
         entries: Its resolved entries.
         forgotten: The ids of its forgotten entries.
     """
-    others = [log.read() for log in (journal.values, journal.memories)]
+    others = [log.read() for log in (journal.values, journal.verdicts, journal.memories)]
     contents = Contents(
         entries={entry.id: entry for entry in entries},
         open={entry.id: entry for entry in journal.open_entries()},
@@ -125,20 +136,20 @@ def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable
 
 
 def checked_record(record: JournalRecord) -> JournalRecord:
-    """Return a record from elsewhere as it may be kept.
+    """Return an imported record in the form that may be stored.
 
     Raises:
-        InvalidInputError: If it is not what this program would have written, or of a kind that is not taken.
+        InvalidInputError: If this program would not have written it, or does not import its kind.
     """
     if record.kind not in _CHECKS:
-        raise InvalidInputError(f"records of the kind {record.kind!r} are not known to this program.")
+        raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
     try:
         data = _CHECKS[record.kind](record)
     except InvalidInputError:
         raise
     except MALFORMED as error:
         raise InvalidInputError(
-            f"{record.id}: is no {record.kind} ({type(error).__name__}: {error})."
+            f"{record.id}: is not data of the kind {record.kind!r} ({type(error).__name__}: {error})."
         ) from None
     return JournalRecord(record.kind, record.id, record.at, data)
 
@@ -150,7 +161,7 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP:
         contents.entries[record.id] = entry_of_record(record, contents.changes)
-    elif record.kind in _DERIVED:
+    elif record.kind in _UNUSED:
         return
     elif record.kind == CLUSTERS:
         contents.clusters.append(checked_record(record))
@@ -167,23 +178,35 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
     if value.supersedes is not None and not _ID.fullmatch(value.supersedes):
         raise InvalidInputError("supersedes: is not a valid id.")
     if value.supersedes == value.id:
-        raise InvalidInputError("supersedes: a value cannot take its own place.")
+        raise InvalidInputError("supersedes: a value cannot supersede itself.")
     if value.created_at.tzinfo is None:
         raise InvalidInputError("created_at: must have an offset from UTC.")
     evidence = value.evidence
-    figures = (
+    metrics = (
         *evidence.centroid,
         evidence.similarity,
         evidence.centroid_distance,
         evidence.threshold,
-        *([] if evidence.radius is None else [evidence.radius]),
     )
-    if not all(isinstance(figure, float | int) and abs(figure) < float("inf") for figure in figures):
-        raise InvalidInputError("evidence: its figures must be finite numbers.")
+    if not all(isinstance(metric, float | int) and abs(metric) < float("inf") for metric in metrics):
+        raise InvalidInputError("evidence: its metrics must be finite numbers.")
     if not all(isinstance(name, str) for name in (*evidence.member_ids, evidence.embedding)):
         raise InvalidInputError("evidence: member_ids and embedding must be texts.")
-    # It names a call of a front that is gone.
+    # `request` names a call of a front that has ended.
     return {key: part for key, part in value_to_data(value).items() if key != "request"}
+
+
+def _checked_verdict(record: JournalRecord) -> dict[str, Any]:
+    verdict = verdict_from_data(record.data)
+    for name, given in (("value_id", verdict.value_id), ("ghap_id", verdict.ghap_id)):
+        if not (_ID.fullmatch(given) and len(given) <= limits.ID_MAX):
+            raise InvalidInputError(f"{name}: {given!r} is not a valid id.")
+    if verdict.id != record.id:
+        raise InvalidInputError(f"id: {record.id!r} is not the id of a verdict on this value and entry.")
+    limits.checked_text("project", verdict.project, limits.PROJECT_MAX)
+    if verdict.created_at.tzinfo is None:
+        raise InvalidInputError("created_at: must have an offset from UTC.")
+    return verdict_to_data(replace(verdict, requests=()))
 
 
 def _checked_memory(record: JournalRecord) -> dict[str, Any]:
@@ -195,8 +218,8 @@ def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     metadata = checked_metadata(memory.metadata)
     if memory.created_at.tzinfo is None or memory.date.tzinfo is None:
         raise InvalidInputError("created_at, date: both must have an offset from UTC.")
-    # Where it is cut is this model's own matter, and no line from elsewhere should say it.
-    return memory_to_data(replace(memory, metadata=metadata, request=None, cuts=None))
+    # The chunks depend on the model of this store, so they are not imported.
+    return memory_to_data(replace(memory, metadata=metadata, request=None, chunking=None))
 
 
 def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
@@ -208,24 +231,35 @@ def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
         isinstance(number, int) and not isinstance(number, bool) and number >= 0
         for number in (following, *given)
     ):
-        raise InvalidInputError("next_number, moved: must be whole numbers from 0.")
+        raise InvalidInputError("next_number, moved: must be whole numbers, at least 0.")
     if given and following <= max(given):
         raise InvalidInputError(
-            f"next_number: {following} is not above {max(given)}, which was given already."
+            f"next_number: {following} is not above {max(given)}, which is taken already."
         )
     return data
 
 
 _CHECKS: Final[dict[str, Check]] = {
     _VALUE: _checked_value,
+    _VERDICT: _checked_verdict,
     _MEMORY: _checked_memory,
     CLUSTERS: _checked_clusters,
 }
-"""What may be taken from elsewhere besides entries. Each returns the data as it may be kept."""
+"""What may be imported besides entries. Each check returns the data in the form that may be stored."""
+
+
+def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
+    """Return whether a record, or the entry or the value that it is about, is forgotten."""
+    if (record.kind, record.id) in forgotten:
+        return True
+    if record.kind in _UNUSED:
+        return (GHAP, record.id) in forgotten
+    about = ((_VALUE, record.data.get("value_id")), (GHAP, record.data.get("ghap_id")))
+    return record.kind == _VERDICT and any(key in forgotten for key in about)
 
 
 def comparable(entry: Ghap) -> dict[str, Any]:
-    """Return what two copies of an entry must share to be the same."""
+    """Return the data that two copies of an entry have in common if they are the same."""
     data = ghap_to_data(entry)
     for part in ("requests", "orphaned"):
         data.pop(part, None)

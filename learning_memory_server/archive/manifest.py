@@ -2,14 +2,17 @@
 
 An archive is a tar, plain or compressed:
 
-    manifest.json             this
-    SHA256SUMS                of every other member, as `sha256sum -c` reads it
+    manifest.json             this: the checksum of every other file, and `sum`, its own, made as the journal's lines
+                              make theirs
     journal/...               files of the journal under the names that they have there
-    damaged/...               lines and open files that could not be read, byte for byte, to look at
+    damaged/...               lines and open files that could not be read, byte for byte, for a person to look at
+
+Older archives have a file SHA256SUMS instead of `sum`; its line about the manifest is what is checked.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field
@@ -17,15 +20,20 @@ from datetime import datetime
 from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.record import digest
 
-FORMAT: Final = 1
-"""Raised when a program that knows only the present form could misread an archive."""
+ARCHIVE_VERSION: Final = 1
+"""Raise it when a program that knows only this version could misread an archive. Archives of a newer version are
+refused, and those of older versions must still be read."""
 
 MANIFEST: Final = "manifest.json"
 SUMS: Final = "SHA256SUMS"
+"""Only in older archives."""
 JOURNAL: Final = "journal/"
 DAMAGED: Final = "damaged/"
 OPEN: Final = "open/"
+
+OTHER_COPY: Final = "Use another copy; nothing was changed."
 
 _PART: Final = r"(?!\.)[^/\\\x00-\x1f\x7f]{1,200}"
 _NAME: Final = re.compile(rf"(?:{JOURNAL}|{DAMAGED})(?:{OPEN}{_PART}\.json|(?:{_PART}/)?{_PART}\.jsonl)")
@@ -38,9 +46,9 @@ class Member:
     Args:
         sha256: Of its bytes, in hexadecimal.
         bytes: Its length.
-        lines: How many lines it has.
-        records: How many records of each kind; tombstones are not among them.
-        tombstones: How many lines say that something is forgotten.
+        lines: The number of lines.
+        records: The number of records of each kind, without tombstones.
+        tombstones: The number of lines that say that something is forgotten.
     """
 
     sha256: str
@@ -52,14 +60,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is in an archive, and what made it.
+    """What is in an archive, and which program wrote it.
 
     Args:
         created_at: When the journal was read.
-        program: The version of the program that made it.
-        journal_format: The format of the newest line that may be in it.
-        project: The one project that it is about, or None for all.
-        files: Every member but the manifest and the checksums, by name.
+        program: The version of the program that wrote it.
+        journal_format: The format of its newest line; of archives made before this was known, of the newest that may be in it.
+        project: The only project in it, or None for all projects.
+        files: Every other file of the archive, by name.
     """
 
     created_at: datetime
@@ -70,28 +78,40 @@ class Manifest:
 
     @property
     def damaged_lines(self) -> int:
-        """How many lines were set aside when it was made."""
+        """How many damaged lines were set aside when it was written."""
         return sum(said.lines for name, said in self.files.items() if name.startswith(DAMAGED))
 
     def to_json(self) -> bytes:
-        """Return the text of the member."""
-        content = {"format": FORMAT, **asdict(self), "created_at": self.created_at.isoformat()}
-        return json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n"
+        """Return the file's content."""
+        content = {"format": ARCHIVE_VERSION, **asdict(self), "created_at": self.created_at.isoformat()}
+        return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode() + b"\n"
 
     @classmethod
-    def from_json(cls, text: bytes) -> Manifest:
-        """Return what a member says.
+    def from_json(cls, text: bytes, sums: bytes | None = None) -> Manifest:
+        """Return the manifest that a text holds.
+
+        Args:
+            text: The text.
+            sums: The file SHA256SUMS of an older archive, in place of the checksum in the text.
 
         Raises:
-            InvalidInputError: If it is of a newer format, or says nothing of the kind.
+            InvalidInputError: If its checksum does not match, it is of a newer format, or is not a manifest.
         """
         try:
             content = json.loads(text)
-            form = _number(content.pop("format"))
-            if form > FORMAT:
+            version = _number(content["format"])
+            if version > ARCHIVE_VERSION:
                 raise InvalidInputError(
-                    f"The archive has format {form}; this program reads up to {FORMAT}.",
+                    f"The archive has format {version}; this program reads up to {ARCHIVE_VERSION}.",
                     hint="Update learning-memory-server; nothing was changed.",
+                )
+            if sums is None:
+                is_right = content.pop("sum", None) == digest(content)
+            else:
+                is_right = f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}" in sums.decode().splitlines()
+            if not is_right:
+                raise InvalidInputError(
+                    f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=OTHER_COPY
                 )
             files = {str(name): _member(said) for name, said in content["files"].items()}
             project = content["project"]
@@ -107,7 +127,7 @@ class Manifest:
 
 
 def is_member_name(name: str) -> bool:
-    """Tell whether a file of an archive may have this name."""
+    """Return whether a file of an archive may have this name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -123,5 +143,5 @@ def _member(said: dict[str, object]) -> Member:
 
 def _number(said: object) -> int:
     if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise ValueError(f"{said!r} is no number of something")
+        raise ValueError(f"{said!r} is not a count")
     return said

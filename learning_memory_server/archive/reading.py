@@ -1,18 +1,30 @@
-"""An archive from anywhere: nothing of it is believed before all of it was checked, and nothing is unpacked."""
+"""An archive from an untrusted source: all of it is checked before any of it is used, and nothing is unpacked."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import tarfile
 import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final, cast
 
+from learning_memory_server.archive.bounds import (
+    MANIFEST_MAX,
+    MEMBER_MAX,
+    MEMBERS_MAX,
+    OPEN_MAX,
+    TOTAL_MAX,
+    Bounded,
+    Lines,
+    most_bytes,
+)
 from learning_memory_server.archive.manifest import (
     JOURNAL,
     MANIFEST,
     OPEN,
+    OTHER_COPY,
     SUMS,
     Manifest,
     is_member_name,
@@ -24,23 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_OTHER_COPY: Final = "Take another copy; nothing was changed."
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")
-"""Where a tar says what it is, and how."""
+"""The offset and the bytes that identify a tar."""
 _CHUNK: Final = 64 * 1024
-_READ_MAX: Final = 32 * 1024 * 1024
-"""Bytes that are read at once: more than any manifest has. The tar's own headers can claim any length."""
-_MEMBER_MAX: Final = 2 * 1024**3
-_TOTAL_MAX: Final = 8 * 1024**3
-_MEMBERS_MAX: Final = 100_000
 
 
 class Archive:
     """A verified archive, open for reading.
 
     Attributes:
-        manifest: What it says about itself.
+        manifest: Its manifest.
     """
 
     def __init__(self, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], manifest: Manifest) -> None:
@@ -49,23 +55,30 @@ class Archive:
         self.manifest = manifest
 
     def segments(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name of each file of a log, without its folder in the archive, and its lines."""
-        for name in self.manifest.files:
+        """Yield the name of each log file, relative to the journal folder, and its lines."""
+        # In their order in the file: going back means decompressing it again.
+        for name in self._members:
             if name.startswith(JOURNAL) and not name.startswith(JOURNAL + OPEN):
                 yield name.removeprefix(JOURNAL), iter(self._file(name))
 
     def open_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the content of each open entry's file."""
-        for name in self.manifest.files:
+        for name in self._members:
             if name.startswith(JOURNAL + OPEN):
                 yield name.removeprefix(JOURNAL), self._file(name).read()
+
+    def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the name and the lines of every file but the manifest."""
+        for name in self._members:
+            if name not in {MANIFEST, SUMS}:
+                yield name, iter(self._file(name))
 
     def _file(self, name: str) -> IO[bytes]:
         return cast("IO[bytes]", self._tar.extractfile(self._members[name]))
 
 
 def is_archive(path: Path) -> bool:
-    """Tell whether a file looks like an archive, by its content."""
+    """Return whether a file looks like an archive, by its content."""
     start, sign = _TAR
     with path.open("rb") as file:
         head = file.read(start + len(sign))
@@ -74,10 +87,10 @@ def is_archive(path: Path) -> bool:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Verify an archive, all of it, and give it for reading.
+    """Verify all of an archive, and open it for reading.
 
     Raises:
-        InvalidInputError: If it is damaged, newer than this program, or not what this program makes.
+        InvalidInputError: If it is damaged, newer than this program, or not an archive that this program writes.
     """
     with path.open("rb") as file, _opened(file) as archive:
         yield archive
@@ -91,30 +104,29 @@ def verify(file: IO[bytes]) -> Manifest:
 
 @contextmanager
 def _opened(file: IO[bytes]) -> Iterator[Archive]:
-    head = file.read(len(_GZIP))
+    is_compressed = file.read(len(_GZIP)) == _GZIP
+    size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    source = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if head == _GZIP else file
+    source = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_compressed else file
     try:
-        bounded = _Bounded(source)
+        bounded = Bounded(source, most_bytes(size) if is_compressed else TOTAL_MAX)
         with tarfile.TarFile(fileobj=cast("IO[bytes]", bounded)) as tar:
-            archive = _verified(tar)
+            members = _members(tar)
+            bounded.at_once = max(MANIFEST_MAX, OPEN_MAX)
+            archive = _verified(tar, members)
             bounded.read_to_the_end()
             yield archive
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError) as error:
-        raise InvalidInputError(f"The archive cannot be read ({error}).", hint="It may be cut off.") from None
-
-
-def _verified(tar: tarfile.TarFile) -> Archive:
-    members = _members(tar)
-    if not {MANIFEST, SUMS} <= members.keys():
-        raise InvalidInputError(f"This tar has no {MANIFEST} and {SUMS}, so it is no archive of a journal.")
-    said = _content(tar, members[MANIFEST])
-    sums = dict(_sums(_content(tar, members[SUMS])))
-    if sums.get(MANIFEST) != hashlib.sha256(said).hexdigest():
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
         raise InvalidInputError(
-            f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=_OTHER_COPY
-        )
-    manifest = Manifest.from_json(said)
+            f"The archive cannot be read ({error}).", hint="It may be truncated."
+        ) from None
+
+
+def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Archive:
+    if MANIFEST not in members:
+        raise InvalidInputError(f"This tar has no {MANIFEST}, so it is not an archive of a journal.")
+    sums = _content(tar, members[SUMS]) if SUMS in members else None
+    manifest = Manifest.from_json(_content(tar, members[MANIFEST]), sums)
     if manifest.journal_format > CURRENT.version:
         raise InvalidInputError(
             f"The archive holds a journal of format {manifest.journal_format}; this program reads up to "
@@ -123,47 +135,48 @@ def _verified(tar: tarfile.TarFile) -> Archive:
         )
     for name in manifest.files:
         if not is_member_name(name):
-            raise InvalidInputError(f"The archive is refused: {name!r} is no name of a journal's file.")
+            raise InvalidInputError(f"The archive is refused: {name!r} is not the name of a journal file.")
     if odd := sorted((members.keys() - {MANIFEST, SUMS}) ^ manifest.files.keys()):
         raise InvalidInputError(
             f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}.",
-            hint=_OTHER_COPY,
+            hint=OTHER_COPY,
         )
-    for name, about in manifest.files.items():
+    for name in (each for each in members if each in manifest.files):
+        about = manifest.files[name]
         if members[name].size != about.bytes or _digest(tar, members[name]) != about.sha256:
             raise InvalidInputError(
-                f"The archive is damaged: the checksum of {name} does not match.", hint=_OTHER_COPY
+                f"The archive is damaged: the checksum of {name} does not match.", hint=OTHER_COPY
             )
     return Archive(tar, members, manifest)
 
 
 def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
-    """Return the members by name, each judged by its header before the next is looked for."""
+    """Return the members by name. Each header is checked before the next is read."""
     members: dict[str, tarfile.TarInfo] = {}
     total = 0
     for member in tar:
         total += member.size
         reason = None
         if not member.isreg() or member.issparse():
-            reason = "is no plain file"
+            reason = "is not a plain file"
         elif member.name not in {MANIFEST, SUMS} and not is_member_name(member.name):
-            reason = "is no name of a journal's file"
+            reason = "is not the name of a journal file"
         elif member.name in members:
-            reason = "is in it twice"
-        elif member.size > (_READ_MAX if member.name in {MANIFEST, SUMS} else _MEMBER_MAX):
+            reason = "occurs twice"
+        elif member.size > _most_bytes_of(member.name):
             reason = "is too large"
-        elif total > _TOTAL_MAX or len(members) >= _MEMBERS_MAX:
-            reason = "is one too many"
+        elif total > TOTAL_MAX or len(members) >= MEMBERS_MAX:
+            reason = "exceeds the limits of an archive"
         if reason:
             raise InvalidInputError(f"The archive is refused: {member.name!r} {reason}.")
         members[member.name] = member
     return members
 
 
-def _sums(text: bytes) -> Iterator[tuple[str, str]]:
-    for line in text.decode().splitlines():
-        digest, _, name = line.partition("  ")
-        yield name, digest
+def _most_bytes_of(name: str) -> int:
+    if name in {MANIFEST, SUMS}:
+        return MANIFEST_MAX
+    return OPEN_MAX if name.endswith(".json") else MEMBER_MAX
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -171,33 +184,9 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _digest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest = hashlib.sha256()
+    digest, lines = hashlib.sha256(), Lines(member.name)
     content = cast("IO[bytes]", tar.extractfile(member))
     while chunk := content.read(_CHUNK):
         digest.update(chunk)
+        lines.watch(chunk)
     return digest.hexdigest()
-
-
-class _Bounded:
-    """A file of which nobody reads more at once, or further, than an archive can have."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _READ_MAX:
-            raise InvalidInputError("The archive is refused: a header claims to be enormous.")
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if offset > _TOTAL_MAX:
-            raise InvalidInputError("The archive is refused: it claims to be enormous.")
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def read_to_the_end(self) -> None:
-        """Read what is left: a compressed file has its own checksum there."""
-        while self._file.read(_CHUNK):
-            self.seek(self.tell())

@@ -1,4 +1,4 @@
-"""What a journal holds at a moment, beside a process that goes on writing."""
+"""The content of a journal at one moment, while another process may continue writing."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
-from learning_memory_server.journal.files import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, is_version
+from learning_memory_server.journal.disk import journal_errors, matching
+from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from learning_memory_server.journal.formats import Format
+
 _ENTRIES: Final = "entries"
 
 
 @dataclass(slots=True)
 class Piece:
-    """A file of an archive that is put together."""
+    """A file of an archive in the making."""
 
     content: bytearray = field(default_factory=bytearray)
     lines: int = 0
@@ -37,40 +39,60 @@ class Piece:
 
 @dataclass(slots=True)
 class Snapshot:
-    """What is to be kept.
+    """The content of an archive in the making.
 
     Args:
-        pieces: The files, by their names in an archive.
+        pieces: The files, by their names in the archive.
         forgotten: How many records were left out because they are forgotten.
-        elsewhere: How many lines were left out because they are not, or cannot be said to be, of the project.
+        elsewhere: How many lines were left out because they do not belong to the project, or cannot be shown to.
+        version: The newest format of its lines and open entries.
     """
 
     pieces: dict[str, Piece] = field(default_factory=dict)
     forgotten: int = 0
     elsewhere: int = 0
+    version: int = 1
+
+    def add_record(self, name: str, line: bytes, record: JournalRecord) -> None:
+        """Add a line that can be read to the file of that name."""
+        piece = self.piece(name)
+        piece.add(line)
+        self.version = max(self.version, *versions_of(line))
+        if record.is_tombstone:
+            piece.tombstones += 1
+        else:
+            piece.records[record.kind] += 1
+
+    def add_open(self, name: str, text: bytes, version: int) -> None:
+        """Add an open entry's file."""
+        piece = self.piece(name)
+        piece.content += text
+        piece.lines = text.count(b"\n") + 1
+        piece.records["open"] += 1
+        self.version = max(self.version, version)
 
     def piece(self, name: str) -> Piece:
-        """Return the file of that name, which is begun if there is none."""
+        """Return the file of that name, creating it if necessary."""
         return self.pieces.setdefault(name, Piece())
 
     @property
     def records(self) -> Counter[str]:
-        """How many records of each kind."""
+        """The number of records of each kind."""
         return sum((piece.records for piece in self.pieces.values()), Counter())
 
     @property
     def tombstones(self) -> int:
-        """How many lines say that something is forgotten."""
+        """The number of tombstones."""
         return sum(piece.tombstones for piece in self.pieces.values())
 
     @property
     def open_entries(self) -> int:
-        """How many open entries."""
+        """The number of open entries."""
         return sum(name.startswith(JOURNAL + OPEN) for name in self.pieces)
 
     @property
     def damaged(self) -> dict[str, int]:
-        """How many lines were set aside from each file."""
+        """How many damaged lines each file had."""
         return {
             name.removeprefix(DAMAGED): piece.lines
             for name, piece in self.pieces.items()
@@ -85,24 +107,27 @@ class _Line:
     record: JournalRecord | None
 
 
-def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
-    """Read a journal as it is now, every log of it and the open entries.
+def take_snapshot(journal: Path, project: str | None = None, form: Format = CURRENT) -> Snapshot:
+    """Read a journal as it is now: every log and the open entries.
 
-    Nothing is locked: segments only grow, so each is whole up to its last line feed, and open files are replaced
-    in one step. What has an unfinished last line was never acknowledged, and is left out.
+    Nothing is locked: segments only grow, so each is complete up to its last line feed, and open files are replaced
+    in one step. An unfinished last line was never acknowledged, and is left out.
 
     Args:
-        journal: The journal's folder.
-        project: Leave everything out that does not say that it is this project's.
+        journal: The journal folder.
+        project: Leave out everything that does not name this project as its own.
+        form: The newest format that is read. Lines are copied as they are.
 
     Raises:
         JournalUnavailableError: If a file or folder cannot be read, or a newer program wrote it.
     """
-    # In this order an entry that is resolved meanwhile is in both, and entries win; in the other one it could be
-    # in neither. Values and clusters come before the entries that they cite.
+    # In this order, an entry that is resolved while reading is in both, and the resolved one wins; in the
+    # other order it could be in neither. Values and clusters are read before the entries that they cite.
     still_open = _open_files(journal)
     lines = [
-        line for path in _segments(journal) for line in _lines(path, path.relative_to(journal).as_posix())
+        line
+        for path in _segments(journal)
+        for line in _lines(path, path.relative_to(journal).as_posix(), form)
     ]
 
     said = [line.record for line in lines if line.record]
@@ -114,27 +139,22 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
         if record and not record.is_tombstone and (record.kind, record.id) in forgotten:
             snapshot.forgotten += 1
         elif record and wanted.has(record):
-            piece = snapshot.piece(JOURNAL + line.name)
-            piece.add(line.text)
-            if record.is_tombstone:
-                piece.tombstones += 1
-            else:
-                piece.records[record.kind] += 1
+            snapshot.add_record(JOURNAL + line.name, line.text, record)
         elif record or project is not None:
             snapshot.elsewhere += 1
-        elif _names_any(line.text, forgotten):
+        elif names_any(line.text, forgotten):
             snapshot.forgotten += 1
         else:
             snapshot.piece(DAMAGED + line.name).add(line.text)
     closed = {record.id for record in said if record.kind == "ghap"}
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
-            _add_open(snapshot, ghap_id, text, project)
+            _add_open(snapshot, ghap_id, text, project, form)
     return snapshot
 
 
 class _Wanted:
-    """Which records are of a project; of a tombstone, what it is about may say so."""
+    """Which records belong to a project. A tombstone belongs to the project of the record that it is about."""
 
     def __init__(self, project: str | None, said: list[JournalRecord]) -> None:
         self._project = project
@@ -151,7 +171,7 @@ class _Wanted:
         return of == self._project
 
 
-def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None) -> None:
+def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None, form: Format) -> None:
     name = f"{OPEN}{ghap_id}.json"
     try:
         content = json.loads(text)
@@ -162,14 +182,12 @@ def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None
         else:
             snapshot.elsewhere += 1
         return
-    CURRENT.refuse_newer(version if is_version(version) else 1)
+    version = version if is_version(version) else 1
+    form.refuse_newer(version)
     if project is not None and content.get("project") != project:
         snapshot.elsewhere += 1
         return
-    piece = snapshot.piece(JOURNAL + name)
-    piece.content += text
-    piece.lines = text.count(b"\n") + 1
-    piece.records["open"] += 1
+    snapshot.add_open(JOURNAL + name, text, version)
 
 
 def _open_files(journal: Path) -> dict[str, bytes]:
@@ -179,28 +197,28 @@ def _open_files(journal: Path) -> dict[str, bytes]:
             try:
                 found[path.stem] = path.read_bytes()
             except FileNotFoundError:
-                # It is in the log by now, which is read afterwards.
+                # The entry was resolved, and is in the log, which is read next.
                 continue
     return found
 
 
 def _segments(journal: Path) -> list[Path]:
-    """Return the files of all logs, also of those that only another version knows. Those of entries come last."""
+    """Return the files of all logs, including those that only another version knows; those of entries come last."""
     with journal_errors(journal):
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
     found = sorted(path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
     return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
 
 
-def _lines(path: Path, name: str) -> list[_Line]:
+def _lines(path: Path, name: str, form: Format) -> list[_Line]:
     with journal_errors(path):
         content = path.read_bytes()
     lines = []
     for text in io.BytesIO(content):
-        # A last line without a line feed counts if nothing else is missing, as it does for the journal itself.
+        # As in the journal itself, a last line counts if only its line feed is missing.
         whole = text if text.endswith(b"\n") else text + b"\n"
         try:
-            lines.append(_Line(name, whole, JournalRecord.from_line(whole)))
+            lines.append(_Line(name, whole, JournalRecord.from_line(whole, form)))
         except DamagedLineError:
             if whole is text:
                 lines.append(_Line(name, text, None))
@@ -211,6 +229,6 @@ def _project(record: JournalRecord) -> object:
     return record.data.get("project") if isinstance(record.data, dict) else None
 
 
-def _names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
-    """Tell whether a line that cannot be read names something that is forgotten."""
+def names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
+    """Return whether an unreadable line contains the id of something that is forgotten."""
     return any(record_id.encode() in text for _, record_id in forgotten)

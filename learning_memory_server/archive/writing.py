@@ -1,4 +1,4 @@
-"""An archive on the disk: whole under its name, or not there."""
+"""The bytes of an archive: complete under its name, or not there at all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import tarfile
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final
 
-from learning_memory_server.archive.manifest import MANIFEST, SUMS, Manifest, Member
+from learning_memory_server import files
+from learning_memory_server.archive.bounds import most_bytes
+from learning_memory_server.archive.manifest import MANIFEST, Manifest, Member
 from learning_memory_server.archive.reading import verify
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
-from learning_memory_server.journal import files
-from learning_memory_server.journal.formats import CURRENT
-from learning_memory_server.journal.lock import try_lock
+from learning_memory_server.locking import try_lock
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
 UNFINISHED: Final = ".tmp"
-"""The end of the name that an archive has until it is whole; a dot is at its beginning."""
+"""The suffix of an archive that is not complete yet; its name begins with a dot."""
 _LEVEL: Final = 6
 
 
@@ -37,22 +37,22 @@ def write_archive(
     """Write an archive, read it back, and only then give it its name.
 
     Args:
-        path: Its place. The ending says whether it is compressed.
-        snapshot: What goes into it.
-        at: When that was read.
-        project: The one project that it is about.
-        replace: Whether it may take the place of a file that is there.
+        path: The file. The suffix says whether it is compressed.
+        snapshot: The content.
+        at: When the content was read.
+        project: The only project in it, or None for all projects.
+        replace: Whether it may replace an existing file.
 
     Raises:
-        InvalidInputError: If the name has another ending, is taken, or cannot be written to.
-        AlreadyRunningError: If another process is writing this very file.
+        InvalidInputError: If the suffix is unknown, the file exists, or it cannot be written.
+        AlreadyRunningError: If another process is writing the same file.
     """
     if not path.name.endswith(COMPRESSED + PLAIN):
         raise InvalidInputError(f"{path}: must end with {' or '.join(COMPRESSED + PLAIN)}.")
     manifest = Manifest(
         at,
         VERSION,
-        CURRENT.version,
+        snapshot.version,
         project,
         {
             name: Member(
@@ -65,7 +65,6 @@ def write_archive(
         _refuse_existing(path, replace=replace)
         with _unfinished(path) as file:
             _write(file, manifest, snapshot, compressed=path.name.endswith(COMPRESSED))
-            file.flush()
             os.fsync(file.fileno())
             file.seek(0)
             verify(file)
@@ -78,7 +77,7 @@ def write_archive(
 
 
 def remove_unfinished(folder: Path, pattern: str) -> None:
-    """Remove what was left of archives in the folder whose writers died."""
+    """Remove unfinished archives from the folder if the processes that wrote them have ended."""
     for path in folder.glob(f".{pattern}{UNFINISHED}"):
         with suppress(OSError), path.open("r+b") as file:
             if try_lock(file.fileno()):
@@ -88,20 +87,20 @@ def remove_unfinished(folder: Path, pattern: str) -> None:
 def _refuse_existing(path: Path, *, replace: bool) -> None:
     if path.is_symlink() or (path.exists() and not (replace and path.is_file())):
         raise InvalidInputError(
-            f"{path} exists already.",
+            f"{path} already exists.",
             hint="Choose another name, or replace the file with --force.",
         )
 
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file that only this process writes, and remove it at the end unless it has its name by then."""
+    """Open a file that only this process writes, and remove it at the end unless it has been renamed."""
     temporary = _unfinished_name(path)
     descriptor = os.open(
         temporary, os.O_RDWR | os.O_CREAT | files.PLAIN | getattr(os, "O_NOFOLLOW", 0), 0o600
     )
     with open(descriptor, "r+b") as file:  # noqa: PTH123 - of a descriptor
-        # Who was given the lock by a writer that has just finished holds the finished file.
+        # A writer that has just finished may have released the lock: then this is the finished file.
         if not try_lock(descriptor) or not files.is_at(temporary, descriptor):
             raise AlreadyRunningError(f"Another process is writing {path}.")
         try:
@@ -113,22 +112,33 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _write(file: IO[bytes], manifest: Manifest, snapshot: Snapshot, *, compressed: bool) -> None:
-    said = manifest.to_json()
-    sums = "".join(f"{member.sha256}  {name}\n" for name, member in manifest.files.items())
     members: dict[str, bytes | bytearray] = {
-        MANIFEST: said,
-        SUMS: f"{_digest(said)}  {MANIFEST}\n{sums}".encode(),
+        MANIFEST: manifest.to_json(),
         **{name: snapshot.pieces[name].content for name in manifest.files},
     }
-    with (
-        tarfile.open(fileobj=file, mode="w:gz", compresslevel=_LEVEL)
-        if compressed
-        else tarfile.open(fileobj=file, mode="w")
-    ) as tar:
-        for name, content in members.items():
-            about = tarfile.TarInfo(name)
-            about.size, about.mode, about.mtime = len(content), 0o600, int(manifest.created_at.timestamp())
-            tar.addfile(about, io.BytesIO(content))
+    at = int(manifest.created_at.timestamp())
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_LEVEL) if compressed else _plain(file) as tar:
+        length = _add(tar, members, at)
+    if compressed and length > most_bytes(file.tell()):
+        # Texts that repeat themselves thousands of times: the reader takes a high ratio for an attack.
+        file.seek(0)
+        file.truncate()
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=0) as tar:
+            _add(tar, members, at)
+    file.flush()
+
+
+def _plain(file: IO[bytes]) -> tarfile.TarFile:
+    return tarfile.open(fileobj=file, mode="w")
+
+
+def _add(tar: tarfile.TarFile, members: dict[str, bytes | bytearray], at: int) -> int:
+    """Add the members, all of the same time, and return how long the tar is at most, with the padding at its end."""
+    for name, content in members.items():
+        about = tarfile.TarInfo(name)
+        about.size, about.mode, about.mtime = len(content), 0o600, at
+        tar.addfile(about, io.BytesIO(content))
+    return tar.offset + 2 * tarfile.RECORDSIZE
 
 
 def _unfinished_name(path: Path) -> Path:

@@ -1,1 +1,5 @@
-"""The command line: what a person runs beside, before or in place of the server."""
+"""The command line.
+
+`app` and `maintenance` declare the commands; the work of each is in the module named after it, imported when the
+command runs.
+"""

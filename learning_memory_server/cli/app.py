@@ -1,61 +1,42 @@
-"""The commands and their options. Each command's work is in a module of its own, imported when it is run."""
+"""The command line: its help, and the commands that only show something."""
 
 import asyncio
 from importlib import metadata
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from learning_memory_server.cli.hub_commands import hub
-from learning_memory_server.cli.keeping import keeping
+from learning_memory_server.cli.clients import clients
+from learning_memory_server.cli.failures import FailuresAsSentences, run_to_the_end
+from learning_memory_server.cli.maintenance import maintenance
+from learning_memory_server.cli.options import (
+    DomainOption,
+    ExplainOption,
+    JsonOption,
+    MemoriesSinceOption,
+    OutcomeOption,
+    ProjectOption,
+    SinceOption,
+    SourceOption,
+    StrategyOption,
+    TagOption,
+)
+from learning_memory_server.clients.names import ClientName
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.paths import APPLICATION
-
-# The options that several commands have.
-DomainOption = Annotated[Domain | None, typer.Option("--domain", help="Only this kind of task.")]
-OutcomeOption = Annotated[OutcomeStatus | None, typer.Option("--outcome", help="Only this outcome.")]
-StrategyOption = Annotated[Strategy | None, typer.Option("--strategy", help="Only this strategy.")]
-ProjectOption = Annotated[
-    str | None,
-    typer.Option("--project", metavar="NAME", help="Only this project; `current` is this folder's."),
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="DATE", help="Only what was resolved since: ISO 8601, in UTC."),
-]
-
-
-class FailuresAsSentences(TyperGroup):
-    """Where an anticipated failure becomes a sentence and the exit code 1, whatever command it ended."""
-
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the signature of typer's private click
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except LearningMemoryError as error:
-            from learning_memory_server.cli.terminal import show_failure  # noqa: PLC0415 - rich
-
-            show_failure(error)
-            raise typer.Exit(1) from None
-
 
 app = typer.Typer(
     cls=FailuresAsSentences,
     no_args_is_help=True,
-    # With local variables a traceback would show what agents wrote.
-    pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def main() -> None:
     """Run the command that the arguments name, and end the process."""
-    app(prog_name=APPLICATION)
+    run_to_the_end(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -64,7 +45,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app.add_typer(keeping)
+hub = typer.Typer(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
+app.add_typer(clients)
+memories = typer.Typer()
+app.add_typer(maintenance)
+app.add_typer(memories, name="memories")
 app.add_typer(hub, name="hub")
 
 
@@ -77,105 +62,79 @@ def options(
 ) -> None:
     """A memory for coding agents that keeps what they believed, what happened, and what they learned.
 
-    Without a command this is the MCP server on stdio, as clients start it.
-    All sessions share one hub, which holds the memory; the first starts it.
-    With --direct as the only argument there is no hub: the server holds
-    the memory alone (for tests, debugging and sandboxes).
+    Without a command this is the MCP server on stdio, as clients start it. All
+    sessions share one process, the hub, which owns the data; the first session
+    starts it. With --direct as the only argument, the server runs without a hub
+    and owns the data itself (for tests, debugging and sandboxes).
 
-    The commands work through the hub while one runs, and hold the memory
-    themselves while none does.
+    Commands that search or change the data work through the hub too, and start
+    it if none runs. Commands that only read the journal start nothing.
     """
 
 
 @app.command()
-def status() -> None:
-    """Show what is kept, where, and who is using it."""
+def status(as_json: JsonOption = False) -> None:
+    """Show what is stored, where, and which process is using it."""
     from learning_memory_server.cli.status import show_status  # noqa: PLC0415
 
-    show_status()
+    show_status(as_json=as_json)
 
 
 @app.command()
 def doctor(
-    quick: Annotated[bool, typer.Option("--quick", help="Do not load the models.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Repair what is safe to repair, and look again.")
+        bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")
     ] = False,
-) -> None:
-    """Check every layer, and say what is wrong and what to do. Exit code 1 if something is.
-
-    --fix closes folders and files to other users, and completes the index or makes it anew. It never changes what is
-    in the journal.
-    """
-    from learning_memory_server.cli.doctor import examine  # noqa: PLC0415
-
-    if not asyncio.run(examine(quick=quick, fix=fix)):
-        raise typer.Exit(1)
-
-
-@app.command()
-def reindex(
-    axis: Annotated[Axis | None, typer.Argument(help="Only this axis; by default everything.")] = None,
-) -> None:
-    """Make the index anew from the journal.
-
-    The present index answers until the new one is complete. If it is interrupted, the next time goes on
-    from there. Nothing in the journal changes.
-    """
-    from learning_memory_server.cli.reindexing import make_anew  # noqa: PLC0415
-
-    asyncio.run(make_anew(axis))
-
-
-@app.command("import")
-def import_(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PATH", exists=True, dir_okay=False, readable=True, help="An archive, or a JSONL file."
-        ),
-    ],
-    project: Annotated[
-        str | None,
-        typer.Option("--project", metavar="NAME", help="The project of entries that name none."),
+    client: Annotated[
+        ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")
-    ] = False,
-    apply_deletions: Annotated[
-        bool, typer.Option("--apply-deletions", help="Forget what is here and was forgotten there.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Take in an archive that `export` made, or resolved GHAP entries from a JSONL file.
+    """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 
-    A JSONL file is a journal's of ours, or the predecessor's. Entries keep their ids and times, so that
-    importing a file twice changes nothing, and what is here stays as it is. Nothing brings back what was
-    forgotten here. Lines that cannot be taken are listed with the reason, and the exit code is then 1.
+    For each client that has this server, it starts the server as that client
+    does, with the environment that the client passes on, and lists its tools.
+
+    --fix makes folders and files private, and completes or rebuilds the index.
+    It never changes the journal's content.
     """
-    from learning_memory_server.cli.importing import import_file  # noqa: PLC0415
+    from learning_memory_server.doctor.command import examine  # noqa: PLC0415
 
-    if not asyncio.run(import_file(path, project, dry_run=dry_run, apply_deletions=apply_deletions)):
+    if not asyncio.run(examine(quick=quick, fix=fix, client=client, as_json=as_json)):
         raise typer.Exit(1)
 
 
 @app.command("list")
-def list_(
+def list_(  # noqa: PLR0913 - one for each option
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
     domain: DomainOption = None,
     outcome: OutcomeOption = None,
     since: SinceOption = None,
     project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List resolved GHAP entries, newest first."""
     from learning_memory_server.cli.listing import list_entries  # noqa: PLC0415
 
-    list_entries(limit, domain=domain, outcome=outcome, since=since, project=project)
+    list_entries(limit, domain=domain, outcome=outcome, since=since, project=project, as_json=as_json)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything about one entry, value, memory or cluster."""
+    from learning_memory_server.cli.showing import show as show_one  # noqa: PLC0415
+
+    asyncio.run(show_one(name, as_json=as_json))
 
 
 @app.command()
 def search(  # noqa: PLR0913 - one for each option
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    axis: Annotated[Axis, typer.Option("--axis", help="Which view on an experience to search.")] = Axis.FULL,
+    axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: DomainOption = None,
     outcome: OutcomeOption = None,
     strategy: StrategyOption = None,
@@ -185,10 +144,12 @@ def search(  # noqa: PLR0913 - one for each option
         int, typer.Option("--limit", min=1, max=limits.SEARCH_RESULTS_MAX, help="How many to show.")
     ] = 10,
     lexical: Annotated[
-        bool, typer.Option("--lexical", help="Search by words: at once, without the model and the index.")
+        bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
     ] = False,
+    explain: ExplainOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Find experiences by meaning; by words alone while there is no index to be had."""
+    """Find experiences. The search is hybrid, or lexical if the index cannot be used."""
     from learning_memory_server.cli.searching import search_entries  # noqa: PLC0415
 
     asyncio.run(
@@ -202,8 +163,48 @@ def search(  # noqa: PLR0913 - one for each option
             since=since,
             limit=limit,
             lexical=lexical,
+            explain=explain,
+            as_json=as_json,
         )
     )
+
+
+@memories.callback(invoke_without_command=True)
+def list_memories(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
+    tags: TagOption = None,
+    source: SourceOption = None,
+    project: ProjectOption = None,
+    since: MemoriesSinceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List memories, the texts that agents kept, the last one added first."""
+    if context.invoked_subcommand:
+        return
+    from learning_memory_server.cli import memories as commands  # noqa: PLC0415
+
+    commands.list_memories(limit, where=commands.memory_filter(tags, source, project, since), as_json=as_json)
+
+
+@memories.command("search")
+def search_memories(  # noqa: PLR0913 - one for each option
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the text might say.")],
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=limits.LISTING_MAX, help="How many to show.")
+    ] = 10,
+    tags: TagOption = None,
+    source: SourceOption = None,
+    project: ProjectOption = None,
+    since: MemoriesSinceOption = None,
+    explain: ExplainOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find memories, each with its best passage. The search is hybrid, or lexical if the index cannot be used."""
+    from learning_memory_server.cli import memories as commands  # noqa: PLC0415
+
+    where = commands.memory_filter(tags, source, project, since)
+    asyncio.run(commands.search_memories(query, limit, where=where, explain=explain, as_json=as_json))
 
 
 @app.command()
@@ -212,82 +213,79 @@ def clusters(
     members: Annotated[
         str | None, typer.Option("--members", metavar="ID", help="Show the experiences of this cluster.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show what keeps recurring on an axis: the groups of experiences that are alike."""
+    """Show what keeps recurring on an axis: clusters of similar experiences."""
     from learning_memory_server.cli.clusters import show_clusters  # noqa: PLC0415
 
-    asyncio.run(show_clusters(axis, members))
+    asyncio.run(show_clusters(axis, members, as_json=as_json))
 
 
 @app.command()
 def values(
     axis: Annotated[Axis | None, typer.Option("--axis", help="Only values of this axis.")] = None,
-    sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.CLUSTER_SIZE,
+    sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.SUPPORT,
     superseded: Annotated[
-        bool, typer.Option("--superseded", help="Also values whose place another one took.")
+        bool, typer.Option("--superseded", help="Include values that a newer one superseded.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """List the values: the principles that clusters of experiences have taught, and how they have held.
+    """List values, the principles learned from clusters, and the verdicts on each.
 
-    strength is the lower 95 % bound of the share of experiences that bear a value out; contested ones have more
-    experiences against them than for them.
+    +6 -2 says that six entries support a value, and two contradict it.
+    A value is supported or contested by the entries that agents judged to speak
+    for or against it, and unattested while there are none. A contested value has
+    at least as many against it as for it.
     """
-    from learning_memory_server.cli.listing import list_values  # noqa: PLC0415
+    from learning_memory_server.cli.values import list_values  # noqa: PLC0415
 
-    asyncio.run(list_values(axis, sort, superseded=superseded))
-
-
-@app.command()
-def forget(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values and memories.")
-    ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option("--project", metavar="NAME", help="All of a project; `current` is this folder's."),
-    ] = None,
-    purge: Annotated[
-        bool,
-        typer.Option(
-            "--purge", help="Rewrite the journal's files without this and all that was forgotten before."
-        ),
-    ] = False,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Show what would go, and change nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Forget entries, values and memories for ever: they are found nowhere any more, and never come back.
-
-    Without --purge their lines stay in the journal's files, marked as forgotten. Copies of the journal that
-    were made before still have them.
-    """
-    from learning_memory_server.cli.forgetting import forget as forget_them  # noqa: PLC0415
-
-    asyncio.run(forget_them(ids or [], project, purge=purge, preview=preview, yes=yes))
-
-
-@app.command("download-model")
-def download_model(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="The name of a model on huggingface.co, to embed or to re-rank."),
-    ],
-) -> None:
-    """Fetch a model from huggingface.co, and load it once to see that it works.
-
-    Nothing else ever uses a network for a model. The default model needs none: it comes with this package.
-    """
-    from learning_memory_server.cli.downloading import fetch_model  # noqa: PLC0415
-
-    fetch_model(model)
+    asyncio.run(list_values(axis, sort, superseded=superseded, as_json=as_json))
 
 
 @app.command()
 def demo() -> None:
-    """Show what the server does, with examples in a temporary place."""
-    from learning_memory_server.cli.demo import run_demo  # noqa: PLC0415
-    from learning_memory_server.cli.terminal import output  # noqa: PLC0415
+    """Show what the server does, with example entries in a temporary folder."""
+    from learning_memory_server.demo.demo import run_demo  # noqa: PLC0415
 
-    if not asyncio.run(run_demo(output())):
-        raise typer.Exit(1)
+    asyncio.run(run_demo())
+
+
+@hub.command("status")
+def hub_status(as_json: JsonOption = False) -> None:
+    """Show the hub's state or, if none is running, which process has locked the data."""
+    from learning_memory_server.cli.hub import show_hub  # noqa: PLC0415
+
+    show_hub(as_json=as_json)
+
+
+@hub.command("stop")
+def hub_stop() -> None:
+    """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
+    from learning_memory_server.cli.hub import stop_hub  # noqa: PLC0415
+
+    stop_hub()
+
+
+@hub.command("logs")
+def hub_logs(
+    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the end of the hub's log."""
+    from learning_memory_server.cli.hub import show_logs  # noqa: PLC0415
+
+    show_logs(count, follow=follow)
+
+
+@hub.command("run")
+def hub_run() -> None:
+    """Run the hub in the foreground, until Ctrl-C or until it has been idle for `hub_idle_minutes`.
+
+    Sessions start one by themselves, in the background. If a hub is already
+    running, this ends immediately.
+    """
+    from learning_memory_server.hub.main import main as serve  # noqa: PLC0415
+
+    serve()

@@ -1,69 +1,133 @@
-"""`clusters`: what keeps recurring on an axis."""
+"""`clusters`: the clusters of an axis, or the experiences of one cluster."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import open_settings
-from learning_memory_server.cli.connection import open_connection
-from learning_memory_server.cli.terminal import coloured, counted, day, output, show_table
+from learning_memory_server.access.connection import open_connection
+from learning_memory_server.access.reading import open_settings
+from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.limits import LISTING_MAX
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.terminal import (
+    counted,
+    identity,
+    one_line,
+    output,
+    show_facts,
+    show_json,
+    show_records,
+)
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis
 
-_PAGE: Final = 100
 
+async def show_clusters(axis: Axis, members_of: str | None, *, as_json: bool) -> None:
+    """Print the clusters of an axis, or the experiences of one of them.
 
-async def show_clusters(axis: Axis, members_of: str | None) -> None:
-    """Print the axis' clusters, or the experiences of one of them.
+    Args:
+        axis: The axis.
+        members_of: The id of a cluster whose experiences to print.
+        as_json: Print a `ClusterDocument`, or with `members_of` a `MemberDocument`.
 
     Raises:
-        InvalidInputError: If the id is malformed, or of another axis.
+        InvalidInputError: If the id is malformed, or belongs to another axis.
         NotFoundError: If there is no such cluster.
         InsufficientDataError: If there are too few experiences.
-        AlreadyRunningError: If another process than a hub uses the index.
+        AlreadyRunningError: If a process other than a hub uses the index.
         DeadlineExceededError: If the hub hangs.
-        EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
+        EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine does not work.
     """
     wanted = None if members_of is None else ClusterId.parse(members_of)
     if wanted is not None and wanted.axis is not axis:
-        raise InvalidInputError(f"--members: {wanted} is not a cluster of axis {axis}.")
-    settings = open_settings()
-    async with open_connection(settings, "clusters") as connection:
+        raise InvalidInputError(
+            f"--members: {wanted} is a cluster of axis {wanted.axis}, not of {axis}.",
+            hint=f"Run: learning-memory-server clusters {wanted.axis} --members {wanted}",
+        )
+    if wanted is not None:
+        shown = await read_cluster(wanted)
+        if as_json:
+            show_json(shown)
+        else:
+            show_members(shown)
+        return
+    async with open_connection(open_settings(), "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all("get_clusters", "clusters", axis=axis)
-        if wanted is None:
-            _show_all(found)
-            return
-        reply = await connection.call_for_all(
-            "get_cluster_members", "members", cluster_id=str(wanted), limit=_PAGE
+    if as_json:
+        show_json(
+            {
+                name: value
+                for name, value in found.items()
+                if name not in {"offset", "truncated", "stored_text"}
+            }
+            | {"count": len(found["clusters"])}
         )
-    # Others may write between the two calls.
-    label = next((c["label"] for c in found["clusters"] if c["cluster_id"] == str(wanted)), "")
-    _show_members(wanted, label, reply["members"])
+    else:
+        _show_all(found)
+
+
+async def read_cluster(cluster_id: ClusterId) -> dict[str, Any]:
+    """Return a cluster with its experiences, as a `MemberDocument`.
+
+    Raises:
+        LearningMemoryError: See `show_clusters`.
+    """
+    async with open_connection(open_settings(), "clusters") as connection:
+        await connection.run("complete")
+        found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis)
+        reply = await connection.call_for_all(
+            "get_cluster_members", "members", cluster_id=str(cluster_id), limit=LISTING_MAX
+        )
+    # A session may write between the two calls, and the cluster then be another.
+    facts: dict[str, Any] = next(
+        (each for each in found["clusters"] if each["cluster_id"] == str(cluster_id)), {}
+    )
+    return {
+        **facts,
+        "cluster_id": str(cluster_id),
+        "axis": cluster_id.axis.value,
+        "members": reply["members"],
+        "count": len(reply["members"]),
+    }
+
+
+def show_members(cluster: dict[str, Any]) -> None:
+    """Print a cluster and its experiences, from a `MemberDocument`."""
+    facts: list[tuple[str, str | Text]] = [
+        ("cluster", identity(cluster["cluster_id"])),
+        ("experiences", f"{cluster['count']:,}"),
+    ]
+    if "label" in cluster:
+        facts += [
+            ("label", one_line(cluster["label"])),
+            ("outcomes", _counts(cluster["outcomes"])),
+            ("seen", f"{cluster['first_seen']} to {cluster['last_seen']}"),
+        ]
+    if causes := cluster.get("root_causes"):
+        facts.append(("root causes", _counts(causes)))
+    show_facts(facts)
+    output().print()
+    show_records((entry_facts(entry), entry["goal"]) for entry in cluster["members"])
 
 
 def _show_all(found: dict[str, Any]) -> None:
-    if found["clusters"]:
-        show_table(
-            ["cluster", "size", "weight", "label", "such as"],
+    show_records(
+        (
             [
-                [
-                    cluster["cluster_id"],
-                    cluster["size"],
-                    f"{cluster['avg_weight']:.2f}",
-                    cluster["label"],
-                    " / ".join(entry["goal"] for entry in cluster["exemplars"]),
-                ]
-                for cluster in found["clusters"]
+                identity(cluster["cluster_id"]),
+                counted(cluster["size"], "experience"),
+                _counts(cluster["outcomes"]),
+                f"last {cluster['last_seen']}",
             ],
-            numbers=["size", "weight"],
+            f"{cluster['label']}: " + " / ".join(entry["goal"] for entry in cluster["exemplars"]),
         )
+        for cluster in found["clusters"]
+    )
     output().print(
         f"{counted(len(found['clusters']), 'cluster')} of {counted(found['total'], 'experience')}; "
         f"{found['noise_count']} in none of them."
@@ -72,18 +136,5 @@ def _show_all(found: dict[str, Any]) -> None:
         output().print(Text(found["explanation"], "yellow"))
 
 
-def _show_members(cluster_id: ClusterId, label: str, members: list[dict[str, Any]]) -> None:
-    output().print(Text.assemble((str(cluster_id), "bold"), f": {label}"))
-    show_table(
-        ["created", "id", "outcome", "tier", "goal"],
-        [
-            [
-                day(datetime.fromisoformat(entry["created_at"])),
-                entry["id"],
-                coloured(entry["outcome_status"]),
-                coloured(entry["confidence_tier"]),
-                entry["goal"],
-            ]
-            for entry in members
-        ],
-    )
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{one_line(name)} {count}" for name, count in counts.items())

@@ -1,4 +1,4 @@
-"""`hub status`, `hub stop` and `hub logs`: looking at the hub from outside, and ending it."""
+"""`hub status`, `hub stop` and `hub logs`."""
 
 from __future__ import annotations
 
@@ -6,39 +6,59 @@ import time
 from collections import deque
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from learning_memory_server.cli.access import holder_of, open_settings
-from learning_memory_server.cli.connection import running_hub
-from learning_memory_server.cli.status import describe_model, describe_pending, describe_seconds, in_the_way
-from learning_memory_server.cli.terminal import counted, megabytes, output, show_facts, working
-from learning_memory_server.journal.files import is_at
+from learning_memory_server.access.connection import running_hub, stop_running_hub
+from learning_memory_server.access.describing import (
+    describe_model,
+    describe_pending,
+    describe_seconds,
+    in_the_way,
+)
+from learning_memory_server.access.reading import holder_of, open_settings
+from learning_memory_server.files import is_at
+from learning_memory_server.journal.codec import lean
+from learning_memory_server.rendezvous import LOG
+from learning_memory_server.terminal import (
+    counted,
+    output,
+    readable_size,
+    show_facts,
+    show_json,
+    working,
+    write_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from learning_memory_server.server.config import Settings
+    from learning_memory_server.access.hub_client import HubClient
+    from learning_memory_server.settings import Settings
 
-_LOG: Final = "hub.log"
 _FOLLOW_SECONDS: Final = 0.25
 
 
-def show_hub() -> None:
-    """Print what the hub says about itself, or that there is none."""
+def show_hub(*, as_json: bool) -> None:
+    """Print the hub's state, or that none is running.
+
+    Args:
+        as_json: Print a `HubDocument`.
+    """
     settings = open_settings()
     hub = running_hub()
+    if as_json:
+        show_json({"running": hub is not None, **(hub_facts(hub) if hub else {})})
+        return
     if hub is None:
         _show_none(settings)
         return
     status = hub.control("status")
     points = status["points"]
     if status["settings"] != hub.place.settings:
-        note = "others than these; `learning-memory-server hub stop` ends it, and the next session starts it anew"
+        note = "out of date; run `learning-memory-server hub stop`, and the next session starts a new hub"
     else:
-        note = "the present ones"
+        note = "up to date"
     show_facts(
         [
             ("process", str(status["pid"])),
@@ -49,29 +69,48 @@ def show_hub() -> None:
             ("index", "not open yet" if points is None else counted(sum(points.values()), "point")),
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
             ("pending", describe_pending(status)),
-            ("journal", f"{status['journal']} ({megabytes(status['journal_bytes'])})"),
+            ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),
             ("settings", note),
             ("runs on", status["executable"]),
-            ("log", str(settings.storage_path / _LOG)),
+            ("log", str(settings.storage_path / LOG)),
         ]
     )
 
 
+def hub_facts(hub: HubClient) -> dict[str, Any]:
+    """Return the state of a hub, as JSON shows it."""
+    status = hub.control("status")
+    return lean(
+        {
+            "pid": status["pid"],
+            "version": status["version"],
+            "uptime_seconds": round(status["uptime_seconds"]),
+            "sessions": status["sessions"],
+            "model": status["model"],
+            "runtime": status["runtime"],
+            "points": status["points"],
+            "pending": status["pending"],
+            "journal": status["journal"],
+            "settings_current": status["settings"] == hub.place.settings,
+        }
+    )
+
+
 def stop_hub() -> None:
-    """End the hub, and wait until it has let go of the data.
+    """Stop the hub and wait until it has released the data. One that does not answer is ended by a signal.
 
     Raises:
-        DeadlineExceededError: If it hangs, or does not end in time.
+        DeadlineExceededError: If it does not end.
+        StorageUnavailableError: If it cannot be made sure which process it is.
     """
     settings = open_settings()
-    hub = running_hub()
-    if hub is None:
-        _show_none(settings)
-        return
     began = time.monotonic()
     with working("Waiting for the hub to finish its calls"):
-        pid = hub.end()
-    output().print(f"The hub (process {pid}) has ended, after {time.monotonic() - began:.1f} s.")
+        pid = stop_running_hub()
+    if pid is None:
+        _show_none(settings)
+        return
+    output().print(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
 
 
 def show_logs(count: int, *, follow: bool) -> None:
@@ -79,23 +118,20 @@ def show_logs(count: int, *, follow: bool) -> None:
 
     Args:
         count: How many lines.
-        follow: Go on with every new line, until interrupted.
+        follow: Then print every new line, until interrupted.
     """
-    path = open_settings().storage_path / _LOG
+    path = open_settings().storage_path / LOG
     if not path.exists() and not follow:
-        output().print(f"There is no log yet; the hub writes it to {path}.")
+        output().print(f"There is no log yet. The hub writes it to {path}.")
         return
-    # What was set aside when it grew too large comes first.
-    earlier = path.with_name(f"{_LOG}.1")
+    # A log that grows too large is renamed; its lines come first.
+    earlier = path.with_name(f"{LOG}.1")
     position = path.stat().st_size if path.exists() else 0
     for line in deque(chain(_lines(earlier), _lines(path, end=position)), maxlen=count):
-        typer.echo(_printable(line))
+        write_line(_printable(line))
     if follow:
-        try:
-            for line in _new_lines(path, position):
-                typer.echo(_printable(line))
-        except KeyboardInterrupt:
-            return
+        for line in _new_lines(path, position):
+            write_line(_printable(line))
 
 
 def _show_none(settings: Settings) -> None:
@@ -103,11 +139,11 @@ def _show_none(settings: Settings) -> None:
     if who and "socket" in who:
         output().print(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    output().print(in_the_way(who) if who else "No hub runs; the next session starts one.")
+    output().print(in_the_way(who) if who else "No hub is running; the next session starts one.")
 
 
 def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:
-    """Return the lines of a file up to a byte; none if there is no file."""
+    """Yield the lines of a file up to a byte offset; none if there is no file."""
     try:
         with path.open("rb") as file:
             for line in file:
@@ -119,13 +155,13 @@ def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:
 
 
 def _new_lines(path: Path, position: int) -> Iterator[bytes]:
-    """Return the lines after a byte as they come, also from a new file in the old one's place."""
+    """Yield lines after a byte offset as they are written, even when a new file replaces the log."""
     line = b""
     while True:
         with suppress(FileNotFoundError), path.open("rb") as file:
             file.seek(position)
             while True:
-                # Asked before reading: what was written before the file was set aside is read, too.
+                # Checked before reading, so that lines written before the file was renamed are not missed.
                 is_present = is_at(path, file.fileno())
                 part = file.readline()
                 line += part
@@ -141,6 +177,6 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
 
 
 def _printable(line: bytes) -> str:
-    """Return a line of the log as it may be shown: libraries write there, too, and a terminal would obey them."""
+    """Return a log line without control characters: libraries write there too, and a terminal would obey them."""
     text = line.decode("utf-8", "replace").rstrip("\r\n").expandtabs()
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,84 +1,105 @@
-"""`import`: entries from a file into the journal first, then into the index. Archives go to `restoring`."""
+"""`import` of a JSONL file: entries go to the journal, then to the index. Archives are passed to `restoring`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+import typer
 from rich.text import Text
 
+from learning_memory_server.access.connection import complete_index, open_connection
+from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.archive.reading import is_archive
-from learning_memory_server.cli.access import current_project, open_settings, read_entries, unreadable
-from learning_memory_server.cli.connection import open_connection, when_complete
-from learning_memory_server.cli.restoring import import_archive
-from learning_memory_server.cli.terminal import counted, one_line, show_facts, show_first, working
+from learning_memory_server.cli.exporting import back_up_first
+from learning_memory_server.cli.options import current_project
+from learning_memory_server.cli.restoring import file_errors, import_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.importing import parse_entries
+from learning_memory_server.redaction.gate import listed
+from learning_memory_server.terminal import counted, one_line, show_facts, show_first, working
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from learning_memory_server.observation.importing import ParsedEntries
-    from learning_memory_server.server.config import Settings
+    from learning_memory_server.settings import Settings
 
 _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
-"""Names that promise an archive."""
+"""Suffixes that archives have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How many entries were new, a sentence about their vectors, and how many were forgotten here."""
+    """How many entries were new, a sentence about the index, how many were forgotten here, and secrets by kind."""
 
     new: int
     index: str
     forgotten: int = 0
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> bool:
-    """Take in a file's entries and tell whether every line was good.
+    """Import a file's entries. Return whether every line was accepted.
 
     Args:
-        path: The JSON lines, or an archive.
-        project: The project of lines that name none; by default the settings' or this folder's.
-        dry_run: Read only, and say what would happen.
-        apply_deletions: Forget what is here and was forgotten there.
+        path: A JSONL file, or an archive.
+        project: The project of lines that name none. By default it is the settings' or this folder's; on a terminal the
+            person is asked.
+        dry_run: Only say what would happen.
+        apply_deletions: Also forget whatever the file records as forgotten.
 
     Raises:
-        AlreadyRunningError: If another process than a hub holds the journal and this is no dry run.
-        DeadlineExceededError: If the hub hangs; what it has taken stays.
-        JournalUnavailableError: If the journal cannot be used; then nothing was imported.
+        InvalidInputError: If the file cannot be read, or is a damaged archive.
+        AlreadyRunningError: If a process other than a hub uses the journal. A dry run needs no lock.
+        DeadlineExceededError: If the hub hangs; what it has acknowledged stays.
+        JournalUnavailableError: If the journal cannot be used; nothing was imported then.
     """
-    with unreadable(path):
+    with file_errors(path):
         is_tar = is_archive(path)
-    if not is_tar and path.suffix in _ARCHIVES:
-        raise InvalidInputError(
-            f"{path.name} is no archive of this program, or nothing of it is left.",
-            hint="Take another copy; nothing was changed.",
-        )
     if is_tar:
         return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
+    if path.suffix in _ARCHIVES:
+        raise InvalidInputError(
+            f"{path.name} is not an archive made by `export`, or it is badly damaged.",
+            hint="Nothing was changed; try another copy.",
+        )
     began = monotonic()
     settings = open_settings()
-    parsed = _parse(path, _project(project, settings))
+    under = _project(project, settings)
+    parsed = _parse(path, under)
+    if project is None and parsed.unnamed and not dry_run and sys.stdin.isatty():
+        under = _asked(under, len(parsed.unnamed))
+        parsed.assign(under)
     if dry_run:
         outcome = _foresee(parsed, settings)
     elif parsed.entries or parsed.forgotten:
-        outcome = await _take_in(parsed, settings, apply_deletions=apply_deletions)
+        outcome = await _import(parsed, settings, apply_deletions=apply_deletions)
     else:
         outcome = _Outcome(0, "nothing to index")
-    _show(path, parsed, outcome, dry_run=dry_run, seconds=monotonic() - began)
+    _show(path, parsed, outcome, under, dry_run=dry_run, seconds=monotonic() - began)
     return not parsed.rejections
 
 
 def _project(name: str | None, settings: Settings) -> str:
-    return current_project(settings) if name is None else checked_text("--project", name, PROJECT_MAX)
+    if name is None or name == "current":
+        return current_project(settings)
+    return checked_text("--project", name, PROJECT_MAX)
+
+
+def _asked(project: str, count: int) -> str:
+    """Return the project that a person wants for entries that name none."""
+    question = f"{counted(count, 'entry')} without a project. Import under"
+    return checked_text("The project", typer.prompt(question, default=project, err=True), PROJECT_MAX)
 
 
 def _parse(path: Path, project: str) -> ParsedEntries:
-    with unreadable(path), path.open("rb") as lines, working(f"Reading {path.name}"):
+    with file_errors(path), path.open("rb") as lines, working(f"Reading {path.name}"):
         return parse_entries(lines, project=project)
 
 
@@ -90,27 +111,38 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
     return _Outcome(len(parsed.entries.keys() - known), "not touched", len(gone))
 
 
-async def _take_in(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
+async def _import(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
     gone = read_entries(settings).are_forgotten(parsed.entries)
+    if parsed.forgotten or _foresee(parsed, settings).new:
+        back_up_first(settings)
     async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
             await connection.run(
-                "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, found_too=apply_deletions
+                "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, existing_too=apply_deletions
             )
         new = await connection.add(list(parsed.entries.values()))
-        return _Outcome(new, await when_complete(connection), len(gone))
+        index = await complete_index(connection)
+        return _Outcome(new, index, len(gone), connection.redacted)
 
 
-def _show(path: Path, parsed: ParsedEntries, outcome: _Outcome, *, dry_run: bool, seconds: float) -> None:
+def _show(  # noqa: PLR0913 - what was read, what came of it, and how
+    path: Path, parsed: ParsedEntries, outcome: _Outcome, project: str, *, dry_run: bool, seconds: float
+) -> None:
     would = "would be " if dry_run else ""
     facts: list[tuple[str, str | Text]] = [
         (f"{would}imported", Text(counted(outcome.new, "entry"), "green" if outcome.new else "")),
         ("already there", counted(len(parsed.entries) - outcome.new - outcome.forgotten, "entry")),
     ]
+    if parsed.unnamed:
+        facts.append(
+            ("project", f"{one_line(project)}, for {counted(len(parsed.unnamed), 'entry')} without one")
+        )
     if outcome.forgotten:
-        facts.append(("forgotten here", f"{counted(outcome.forgotten, 'entry')}, and stays so"))
+        facts.append(("forgotten here", f"{counted(outcome.forgotten, 'entry')}, not imported"))
+    if outcome.redacted:
+        facts.append(("redacted", Text(listed(outcome.redacted), "yellow")))
     if parsed.repeated:
-        facts.append(("repeated", f"{counted(parsed.repeated, 'line')} that a later line supersedes"))
+        facts.append(("repeated", f"{counted(parsed.repeated, 'line')} superseded by later ones"))
     if parsed.forgotten:
         facts.append(("forgotten there", counted(len(parsed.forgotten), "entry")))
     if parsed.rejections:

@@ -1,20 +1,26 @@
-"""`import` of an archive, and `restore`: shown before it is done, and done the same way with and without a hub."""
+"""`restore`, and `import` of an archive: shows what will change, then does it."""
 
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich.text import Text
 
+from learning_memory_server.access.connection import complete_index, open_connection
+from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.archive.comparison import Comparison, Numbering, compare
-from learning_memory_server.archive.contents import CLUSTERS, contents_here, contents_of
+from learning_memory_server.archive.contents import contents_here, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
-from learning_memory_server.cli.access import open_settings, read_entries, unreadable
-from learning_memory_server.cli.connection import open_connection, when_complete
-from learning_memory_server.cli.terminal import (
+from learning_memory_server.cli.exporting import back_up_first
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.redaction.gate import listed
+from learning_memory_server.terminal import (
     counted,
     day,
     one_line,
@@ -23,64 +29,67 @@ from learning_memory_server.cli.terminal import (
     show_notice,
     working,
 )
-from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from learning_memory_server.access.connection import Connection
     from learning_memory_server.archive.comparison import Difference
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.archive.manifest import Manifest
-    from learning_memory_server.cli.connection import Connection
     from learning_memory_server.journal.record import JournalRecord
-    from learning_memory_server.server.config import Settings
+    from learning_memory_server.settings import Settings
 
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _NUMBERING: Final = {
-    Numbering.NEW: "taken over",
+    Numbering.NEW: "new",
     Numbering.THERE: "already there",
-    Numbering.SKIPPED: "skipped: what is here has numbers of its own, and they stay",
+    Numbering.SKIPPED: "skipped: clusters here are numbered already",
 }
 
 
 async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool) -> bool:
-    """Take in an archive and tell whether all of it was good.
+    """Import an archive. Return whether every line was accepted.
 
     Args:
         path: The archive.
-        dry_run: Read only, and say what would happen.
-        apply_deletions: Forget what is here and was forgotten there.
+        dry_run: Only say what would happen.
+        apply_deletions: Also forget whatever the archive records as forgotten.
 
     Raises:
-        InvalidInputError: If the archive is damaged or newer than this program; then nothing was changed.
-        AlreadyRunningError: If another process than a hub holds the journal and this is no dry run.
-        DeadlineExceededError: If the hub hangs; what it has taken stays, and the import can be repeated.
+        InvalidInputError: If the archive is damaged or newer than this program; nothing was changed then.
+        AlreadyRunningError: If a process other than a hub uses the journal. A dry run needs no lock.
+        DeadlineExceededError: If the hub hangs; what it has acknowledged stays, and the import can be repeated.
         JournalUnavailableError: If the journal cannot be used.
     """
     settings = open_settings()
-    manifest, theirs = read_archive(path)
+    manifest, theirs = _read_archive(path)
     comparison = compare(theirs, _ours(settings))
     _show(path, manifest, theirs, comparison, apply_deletions=apply_deletions)
     if not dry_run:
-        await _take_in(theirs, comparison, settings, apply_deletions=apply_deletions)
+        await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
     return not theirs.rejections
 
 
 async def restore(path: Path, *, yes: bool) -> bool:
-    """Take in an archive, after a question where there is something already; see `import_archive`.
+    """Import an archive, after asking unless the journal is empty; see `import_archive`.
+
+    Args:
+        path: The archive.
+        yes: Do not ask.
 
     Raises:
-        InvalidInputError: If the file is no archive, damaged, or newer than this program.
+        InvalidInputError: If the file is not an archive, is damaged, or newer than this program.
     """
     settings = open_settings()
-    with unreadable(path):
+    with file_errors(path):
         if not is_archive(path):
-            raise InvalidInputError(f"{path} is no archive.", hint="`import` takes JSONL files.")
-    manifest, theirs = read_archive(path)
+            raise InvalidInputError(
+                f"{path} is not an archive.", hint="To import a JSONL file, use `import`."
+            )
+    manifest, theirs = _read_archive(path)
     ours = _ours(settings)
     comparison = compare(theirs, ours)
     _show(path, manifest, theirs, comparison, apply_deletions=False)
@@ -88,18 +97,26 @@ async def restore(path: Path, *, yes: bool) -> bool:
     question = "The journal is not empty. Add what is new, and keep what is here?"
     if not (yes or is_empty or comparison.changes_nothing or typer.confirm(question, err=True)):
         raise typer.Exit(1)
-    await _take_in(theirs, comparison, settings, apply_deletions=False)
+    await _import(theirs, comparison, settings, apply_deletions=False)
     return not theirs.rejections
 
 
-def read_archive(path: Path) -> tuple[Manifest, Contents]:
-    """Verify an archive and return what it holds.
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Say which file cannot be read.
 
     Raises:
-        InvalidInputError: If it cannot be read, is damaged, or newer than this program.
-        JournalUnavailableError: If a newer program wrote a line of it.
+        InvalidInputError: In place of any `OSError`.
     """
-    with unreadable(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _read_archive(path: Path) -> tuple[Manifest, Contents]:
+    """Verify an archive and return its manifest and contents."""
+    with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
         return archive.manifest, contents_of(archive)
 
 
@@ -110,7 +127,7 @@ def _ours(settings: Settings) -> Contents:
     )
 
 
-async def _take_in(
+async def _import(
     theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool
 ) -> None:
     began = monotonic()
@@ -118,21 +135,27 @@ async def _take_in(
     still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
     forgotten = _merged(comparison.never, comparison.doomed if apply_deletions else {})
     facts: list[tuple[str, str | Text]] = []
+    if forgotten or not comparison.changes_nothing:
+        back_up_first(settings)
     async with open_connection(settings, "import") as connection:
-        # Numbers first: once an entry is here, clusters could get others. Then deletions, so that nothing is taken
-        # in to be forgotten.
+        # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
+        # nothing is imported only to be forgotten.
         if comparison.numbering is Numbering.NEW:
             await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
         if forgotten:
-            gone = await connection.run("apply_deletions", forgotten=forgotten, found_too=apply_deletions)
-            facts.append(("forgotten", f"{gone['forgotten']:,} here, {gone['noted']:,} noted"))
+            gone = await connection.run("apply_deletions", forgotten=forgotten, existing_too=apply_deletions)
+            facts.append(
+                ("forgotten", f"{gone['forgotten']:,} here; {counted(gone['noted'], 'unknown id')} recorded")
+            )
         facts.insert(0, ("imported", Text(counted(await connection.add(entries), "entry"), "green")))
         if still_open:
             added = await connection.run("add_open", entries=[ghap_to_data(entry) for entry in still_open])
             facts.append(("", counted(len(added["added"]), "open entry")))
         for kind, count in (await _add_records(connection, theirs, comparison)).items():
             facts.append(("", counted(count, kind)))
-        facts.append(("index", await when_complete(connection)))
+        if connection.redacted:
+            facts.append(("redacted", Text(listed(connection.redacted), "yellow")))
+        facts.append(("index", await complete_index(connection)))
     show_facts([*facts, ("took", f"{monotonic() - began:.1f} s")])
 
 
@@ -147,7 +170,7 @@ async def _add_records(connection: Connection, theirs: Contents, comparison: Com
 
 
 def _batches(records: list[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records in messages that are small enough for a hub's sessions to get their turn in between."""
+    """Yield the records in batches small enough that a hub can serve its sessions in between."""
     batch: list[dict[str, Any]] = []
     size = 0
     for record in records:
@@ -181,19 +204,12 @@ def _show(
     for sort, difference in comparison.sorts.items():
         facts.append((sort, _described(difference)))
     if comparison.numbering is not Numbering.NONE:
-        facts.append((f"{CLUSTERS}' numbers", _NUMBERING[comparison.numbering]))
+        facts.append(("cluster numbers", _NUMBERING[comparison.numbering]))
     if doomed := sum(map(len, comparison.doomed.values())):
-        what = "forgotten by this" if apply_deletions else "kept; --apply-deletions of `import` forgets them"
-        facts.append(
-            (
-                "forgotten there",
-                Text(
-                    f"{counted(doomed, 'thing')} that {'is' if doomed == 1 else 'are'} here: {what}", "yellow"
-                ),
-            )
-        )
+        what = "will be forgotten" if apply_deletions else "kept; `import --apply-deletions` forgets them"
+        facts.append(("forgotten there", Text(f"{counted(doomed, 'item')} present here: {what}", "yellow")))
     if never := sum(map(len, comparison.never.values())):
-        facts.append(("forgotten there", f"{counted(never, 'thing')} unknown here: never taken in"))
+        facts.append(("forgotten there", f"{counted(never, 'item')} unknown here: never imported"))
     facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in theirs.changes.most_common()]
     if theirs.rejections:
         facts.append(("rejected", Text(counted(len(theirs.rejections), "line"), "red")))
@@ -204,7 +220,9 @@ def _show(
             [f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow"
         )
     if set_aside := manifest.damaged_lines:
-        show_notice(f"{counted(set_aside, 'line')} could not be read when it was made; see damaged/ in it.")
+        show_notice(
+            f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
+        )
 
 
 def _described(difference: Difference) -> Text:
@@ -212,7 +230,7 @@ def _described(difference: Difference) -> Text:
         (difference.new, "new", "green"),
         (difference.there, "already there", ""),
         (difference.differing, "differing (ours is kept)", "yellow"),
-        (difference.forgotten_here, "forgotten here (stays so)", "yellow"),
+        (difference.forgotten_here, "forgotten here (not imported)", "yellow"),
     ]
     said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
     return Text(", ").join(said)

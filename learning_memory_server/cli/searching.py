@@ -1,15 +1,15 @@
-"""`search`: by meaning where the index can be had, else by words."""
+"""`search`: a hybrid search, or a lexical one if the index cannot be used."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import chosen_project, chosen_time, open_settings, read_entries
-from learning_memory_server.cli.connection import open_connection
-from learning_memory_server.cli.terminal import coloured, day, one_line, output, show_hanging, show_notice
+from learning_memory_server.access.connection import open_connection, prepare_search
+from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.cli.listing import entry_facts
+from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (
     AlreadyRunningError,
@@ -17,15 +17,21 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.search.searcher import ExperienceQuery, search_words
-from learning_memory_server.server.tools import views
+from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
+from learning_memory_server.observation.searcher import search_lexical
+from learning_memory_server.server.tools.score_views import formula, scored_experience
+from learning_memory_server.terminal import (
+    one_line,
+    output,
+    show_hanging,
+    show_json,
+    show_notice,
+    show_records,
+)
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-    from learning_memory_server.server.config import Settings
-
-_INDENT = " " * 6
+    from learning_memory_server.settings import Settings
 
 
 async def search_entries(  # noqa: PLR0913 - one for each option
@@ -39,19 +45,23 @@ async def search_entries(  # noqa: PLR0913 - one for each option
     since: str | None,
     limit: int,
     lexical: bool,
+    explain: bool,
+    as_json: bool,
 ) -> None:
     """Print the experiences that match best.
 
     Args:
         query: What to look for.
-        axis: Which view on an experience to search.
+        axis: Which view of an experience to search.
         domain: Only this kind of task.
         outcome: Only this outcome.
         strategy: Only this strategy.
-        project: The project that the option names, if it is given.
-        since: The time that the option names, if it is given.
+        project: The value of `--project`.
+        since: The value of `--since`.
         limit: How many to show.
-        lexical: Search by words, without the lock and the model.
+        lexical: Search lexically, without the lock and the model.
+        explain: Show where each score comes from.
+        as_json: Print a `FoundDocument`.
     """
     settings = open_settings()
     wanted = ExperienceQuery(
@@ -60,24 +70,27 @@ async def search_entries(  # noqa: PLR0913 - one for each option
         EntryQuery(domain, outcome, strategy, chosen_project(project, settings), chosen_time(since)),
         limit,
     )
-    if lexical:
-        found, mode = _by_words(wanted, settings)
-    else:
+    reply = None
+    if not lexical:
         try:
-            found, mode = await _by_meaning(wanted, settings)
+            reply = await _search_index(wanted, settings, explain=explain)
         except AlreadyRunningError as error:
-            show_notice(f"{error.message} This search goes by words.")
-            found, mode = _by_words(wanted, settings)
+            show_notice(f"{error.message} This search is lexical.")
         except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
-            show_notice(" ".join(filter(None, (error.message, error.hint, "This search goes by words."))))
-            found, mode = _by_words(wanted, settings)
-    _show(found, mode)
+            show_notice(f"{error.sentence} This search is lexical.")
+    found, mode = reply or _search_journal(wanted, settings, explain=explain)
+    if as_json:
+        show_json({"results": found, "count": len(found), "mode": mode})
+    else:
+        _show(found, mode)
 
 
-async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
+async def _search_index(
+    query: ExperienceQuery, settings: Settings, *, explain: bool
+) -> tuple[list[dict[str, Any]], str]:
     where = query.where
     async with open_connection(settings, "search") as connection:
-        await connection.run("complete", to_search=True)
+        await prepare_search(connection)
         reply = await connection.call_for_all(
             "search_experiences",
             "results",
@@ -90,51 +103,41 @@ async def _by_meaning(query: ExperienceQuery, settings: Settings) -> tuple[list[
             project=where.project,
             most=query.limit,
             limit=query.limit,
+            # A person sees the scores, and where they end.
+            min_score=0,
+            full=True,
+            # A hub of an earlier version does not know this argument.
+            **({"explain": True} if explain else {}),
         )
     return reply["results"], reply["mode"]
 
 
-def _by_words(query: ExperienceQuery, settings: Settings) -> tuple[list[dict[str, Any]], str]:
-    result = search_words(read_entries(settings), query)
-    return [views.experience(found.entry, found.score) for found in result.found], result.mode
+def _search_journal(
+    query: ExperienceQuery, settings: Settings, *, explain: bool
+) -> tuple[list[dict[str, Any]], str]:
+    result = search_lexical(read_entries(settings), query)
+    return [scored_experience(found, query, explain=explain) for found in result.found], result.mode
 
 
 def _show(found: list[dict[str, Any]], mode: str) -> None:
-    console = output()
     if not found:
-        console.print(f"Nothing found ({mode}).")
+        output().print(f"Nothing found ({mode}).")
         return
     for experience in found:
-        show_hanging(
-            console,
-            Text(f"{experience['score']:.2f}  ", "bold cyan"),
-            Text(one_line(experience["goal"]), "bold"),
-        )
-        _show_experience(experience)
-    console.print(Text(f"{len(found)} found, mode: {mode}", "dim"))
+        lesson = experience.get("lesson", {})
+        learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
+        facts = [Text(f"{experience['score']:.2f}", "bold"), *entry_facts(experience)]
+        show_records([(facts, " → ".join(filter(None, (experience["goal"], learned))))])
+        if parts := experience.get("explanation"):
+            show_hanging(output(), Text("  score  ", "dim"), Text(explained(parts, mode)))
+    output().print(Text(f"{len(found)} found, mode: {mode}", "dim"))
 
 
-def _show_experience(experience: dict[str, Any]) -> None:
-    facts = Text(" · ").join(
-        [
-            coloured(experience["outcome_status"]),
-            coloured(experience["confidence_tier"]),
-            *(Text(one_line(experience[name])) for name in ("domain", "strategy")),
-            Text(day(datetime.fromisoformat(experience["created_at"]))),
-            *(Text(one_line(experience[name])) for name in ("project", "id")),
-        ]
-    )
-    output().print(Text.assemble(_INDENT, facts))
-    cause, lesson = experience.get("root_cause"), experience.get("lesson", {})
-    story = {
-        "believed": experience.get("hypothesis"),
-        "happened": experience.get("outcome_result"),
-        "surprise": experience.get("surprise"),
-        "cause": cause and f"{cause['category']}: {cause['description']}",
-        "worked": lesson.get("what_worked"),
-        "takeaway": lesson.get("takeaway"),
-    }
-    for name, text in story.items():
-        if text:
-            show_hanging(output(), Text(f"{_INDENT}{name:<9} ", "dim"), Text(one_line(text)))
-    output().print()
+def explained(parts: dict[str, Any], mode: str) -> str:
+    """Return the formula of a score, the axis whose vector was nearest, and the terms that match."""
+    facts = [formula(parts, mode)]
+    if "axis" in parts:
+        facts.append(f"nearest axis {parts['axis']}")
+    if "terms" in parts:
+        facts.append(f"terms {', '.join(map(one_line, parts['terms']))}")
+    return "; ".join(facts)

@@ -1,43 +1,46 @@
-"""`status`: what is kept, where, and who is using it. Reading only."""
+"""`status`: what is stored, where, and which process is using it. Takes no lock."""
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access import holder_of, open_settings, read_entries
-from learning_memory_server.cli.connection import running_hub
-from learning_memory_server.cli.terminal import (
+from learning_memory_server.access.connection import running_hub
+from learning_memory_server.access.describing import describe_engine, describe_hub, in_use_by
+from learning_memory_server.access.reading import holder_of, open_settings, read_entries
+from learning_memory_server.cli.hub import hub_facts
+from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.server.tools import views
+from learning_memory_server.terminal import (
     COLOURS,
     counted,
     day,
-    megabytes,
     one_line,
+    readable_size,
     show_facts,
+    show_json,
 )
-from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
-from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.files import disk_use
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.values.log import ValueLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from learning_memory_server.server.config import Settings
-
-_MINUTE: Final = 60
+    from learning_memory_server.settings import Settings
 
 
-def show_status() -> None:
-    """Print what there is.
+def show_status(*, as_json: bool) -> None:
+    """Print counts, locations, and the state of the hub.
+
+    Args:
+        as_json: Print a `StatusDocument`.
 
     Raises:
-        LearningMemoryError: If the settings are wrong, or the journal cannot be read at all.
+        InvalidSettingsError: If a setting is malformed.
+        JournalUnavailableError: If the journal cannot be read at all.
     """
     settings = open_settings()
     journal = Journal(settings.journal_directory)
@@ -47,8 +50,30 @@ def show_status() -> None:
     tiers = Counter(entry.tier.value for entry in entries)
     outcomes = Counter(entry.outcome.status.value for entry in entries)
     projects = Counter(entry.project for entry in entries)
+    values = len(ValueLog(journal.values).all())
+    memories = len({record.id for record in journal.memories.read().records})
+    if as_json:
+        show_json(
+            {
+                "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": len(damage)},
+                "index": describe_engine(settings),
+                "locked_by": _facts_of_holder(settings),
+                "hub": _facts_of_hub(),
+                "entries": {
+                    "resolved": len(entries),
+                    "open": len(open_entries),
+                    "by_tier": {tier.value: tiers[tier.value] for tier in Tier},
+                    "by_outcome": {status.value: outcomes[status.value] for status in OutcomeStatus},
+                    "by_project": dict(projects.most_common()),
+                },
+                "open": [views.entry_key(entry) for entry in reversed(open_entries)],
+                "values": values,
+                "memories": memories,
+            }
+        )
+        return
     facts: list[tuple[str, str | Text]] = [
-        ("journal", f"{journal.path} ({megabytes(journal.size())})"),
+        ("journal", f"{journal.path} ({readable_size(journal.size())})"),
         ("index", describe_engine(settings)),
         ("in use by", _describe_holder(settings)),
         ("hub", _describe_hub()),
@@ -66,12 +91,12 @@ def show_status() -> None:
         for entry in reversed(open_entries)
     ]
     facts += [
-        ("values", f"{len(ValueLog(journal.values).all()):,}"),
-        ("memories", f"{len({record.id for record in journal.memories.read().records}):,}"),
+        ("values", f"{values:,}"),
+        ("memories", f"{memories:,}"),
         (
             "damage",
             Text(
-                f"{counted(len(damage), 'line')} cannot be read; `learning-memory-server doctor` shows which",
+                f"{counted(len(damage), 'line')} cannot be read; run `learning-memory-server doctor` to see which",
                 "red",
             )
             if damage
@@ -81,52 +106,6 @@ def show_status() -> None:
     show_facts(facts)
 
 
-def describe_engine(settings: Settings) -> str:
-    """Say which engine keeps the index, where, and how large it is."""
-    if settings.qdrant_url is not None:
-        # A URL may carry a password before its host.
-        address = urlsplit(settings.qdrant_url)
-        return f"Qdrant at {address.scheme}://{address.netloc.rpartition('@')[2]}"
-    folder = settings.index_directory
-    return f"embedded Qdrant in {folder} ({megabytes(disk_use(folder))})"
-
-
-def in_use_by(who: Mapping[str, object] | None) -> str:
-    """Say which process holds the data, if one does; see `holder_of`."""
-    if who is None:
-        return "nobody"
-    return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
-
-
-def in_the_way(who: Mapping[str, object]) -> str:
-    """Say what it means for sessions that a process holds the data that is no hub."""
-    return f"No hub runs, and no session can start until {in_use_by(who)}, has ended: it holds the data, and is no hub."
-
-
-def describe_hub(status: dict[str, Any]) -> str:
-    """Say in a line what a hub is and does."""
-    return (
-        f"process {status['pid']}, version {status['version']}, "
-        f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
-        f"model {describe_model(status)}, {describe_pending(status)} pending"
-    )
-
-
-def describe_pending(status: dict[str, Any]) -> str:
-    """Say how much a hub has still to index, if it knows."""
-    return "an unknown number of points" if status["pending"] is None else counted(status["pending"], "point")
-
-
-def describe_model(status: dict[str, Any]) -> str:
-    """Say where a hub's model is in its life, and what computes its vectors."""
-    return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
-
-
-def describe_seconds(seconds: float) -> str:
-    """Return a duration as people read it, such as `2:05:09`."""
-    return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))
-
-
 def _describe_holder(settings: Settings) -> str | Text:
     try:
         return in_use_by(holder_of(settings))
@@ -134,10 +113,25 @@ def _describe_holder(settings: Settings) -> str | Text:
         return Text(error.message, "red")
 
 
+def _facts_of_holder(settings: Settings) -> dict[str, Any] | None:
+    try:
+        return holder_of(settings)
+    except LearningMemoryError as error:
+        return {"error": error.message}
+
+
+def _facts_of_hub() -> dict[str, Any] | None:
+    try:
+        hub = running_hub()
+        return None if hub is None else hub_facts(hub)
+    except LearningMemoryError as error:
+        return {"error": error.message}
+
+
 def _describe_hub() -> str | Text:
     try:
         hub = running_hub()
-        return "none runs" if hub is None else describe_hub(hub.control("status"))
+        return "none is running" if hub is None else describe_hub(hub.control("status"))
     except LearningMemoryError as error:
         return Text(error.message, "red")
 

@@ -1,1 +1,1 @@
-"""Groups of experiences that belong together: finding, naming and following them over time."""
+"""Clusters of similar experiences: how they are found, labelled and tracked over time."""

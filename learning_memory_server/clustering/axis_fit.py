@@ -1,4 +1,4 @@
-"""What is kept of a fit: who is in which cluster, and what each cluster is judged by."""
+"""The stored result of a fit: the members of each cluster, and the evidence that values are judged by."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedCluster:
-    """A cluster as the fit has found it.
+    """A cluster as the fit found it.
 
     Args:
-        id: What clients call it.
-        label: A few words that set it apart.
-        members: The cosine to the centroid of each entry's id, most central first.
+        id: The id that clients see.
+        label: Its most distinctive terms.
+        members: Each member's cosine to the centroid, by entry id, most central first.
         evidence: What a value is judged by.
     """
 
@@ -42,7 +42,7 @@ class AxisFit:
         at: When it was made.
         clusters: Largest first.
         numbers: The number of each entry's cluster, or None for noise.
-        explanation: Why there are few clusters, where that is so.
+        explanation: Why there are few clusters, if so.
     """
 
     at: datetime
@@ -52,7 +52,7 @@ class AxisFit:
 
     @classmethod
     def of(cls, axis: Axis, at: datetime, ids: Sequence[str], fit: Fit) -> AxisFit:
-        """Return what is kept of `fit`, whose rows were called `ids`."""
+        """Return what to keep of `fit`, whose rows have these `ids`."""
         parts = zip(fit.partition.clusters, fit.matching.numbers, fit.labels, fit.evidence, strict=True)
         return cls.made_of(
             at,
@@ -82,16 +82,16 @@ class AxisFit:
         ids: Sequence[str],
         explanation: str | None,
     ) -> AxisFit:
-        """Return the fit that has these clusters, largest first, of the entries called `ids`, in order."""
+        """Return the fit with these clusters, largest first, of the entries `ids`, in order."""
         numbers: dict[str, int | None] = dict.fromkeys(ids)
         for cluster in clusters:
             numbers.update(dict.fromkeys(cluster.members, cluster.id.number))
         return cls(at, tuple(clusters), numbers, explanation)
 
     def members(self) -> dict[int, frozenset[str]]:
-        """Return who is in each cluster, by number."""
+        """Return the members of each cluster, by number."""
         return {cluster.id.number: frozenset(cluster.members) for cluster in self.clusters}
 
     def noise(self) -> Iterator[str]:
-        """Return who is in none."""
+        """Return the entries in no cluster."""
         return (name for name, number in self.numbers.items() if number is None)

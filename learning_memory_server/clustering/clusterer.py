@@ -1,11 +1,10 @@
-"""Clusters of unit vectors: neighbours, diffusion, HDBSCAN on the neighbour graph, then five corrections.
+"""Cluster unit vectors: near copies count once, then diffusion, HDBSCAN on the neighbour graph, and five corrections.
 
-The corrections: points that do not belong become noise, groups that are alike are merged, groups are joined to the
-level that is parted best, noise that its neighbours vouch for is taken back, and who is nearer to another group than to
-its own becomes noise.
+The corrections: outliers become noise, similar groups are merged, groups are merged up to the best level of the
+hierarchy, noise is readmitted by its neighbours' vote, and members nearer to another group become noise.
 
-Weights never enter the density step or decide who is a member: repeating points by weight measured an ARI of
-.03 against .58. They move centroids, and with them rank members.
+Weights enter neither the density step nor membership: repeating points by weight gave an ARI of .03 instead of .58.
+They move centroids, and so the ranking of members.
 """
 
 from __future__ import annotations
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from learning_memory_server.clustering.copies import means_of, text_of
 from learning_memory_server.clustering.density import dense_groups, linkage_tree, pull_of, spread
+from learning_memory_server.clustering.levels import group_of
 from learning_memory_server.clustering.merging import joined, readmitted, without_misplaced
 from learning_memory_server.clustering.neighbours import (
     NEIGHBOURS,
-    Neighbours,
     likeness_to_others,
     nearest_neighbours,
     unit_rows,
@@ -27,81 +27,70 @@ from learning_memory_server.clustering.neighbours import (
 from learning_memory_server.clustering.partition import Cluster, NearMiss, Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.levels import Groups
 
 _SMALLEST_UP_TO: Final = 1_000
-"""Points among which the smallest groups are looked for: groups can be joined afterwards and are never parted."""
+"""Up to this many points, the smallest groups are looked for: groups can be merged later, but are never split."""
 _SIZE_POWER: Final = 0.7
-"""How much larger the groups of larger stores are. Among 18,000 requests of 150 kinds, groups of 23 gave 130 clusters,
-an ARI of .65, and 98 % kept their number when a tenth was added; with the power of one half (13 points) there were 340,
-.56 and 60 %."""
+"""How fast group size grows with the store. Among 18,000 requests of 150 kinds, groups of 23 gave 130 clusters, an ARI
+of .65, and 98 % kept their number when a tenth was added; with a power of .5 (groups of 13): 340, .56 and 60 %."""
 _SMALLEST_SIZE: Final = 3
 _SMALLEST_GROUP: Final = 2
-"""The fewest points that hdbscan calls a cluster."""
+"""The smallest cluster that hdbscan finds."""
 _LEAST_SIMILARITY: Final = 0.3
-"""A member less alike to the mean of the other members (cosine of the raw vectors) is noise that density let in.
-With itself in that mean, any three unrelated points pass: in stores of 20 points with 20 % outliers this way
-measured an ARI of .62 against .53, with 49 % against 8 % of the outliers called noise."""
+"""Minimum cosine (raw vectors) of a member to the mean of the others. With itself in that mean, any three unrelated
+points pass: at 20 points with 20 % outliers the ARI fell from .62 to .53, and outliers found from 49 to 8 %."""
 _OUTLYING: Final = 2.25
-"""How many standard deviations below the median, over the members of all groups, that cosine is an outlier's. 2.25
-costs .01 ARI in stores without outliers and calls 56 % of them noise in stores with 20 %, against 45 % without it;
-with 2 to 2.5 that is within .04."""
+"""Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier. 2.25
+loses .01 ARI without outliers, and with 20 % of them calls 56 % noise instead of 45 %; 2 to 2.5 are within .04."""
 _LEAST_DEVIATION: Final = 0.05
-"""Where all groups are tight, a slightly looser one is no outlier. Topics of real texts deviate by .1 and more."""
+"""If all groups are tight, a slightly looser one is not an outlier. Topics of real texts deviate by .1 or more."""
 _SAME_TOPIC: Final = 0.8
-"""Centroids this alike are one topic that density split; points all this alike to their mean are one, too."""
+"""Centroids this similar are one topic that density split; points all this similar to their mean are one topic, too."""
 _SIZES_TRIED: Final = 12
-"""How many smaller cluster sizes are tried at most in search of a near miss."""
+"""Maximum number of smaller cluster sizes tried to find a near miss."""
 
 
 class Clusterer:
-    """Finds clusters. Deterministic; give rows in a fixed order (by id), since exact ties fall to the earlier row.
+    """Finds clusters, deterministically. Rows must come in a fixed order: exact ties go to the earlier row.
 
     Args:
-        min_cluster_size: The fewest points of a cluster, at least 2; None derives it as
+        min_cluster_size: The size of the smallest cluster, at least 2; None means
             max(3, round(3 * (n / 1000) ** 0.7)).
-        min_samples: How many neighbours a point must have near to lie in a dense region; at least 1.
+        min_samples: The neighbours, at least 1, that a point needs nearby to lie in a dense region.
     """
 
     def __init__(self, min_cluster_size: int | None = None, min_samples: int = 3) -> None:
         self._min_cluster_size = min_cluster_size
         self._min_samples = min_samples
 
-    @property
-    def neighbours_needed(self) -> int:
-        """How many neighbours of each row `fit` looks at."""
-        return max(NEIGHBOURS, self._min_samples)
-
     def effective_size(self, count: int) -> int:
-        """Return the `min_cluster_size` that holds for `count` points."""
+        """Return the `min_cluster_size` used for `count` points."""
         if self._min_cluster_size is not None:
             return self._min_cluster_size
         return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
-    def fit(
-        self, vectors: NDArray[np.float32], weights: NDArray[Any], neighbours: Neighbours | None = None
-    ) -> Partition:
+    def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any]) -> Partition:
         """Cluster the rows.
 
         Args:
             vectors: Shape (n, d); any length but zero. n may be 0.
-            weights: Shape (n,), each above 0: how much a row counts in centroids and rankings.
-            neighbours: Those of the rows, where they are known: finding them is most of the time from 10,000 rows on.
+            weights: Shape (n,), each above 0: the weight of each row in centroids and rankings.
         """
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
 
         vectors = np.asarray(vectors, dtype=np.float32)
         weights = np.asarray(weights, dtype=np.float64)
-        # One thread: BLAS threads that wait for one another under load cost seconds, and the way a sum is
-        # divided among them would let the machine's core count change the outcome.
+        # One thread: BLAS threads waiting for each other on a busy machine cost seconds, and splitting sums among
+        # them would make the result depend on the number of cores.
         with threadpool_limits(limits=1):
-            return self._partition(unit_rows(vectors), weights, neighbours)
+            return self._partition(unit_rows(vectors), weights)
 
-    def _partition(
-        self, units: NDArray[np.float32], weights: NDArray[np.float64], neighbours: Neighbours | None
-    ) -> Partition:
+    def _partition(self, units: NDArray[np.float32], weights: NDArray[np.float64]) -> Partition:
         count = len(units)
         size = self.effective_size(count)
         near_miss = None
@@ -109,9 +98,7 @@ class Clusterer:
         if count > 0 and _are_all_alike(units):
             groups = [np.arange(count)] if count >= size else []
         elif count > _SMALLEST_GROUP:
-            if neighbours is None:
-                neighbours = nearest_neighbours(units, self.neighbours_needed)
-            found = _Density(units, neighbours, self._min_samples)
+            found = _Density(units, self._min_samples, self.effective_size)
             groups = found.groups(size)
             if not groups or sum(map(len, groups)) < count / 2:
                 near_miss = found.near_miss(size, len(groups))
@@ -124,17 +111,38 @@ class Clusterer:
 
 
 class _Density:
-    """What is computed once and read at several cluster sizes."""
+    """The part of a clustering that is computed once for all cluster sizes."""
 
-    def __init__(self, units: NDArray[np.float32], neighbours: Neighbours, min_samples: int) -> None:
-        self._units = units
+    def __init__(
+        self, units: NDArray[np.float32], min_samples: int, effective_size: Callable[[int], int]
+    ) -> None:
+        self._rows = self._units = units
+        wanted = max(NEIGHBOURS, min_samples)
+        neighbours = nearest_neighbours(units, wanted)
+        self._text = text_of(neighbours)
+        texts = int(self._text.max()) + 1
+        if texts < len(units):
+            self._units = means_of(units, self._text)
+            neighbours = nearest_neighbours(self._units, wanted)
+        self._largest_size = effective_size(texts)
         self._neighbours = neighbours
         self._pull = pull_of(neighbours)
-        self._points = spread(units, neighbours, self._pull)
-        self._tree = linkage_tree(self._points, neighbours, min_samples)
+        self._points = spread(self._units, neighbours, self._pull)
+        self._tree = linkage_tree(self._points, neighbours, min_samples) if texts > _SMALLEST_GROUP else None
 
     def groups(self, size: int) -> Groups:
-        groups = _refined(self._units, dense_groups(self._tree, size), size)
+        """Return the rows of each group, and of each text outside of them that is repeated `size` times."""
+        texts = self._groups_of_texts(min(size, self._largest_size))
+        place = group_of(texts, len(self._units))[self._text]
+        groups = [np.flatnonzero(place == position) for position in range(len(texts))]
+        counts = np.bincount(self._text[place == len(texts)])
+        repeated = [np.flatnonzero(self._text == text) for text in np.flatnonzero(counts >= size)]
+        return _merged(self._rows, [*groups, *repeated]) if repeated else groups
+
+    def _groups_of_texts(self, size: int) -> Groups:
+        if self._tree is None:
+            return []
+        groups = _merged(self._units, _without_outliers(self._units, dense_groups(self._tree, size), size))
         groups = joined(self._units, self._points, groups, self._neighbours, self._pull)
         groups = readmitted(self._units, groups, self._neighbours)
         return without_misplaced(self._units, groups, self._neighbours, size)
@@ -149,15 +157,15 @@ class _Density:
 
 
 def _are_all_alike(units: NDArray[np.float32]) -> bool:
-    """Whether all points are alike, where a density step could only split hairs (or equal points)."""
+    """Whether all points are so similar that a density step could only split one topic (or equal points)."""
     return bool((units @ _unit(units.mean(axis=0))).min() >= _SAME_TOPIC)
 
 
-def _refined(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
-    """Drop members that are unlike their group, groups that fall below `size`, and merge groups that are alike."""
-    kept = _without_outliers(units, groups, size)
-    if not kept:
+def _merged(units: NDArray[np.float32], groups: Groups) -> Groups:
+    """Merge groups that are alike, the most similar first."""
+    if not groups:
         return []
+    kept = list(groups)
     sums = np.stack([units[rows].sum(axis=0) for rows in kept])
     alike = _alike(sums)
     while alike.max() >= _SAME_TOPIC:
@@ -170,13 +178,13 @@ def _refined(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
 
 
 def _without_outliers(units: NDArray[np.float32], groups: Groups, size: int) -> Groups:
-    """Drop members that are far less like the others of their group than members are, and groups below `size`."""
+    """Drop members far less similar to the rest of their group than members usually are, and groups below `size`."""
     likeness = [likeness_to_others(units[rows]) for rows in groups]
     everywhere = np.concatenate([np.empty(0, np.float32), *likeness])
     everywhere = everywhere[everywhere >= _LEAST_SIMILARITY]
     if len(everywhere) == 0:
         return []
-    # The mean is pulled down by the very outliers that are sought; the median is not.
+    # The outliers sought here would pull the mean down, not the median.
     reach = _OUTLYING * max(float(everywhere.std()), _LEAST_DEVIATION)
     least = max(_LEAST_SIMILARITY, float(np.median(everywhere)) - reach)
     kept = [rows[alike >= least] for rows, alike in zip(groups, likeness, strict=True)]
@@ -184,7 +192,7 @@ def _without_outliers(units: NDArray[np.float32], groups: Groups, size: int) -> 
 
 
 def _alike(sums: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of every pair of rows, and -1 for a row with itself."""
+    """Return the cosine of every pair of rows, -1 on the diagonal."""
     units = unit_rows(sums)
     alike = units @ units.T
     np.fill_diagonal(alike, -1)

@@ -1,4 +1,4 @@
-"""The clusters of an axis as they stand now: those of the last fit, without what is forgotten, with what came since."""
+"""The clusters of an axis as they are shown: those of the last fit, without what was forgotten since."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ if TYPE_CHECKING:
     from learning_memory_server.clustering.axis_fit import AxisFit, FittedCluster
     from learning_memory_server.clustering.evidence import ClusterEvidence
     from learning_memory_server.clustering.lineage import Lineage
-    from learning_memory_server.clustering.placement import Placement
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Axis
 
 _EXEMPLARS: Final = 3
 _NAMED: Final = 10
-"""How many clusters an error names, the largest."""
+"""How many clusters an error names, largest first."""
 _BETWEEN_TERMS: Final = ", "
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExperienceCluster:
-    """Experiences that belong together.
+    """A cluster of experiences.
 
     Args:
-        id: What clients call it.
-        label: A few words that set it apart.
+        id: The id that clients see.
+        label: Its most distinctive terms.
         members: The entries, most central first.
-        exemplars: The entries that stand for it best.
+        exemplars: The entries that represent it best.
         mean_weight: The mean tier weight of the members.
         profile: How the members ended, and when.
-        evidence: What a value is judged by: the members that the fit has found.
+        evidence: What a value is judged by, from the members the fit found.
     """
 
     id: ClusterId
@@ -54,27 +53,27 @@ class ExperienceCluster:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisClusters:
-    """The clusters of one axis, largest first, and what is in none of them.
+    """The clusters of one axis, largest first, and the noise.
 
     Args:
         axis: The axis.
         clusters: The clusters.
-        noise_count: How many experiences are in none.
-        total: How many there are.
-        explanation: Why there are few clusters, where that is so.
+        noise: The experiences in no cluster, most recently resolved first.
+        total: The number of experiences.
+        explanation: Why the fit found few clusters, if so.
         fitted_at: When the clusters were found.
-        placed_since: How many experiences came later and were placed into them, or into none, by their neighbours.
-        lineage: Which clusters there were before.
-        places: The number of each experience's cluster, or None.
+        stale: How many experiences have come or gone since, and are not taken into account yet.
+        lineage: The history of the clusters.
+        places: The number of each experience's cluster, or None for noise.
     """
 
     axis: Axis
     clusters: tuple[ExperienceCluster, ...]
-    noise_count: int
+    noise: tuple[Ghap, ...]
     total: int
     explanation: str | None
     fitted_at: datetime
-    placed_since: int
+    stale: int
     lineage: Lineage
     places: Mapping[str, int | None]
 
@@ -82,7 +81,7 @@ class AxisClusters:
         """Return the cluster.
 
         Raises:
-            NotFoundError: If there is none of that id now; it says what became of one that there was.
+            NotFoundError: If no cluster has that id now; it says what became of one that had it.
         """
         for cluster in self.clusters:
             if cluster.id == cluster_id:
@@ -97,61 +96,45 @@ class AxisClusters:
         )
 
 
-def clusters_of(  # noqa: PLR0913 - what a view is put together from
-    axis: Axis,
-    fit: AxisFit,
-    lineage: Lineage,
-    entries: Mapping[str, Ghap],
-    placed: Mapping[str, Placement],
-    before: AxisClusters | None,
+def clusters_of(
+    axis: Axis, fit: AxisFit, lineage: Lineage, entries: Mapping[str, Ghap], stale: int
 ) -> AxisClusters:
-    """Put together how the clusters stand.
+    """Build the view of an axis's clusters.
 
     Args:
         axis: The axis.
         fit: Its last fit.
-        lineage: The numbers that were given on it.
-        entries: Every experience there is now, by id.
-        placed: Where those belong that the fit did not have.
-        before: How they stood a moment ago, if that was with the same fit: what is unchanged is not put together again.
+        lineage: Its cluster numbers.
+        entries: All current experiences, by id.
+        stale: How many experiences have come or gone since the fit.
     """
     places = {name: number for name, number in fit.numbers.items() if name in entries}
-    newcomers = {name: placement for name, placement in placed.items() if name in entries}
-    places |= {name: placement.number for name, placement in newcomers.items()}
-    joined: dict[int, dict[str, float]] = {}
-    for name, placement in newcomers.items():
-        if placement.number is not None:
-            joined.setdefault(placement.number, {})[name] = placement.similarity
-    unchanged = {cluster.id: cluster for cluster in before.clusters} if before else {}
     clusters = []
     for fitted in fit.clusters:
-        cosines = {**fitted.members, **joined.get(fitted.id.number, {})}
-        present = {name: cosine for name, cosine in cosines.items() if name in entries}
-        same = unchanged.get(fitted.id)
-        if same and present.keys() == {member.id for member in same.members}:
-            clusters.append(same)
-        elif present:
+        present = {name: cosine for name, cosine in fitted.members.items() if name in entries}
+        if present:
             label = fitted.label
-            if not fitted.members.keys() <= entries.keys():
+            if len(present) < len(fitted.members):
                 label = _unforgotten(label, axis, (entries[name] for name in present))
             clusters.append(_cluster(fitted, label, [(entries[name], present[name]) for name in present]))
     clusters.sort(key=lambda cluster: (-len(cluster.members), cluster.id))
-    noise = sum(number is None for number in places.values())
+    noise = [entries[name] for name, number in places.items() if number is None]
+    noise.sort(key=lambda entry: (entry.outcome.resolved_at, entry.id), reverse=True)
     return AxisClusters(
         axis,
         tuple(clusters),
-        noise,
+        tuple(noise),
         len(places),
-        _explanation(fit, len(clusters), noise, len(places)),
+        fit.explanation,
         fit.at,
-        len(newcomers),
+        stale,
         lineage,
         places,
     )
 
 
 def _unforgotten(label: str, axis: Axis, members: Iterable[Ghap]) -> str:
-    """Return the label without the terms that only a forgotten member had."""
+    """Return the label without terms that only forgotten members had."""
     texts = [axis_texts(member)[axis].casefold() for member in members]
     terms = label.split(_BETWEEN_TERMS)
     return _BETWEEN_TERMS.join(term for term in terms if any(term.casefold() in text for text in texts))
@@ -173,19 +156,4 @@ def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, fl
         mean_weight=sum(weights) / len(weights),
         profile=Profile.of(entries),
         evidence=fitted.evidence,
-    )
-
-
-def _explanation(fit: AxisFit, found: int, noise: int, total: int) -> str | None:
-    """Say why there are few clusters, or none, as of now."""
-    from learning_memory_server.clustering.partition import THIN_NOISE  # noqa: PLC0415 - numpy
-
-    if found and noise <= THIN_NOISE * total:
-        return None
-    if fit.explanation is not None:
-        # It speaks of as many points as there were then.
-        return fit.explanation if total == len(fit.numbers) else f"At the last fit: {fit.explanation}"
-    return (
-        f"{noise} of {total} experiences are in no cluster: many came after the last fit, and are unlike its clusters. "
-        "The next fit looks for clusters among them."
     )

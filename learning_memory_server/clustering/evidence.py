@@ -1,7 +1,7 @@
-"""What a text is judged by: how a cluster's members lie around their centre.
+"""What a value is judged by: how a cluster's members spread around their centroid.
 
-A member's distance is taken to the centroid of the others (leave one out): measured to a centroid that contains
-it, it comes out too short, and a rule built on that rejects nearly everything genuine in small clusters.
+A member's distance is measured to the centroid of the others (leave one out). Measured to a centroid that includes it,
+the distance is too short, and a rule based on it rejects nearly everything genuine in small clusters.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ from learning_memory_server.clustering.neighbours import unit_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 LEAST_DEVIATION: Final = 0.05
-"""Members that are nearly copies of each other do not tell how far their kind reaches. 95 % of topics have more."""
+"""A floor for members that are near copies and do not show how far their topic reaches. 95 % of topics are above it."""
 _NEAREST: Final = 3
 _SAMPLE: Final = 64
-"""Members at most that are kept, so that what is kept grows with the clusters and not with the store."""
+"""Maximum number of members kept, so that the evidence grows with the number of clusters and not with the store."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterEvidence:
-    """What judging needs to know of a cluster, computed once from its members.
+    """What a judgement needs to know about a cluster, computed once from its members.
 
     Args:
-        name: The cluster's id, used in reasons.
+        name: The cluster's id, quoted in reasons.
         centroid: Shape (d,), float32, length 1: the weighted mean of the members.
-        size: How many members there are.
+        size: The number of members.
         loo_mean: The mean distance of a member to the centroid of the others.
         loo_deviation: The standard deviation of those distances.
-        mean: The mean distance of a member to the centroid, itself included.
+        mean: The mean distance of a member to the centroid of all.
         deviation: The standard deviation of those distances.
-        sample: Shape (at most 64, d), float16, rows of length 1: members, evenly chosen in the order given.
+        sample: Shape (at most 64, d), float16, rows of length 1: every k-th member, in the order given.
     """
 
     name: str
@@ -50,9 +49,9 @@ class ClusterEvidence:
     sample: NDArray[np.float16]
 
     def nearness(self, unit: NDArray[np.float32]) -> float:
-        """Return the mean of two cosines: to the centroid, and on average to the three nearest of `sample`.
+        """Return the mean of the cosine to the centroid and the average cosine to the three nearest of `sample`.
 
-        The centroid says where the topic is, the nearest members how far it reaches in this direction.
+        The centroid says where the topic is; the nearest members, how far it reaches in this direction.
 
         Args:
             unit: Shape (d,), length 1.
@@ -62,7 +61,7 @@ class ClusterEvidence:
 
     @classmethod
     def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:
-        """Compute the evidence.
+        """Compute the evidence of a cluster.
 
         Args:
             name: The cluster's id.

@@ -1,38 +1,34 @@
-"""What keeps recurring: the clusters of each axis, under ids that last.
+"""What keeps recurring: the clusters of each axis, under stable ids.
 
-Who asks for the clusters of an axis waits for a fit if there is none yet, or if too many experiences have come since the
-last one to place them all (see `newcomers`). Otherwise those are placed into the clusters that there are; once enough
-have come, or one was forgotten, a new fit is made in the background.
+Clusters are a function of the experiences: once these change, the next question gets a new fit. A store of more than
+20,000 gets the last fit until the new one is done.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
-from learning_memory_server.clustering.axis_memory import AxisMemory
 from learning_memory_server.clustering.lineage import LineageLog
+from learning_memory_server.clustering.live_axis import LiveAxis
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.heap import keep
+from learning_memory_server.heap import freeze_heap
+from learning_memory_server.indexing.writer import SETTLE_WITHIN
 
 if TYPE_CHECKING:
     from learning_memory_server.clustering.clusters import AxisClusters
     from learning_memory_server.clustering.fitting import Fitting
-    from learning_memory_server.clustering.kept_fits import KeptFits
+    from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.observation.collector import ObservationCollector
 
-log = structlog.get_logger()
 
-_LOOK_SECONDS: Final = 20.0
-"""Between two looks at whether a fit is due."""
+_WAITED_FOR: Final = 20_000
+_LEAST: Final = {Axis.FULL: 20, Axis.STRATEGY: 20, Axis.SURPRISE: 8, Axis.ROOT_CAUSE: 8}
 
 
 class ExperienceClusterer:
@@ -42,11 +38,12 @@ class ExperienceClusterer:
         index: Where the vectors are.
         writer: Brings the index up to date with the journal.
         collector: Where the entries are.
-        fitting: Where the numbers are computed.
-        history: The log that keeps cluster numbers over restarts.
-        kept: The last fits.
+        fitting: Computes fits.
+        history: The log that keeps cluster numbers across restarts.
         clock: Tells the time.
-        min_experiences: The fewest experiences that are clustered.
+        min_experiences: The minimum number of experiences for clustering; None means 8 on the axes surprise and
+            root_cause, which few experiences are on, and 20 on the others.
+        waited_for: The most experiences in a fit that a question waits for if there is an earlier one.
     """
 
     def __init__(  # noqa: PLR0913
@@ -56,85 +53,83 @@ class ExperienceClusterer:
         collector: ObservationCollector,
         fitting: Fitting,
         history: Log,
-        kept: KeptFits,
         clock: Clock,
-        min_experiences: int,
+        min_experiences: int | None,
+        waited_for: int = _WAITED_FOR,
     ) -> None:
         self._writer = writer
         self._collector = collector
-        self._kept_heap = False
-        self._lineages = lineages = LineageLog(history, clock)
-        self._kept = kept
-        one_fit = asyncio.Lock()
-        self._axes = {
-            axis: AxisMemory(axis, index, collector, fitting, lineages, kept, clock, min_experiences, one_fit)
-            for axis in Axis
-        }
-        self._refits: dict[Axis, asyncio.Task[None]] = {}
+        self._fitting = fitting
+        self._min_experiences = min_experiences
+        self._froze_heap = False
+        self._lineages = LineageLog(history, clock)
+        self._live = partial(
+            LiveAxis,
+            index=index,
+            collector=collector,
+            fitting=fitting,
+            lineages=self._lineages,
+            clock=clock,
+            one_fit=asyncio.Lock(),
+            waited_for=waited_for,
+        )
+        self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
 
-    async def cluster_axis(self, axis: Axis) -> AxisClusters:
-        """Return the axis' clusters. Waits for the index, and for a fit only if there is none that is nearly right.
+    async def cluster_axis(
+        self, axis: Axis, project: str | None = None, settle_within: float = SETTLE_WITHIN
+    ) -> AxisClusters:
+        """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
+
+        Args:
+            axis: The axis.
+            project: Cluster only this project's experiences; the clusters have ids of their own.
+            settle_within: The most seconds to wait for the index to open and to catch up.
 
         Raises:
             InsufficientDataError: If there are fewer experiences than `min_experiences`.
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
             JournalUnavailableError: If the history of cluster numbers cannot be read or written.
         """
-        await self._writer.settle()
-        if not self._kept_heap:
-            # A fit handles many objects for a moment, which sets off searches for garbage among all.
+        await self._writer.settle(settle_within)
+        if not self._froze_heap:
+            # A fit briefly handles many objects, which triggers garbage collections over all of them.
             self._collector.load()
-            keep()
-            self._kept_heap = True
-        clusters = await self._axes[axis].clusters()
-        if self._axes[axis].is_due:
-            self._refit_soon(axis)
-        return clusters
+            freeze_heap()
+            self._froze_heap = True
+        if (axis, project) not in self._axes:
+            least = _LEAST[axis] if self._min_experiences is None else self._min_experiences
+            self._axes[axis, project] = self._live(axis, project, min_experiences=least)
+        return await self._axes[axis, project].clusters()
 
-    def is_refitting(self, axis: Axis) -> bool:
-        """Tell whether a new fit of the axis is being made, or waits for its turn."""
-        return axis in self._refits
+    async def clusters_with(
+        self, cluster_id: ClusterId, settle_within: float = SETTLE_WITHIN
+    ) -> AxisClusters:
+        """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
+
+        Args:
+            cluster_id: The cluster, which may be gone.
+            settle_within: The most seconds to wait for the index to open and to catch up.
+
+        Raises:
+            LearningMemoryError: See `cluster_axis`.
+        """
+        projects = {entry.project for entry in self._collector.list_resolved()}
+        project = await self._lineages.owner(cluster_id, projects)
+        return await self.cluster_axis(cluster_id.axis, project, settle_within)
 
     def reread_numbers(self) -> None:
-        """Read the history of cluster numbers again: somebody else has written to it."""
+        """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""
         self._lineages.reread()
-        for memory in self._axes.values():
-            memory.drop()
-
-    def discard_kept(self) -> None:
-        """Remove the kept fits, which name and describe what they were made from; they are made anew when needed."""
-        for axis in Axis:
-            self._kept.discard(axis)
+        for axis in self._axes.values():
+            axis.drop()
 
     async def settled(self) -> None:
-        """Wait for the fits that are being made in the background."""
-        while self._refits:
-            await asyncio.wait(self._refits.values())
-
-    async def run(self) -> None:
-        """Make new fits as they become due, of the axes that somebody has asked for, until cancelled."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            for axis, memory in self._axes.items():
-                if memory.is_outdated:
-                    with suppress(LearningMemoryError):
-                        await self.cluster_axis(axis)
+        """Wait for the fits running in the background."""
+        for axis in self._axes.values():
+            await axis.settled()
 
     async def close(self) -> None:
-        """Give up the fits that are being made."""
-        tasks = list(self._refits.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _refit_soon(self, axis: Axis) -> None:
-        if axis not in self._refits:
-            task = self._refits[axis] = asyncio.create_task(self._refit(axis))
-            # Not at the task's end: one that is cancelled before its first step has none.
-            task.add_done_callback(lambda _: self._refits.pop(axis))
-
-    async def _refit(self, axis: Axis) -> None:
-        try:
-            await self._axes[axis].refit()
-        except LearningMemoryError as error:
-            log.warning("axis.not_clustered", axis=axis.value, reason=error.message)
+        """Cancel running fits, and end the fitting process."""
+        for axis in self._axes.values():
+            await axis.close()
+        await self._fitting.close()

@@ -1,4 +1,4 @@
-"""The numbers of a clustering: vectors and texts in; clusters, labels and evidence out."""
+"""The computation of a fit: vectors and texts in; clusters, labels and evidence out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.clustering.incremental import neighbours_of
 from learning_memory_server.clustering.labels import label_clusters
 from learning_memory_server.clustering.matching import inherit
-from learning_memory_server.clustering.neighbours import unit_rows
+from learning_memory_server.clustering.own_part import own_part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,28 +17,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.clusterer import Clusterer
-    from learning_memory_server.clustering.incremental import KnownNeighbours
     from learning_memory_server.clustering.matching import Matching
-    from learning_memory_server.clustering.neighbours import Neighbours
     from learning_memory_server.clustering.partition import Partition
 
+_FEWEST: Final = 2
 _NAMED_BY: Final = 50
-"""How many texts of a cluster, the most central ones, its label is made from: reading all of them took twice as
-long as the clustering itself."""
+"""A label is made from this many of a cluster's most central texts: reading all took twice as long as clustering."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRequest:
-    """What is to be clustered. Rows are in a fixed order, by id.
+    """The input of a fit. Rows are in an order that does not depend on when they came.
 
     Args:
-        vectors: Shape (n, d).
+        vectors: Shape (n, d): what values are compared with.
         weights: Shape (n,), each above 0.
-        texts: What the vectors were made from.
-        ids: What the rows are called.
-        before: The ids of each cluster of the run before, by number.
-        next_number: The number that the next new cluster gets.
-        known: The neighbours that the fit before has found.
+        texts: What labels are made from, one text a row.
+        ids: The rows' ids.
+        before: The ids in each cluster of the previous run, by number.
+        next_number: The number of the next new cluster.
+        task: Two matrices of shape (n, d), whose directions do not count; see `own_part`.
     """
 
     vectors: NDArray[np.float32]
@@ -48,54 +45,54 @@ class FitRequest:
     ids: Sequence[str]
     before: Mapping[int, frozenset[str]]
     next_number: int
-    known: KnownNeighbours | None = None
+    task: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The clusters of a request, and for each of them a label and what values are judged by.
+    """The output of a fit: the clusters with their labels, evidence and numbers.
 
     Args:
         partition: The clusters.
-        labels: A few words for each.
-        evidence: What a value of each is judged by.
+        labels: The label of each.
+        evidence: What a value about each is judged by.
         matching: Their numbers.
-        neighbours: Those of every row, for the next request.
     """
 
     partition: Partition
     labels: Sequence[str]
     evidence: Sequence[ClusterEvidence]
     matching: Matching
-    neighbours: Neighbours
 
 
 class Fitting(Protocol):
-    """A place where requests are worked on."""
+    """Runs fits, one at a time: callers take turns."""
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
-        """Return the fit of a request. Other tasks go on meanwhile.
+        """Return the fit of a request without blocking other tasks.
 
         Args:
-            prepare: Makes the request; called once, while the place gets ready.
+            prepare: Makes the request; called once, while the fitting process starts.
 
         Raises:
-            LearningMemoryError: If that failed, or `prepare` did.
+            LearningMemoryError: If the fit or `prepare` failed.
         """
+        ...
+
+    async def close(self) -> None:
+        """Free what is kept for the next fit."""
         ...
 
 
 def fit(request: FitRequest, clusterer: Clusterer) -> Fit:
-    """Compute the fit; this takes a second for 10,000 rows, and holds the interpreter for some of it."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
-
+    """Compute a fit. 10,000 rows take a second, and the GIL is held for part of it."""
     vectors, texts = request.vectors, request.texts
-    # For the reason that `Clusterer.fit` has.
-    with threadpool_limits(limits=1):
-        neighbours = neighbours_of(
-            unit_rows(vectors), request.ids, clusterer.neighbours_needed, request.known
-        )
-    partition = clusterer.fit(vectors, request.weights, neighbours)
+    partition = None
+    if request.task is not None:
+        partition = clusterer.fit(own_part(vectors, *request.task), request.weights)
+    if partition is None or len(partition.clusters) < _FEWEST:
+        # Where every task has causes of its own, nothing is left to compare apart from the tasks.
+        partition = clusterer.fit(vectors, request.weights)
     labels = label_clusters(
         [[texts[row] for row in cluster.members[:_NAMED_BY]] for cluster in partition.clusters],
         background=[texts[row] for row in partition.noise[:_NAMED_BY]],
@@ -105,4 +102,4 @@ def fit(request: FitRequest, clusterer: Clusterer) -> Fit:
     ]
     members = [frozenset(request.ids[row] for row in cluster.members) for cluster in partition.clusters]
     matching = inherit(request.before, members, request.next_number)
-    return Fit(partition, labels, evidence, matching, neighbours)
+    return Fit(partition, labels, evidence, matching)

@@ -1,8 +1,7 @@
-"""Names for clusters: the words that set one cluster's texts apart from the rest (class-based TF-IDF).
+"""Cluster labels: the terms that distinguish one cluster's texts from the rest (class-based TF-IDF).
 
-Score of a term in a cluster, after Grootendorst, "BERTopic", 2022, with texts counted in place of occurrences
-so that one long text does not name the cluster: share of the cluster's texts that hold the term, times
-log(1 + mean texts per cluster / texts in all that hold it).
+After Grootendorst, "BERTopic", 2022, a term's score is the share of the cluster's texts with it, times log(1 + mean
+texts per cluster / all texts with it). Counting texts, not occurrences, keeps one long text from naming a cluster.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ if TYPE_CHECKING:
 
 _TERMS: Final = 3
 _LEAST_TEXTS: Final = 2
-"""A term of one text alone names that text, not the cluster."""
+"""A term found in one text only names that text, not the cluster."""
 _PAIR_BONUS: Final = 1.3
-"""Two words that stay together say more than each of them."""
+"""Two adjacent words say more than either alone."""
 
 _WORD = re.compile(r"[^\W\d](?:[\w'\u2019]|[-./:]{1,2}(?=\w))*")
-"""A word or an identifier, whole: `read_file`, `asyncio.TimeoutError`, `utf-8`, `src/app.py`, `std::vector`."""
+"""A word or a complete identifier: `read_file`, `asyncio.TimeoutError`, `utf-8`, `src/app.py`, `std::vector`."""
+
+_LINE_END = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
 
 _STOP_WORDS: Final = frozenset(
     """
@@ -40,7 +41,7 @@ _STOP_WORDS: Final = frozenset(
     using very via want wants was wasn't way we well went were weren't what what's when where whether which while
     who whole whom whose why will with within without won't work worked working works would wouldn't yet you
     you're your
-    """.split()  # noqa: SIM905 a list of 270 quoted words is no easier to read
+    """.split()  # noqa: SIM905 - 270 quoted words would be harder to read
 )
 _RECORD_WORDS: Final = frozenset(
     """
@@ -50,18 +51,18 @@ _RECORD_WORDS: Final = frozenset(
     successfully surprise surprised takeaway unexpected
     """.split()  # noqa: SIM905 the same
 )
-"""Headings and statuses of a GHAP record, and what every such record says."""
+"""Headings and statuses of a GHAP entry, and words that nearly every entry contains."""
 
 
 def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[str] = ()) -> list[str]:
-    """Name each cluster by its few most distinctive words, such as `flask app, token, static key`.
+    """Label each cluster with its most distinctive terms, such as `flask app, token, static key`.
 
     Args:
-        clusters: The texts of the members of each cluster.
-        background: Texts in no cluster; they make a term less distinctive.
+        clusters: The texts of each cluster's members.
+        background: Texts in no cluster; terms in them are less distinctive.
 
     Returns:
-        One name per cluster, in order; empty where a cluster's texts hold no word.
+        One label per cluster, in order; empty if a cluster's texts have no usable word.
     """
     counts = [_texts_with_term(texts) for texts in clusters]
     everywhere = _texts_with_term(background)
@@ -86,7 +87,7 @@ def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[st
 
 
 def _without_repeats(ranked: Sequence[str], limit: int) -> list[str]:
-    """Take the best terms, but no word twice: neither `token` after `token refresh` nor the other way round."""
+    """Return the best terms without repeating a word: no `token` after `token refresh`, or the other way round."""
     chosen: list[str] = []
     taken: set[str] = set()
     for term in ranked:
@@ -100,7 +101,7 @@ def _without_repeats(ranked: Sequence[str], limit: int) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Cut what tells `leak` from `leaks` and `leaking`; only ever compared, never shown."""
+    """Strip the endings that distinguish `leak`, `leaks` and `leaking`; for comparison only, never shown."""
     return re.sub(r"(?<=\w{3})(?:ings?|ed|es|s|e|y|ies)$", "", word)
 
 
@@ -112,7 +113,7 @@ def _texts_with_term(texts: Sequence[str]) -> Counter[str]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    """Yield the words and the pairs of adjacent words; a stop word or punctuation parts a pair."""
+    """Yield words and pairs of adjacent words; a stop word, punctuation or the end of a line breaks a pair."""
     before, end = None, -1
     for match in _WORD.finditer(text):
         word = _folded(match.group())
@@ -120,7 +121,8 @@ def _terms(text: str) -> Iterator[str]:
             before = None
             continue
         yield word
-        if before is not None and before != word and text[end : match.start()].isspace():
+        between = text[end : match.start()]
+        if before is not None and before != word and between.isspace() and not _LINE_END.search(between):
             yield f"{before} {word}"
         before, end = word, match.end()
 
@@ -130,9 +132,9 @@ def _folded(word: str) -> str:
 
 
 def _spelling(texts: Sequence[str]) -> dict[str, str]:
-    """Return how each word is written most often, so that `TypeError` and `OAuth` keep their capitals."""
+    """Return the most frequent spelling of each word, so that `TypeError` and `OAuth` keep their capitals."""
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    # Counted first: a word comes back many times, and looking at its letters takes longer than counting it.
+    # Words are counted first, because most repeat and inspecting their letters takes longer than counting.
     for word, count in Counter(word for text in texts for word in _WORD.findall(text)).items():
         shown = word if any(letter.isupper() for letter in word[1:]) or "_" in word else word.lower()
         forms[_folded(word)][shown] += count

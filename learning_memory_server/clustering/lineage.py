@@ -1,8 +1,13 @@
-"""Which number each cluster has had, and what became of those that are gone."""
+"""The history of cluster numbers, and what became of clusters that no longer exist.
+
+An axis is clustered as a whole, and for single projects on request. All of these take their numbers from one sequence,
+so that a number says which of them it belongs to.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +18,7 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.record import JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from learning_memory_server.clustering.matching import Matching
     from learning_memory_server.domain.moment import Clock
@@ -23,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Lineage:
-    """The numbers that were given on one axis.
+    """The cluster numbers of one axis, of all projects or one.
 
     Args:
-        members: Who is in each cluster, by number, as of the last fit.
-        gone: The last members of each number that no cluster has any more. A number never comes back.
-        next_number: Above every number that was ever given.
+        members: The members of each cluster, by number, as of the last fit.
+        gone: The last members of each number no longer in use. A number is never reused.
+        next_number: Above every number assigned here.
     """
 
     members: dict[int, set[str]] = field(default_factory=dict)
@@ -40,11 +45,11 @@ class Lineage:
         return {member: number for number, members in self.members.items() for member in members}
 
     def apply(self, moved: Mapping[str, int | None], next_number: int) -> None:
-        """Take over what a fit has changed.
+        """Apply the changes of a fit.
 
         Args:
-            moved: The new number, or None, of everybody who has another than before.
-            next_number: What the next new cluster gets.
+            moved: The new number, or None, of each experience whose number changed.
+            next_number: The number of the next new cluster.
         """
         before = self.number_of()
         left: dict[int, set[str]] = {}
@@ -61,14 +66,11 @@ class Lineage:
         self.next_number = max(self.next_number, next_number)
 
     def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
-        """Return where the last members of a number are now; None if it was never given.
-
-        Nothing has to be followed from one fit to the next: whatever happened in between, the members are where
-        they are.
+        """Return where the last members of a cluster are now; None if its number was never assigned.
 
         Args:
-            number: The number.
-            places: The present number of each experience, or None for one in no cluster.
+            number: The cluster's number.
+            places: The current number of each experience, or None for noise.
         """
         last = self.members.get(number) or self.gone.get(number)
         if last is None:
@@ -84,12 +86,12 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where the last members of a cluster that is gone are now.
+    """Where the last members of a cluster that no longer exists are now.
 
     Args:
-        clusters: How many are in which present cluster, most first.
-        loose: How many are in none.
-        forgotten: How many are no more.
+        clusters: How many are in which current cluster, most first.
+        loose: How many are in no cluster.
+        forgotten: How many have been forgotten.
     """
 
     clusters: Mapping[int, int]
@@ -97,7 +99,7 @@ class Whereabouts:
     forgotten: int
 
     def error(self, gone: ClusterId) -> NotFoundError:
-        """Return what tells a client what became of the cluster, and which present one to ask for instead."""
+        """Return the error that tells a client what became of the cluster, and which one to use instead."""
         total = sum(self.clusters.values()) + self.loose
         heirs = [f"{ClusterId(gone.axis, number)} ({count})" for number, count in self.clusters.items()]
         forgotten = f" {_were(self.forgotten)} forgotten." if self.forgotten else ""
@@ -123,14 +125,14 @@ class Whereabouts:
         ways = [f"cluster_id {ClusterId(gone.axis, number)}" for number in self.clusters]
         hint = f"Call get_clusters with axis {gone.axis}."
         if ways:
-            hint = f"Use {' or '.join(ways[:3])}, after a look at it with get_cluster_members."
+            hint = f"Check with get_cluster_members, then use {' or '.join(ways[:3])}."
         return NotFoundError(story + forgotten, hint=hint)
 
 
 class LineageLog:
-    """The lineages in the journal, read once at the first use.
+    """The lineages in the journal, read once, at first use.
 
-    Reading and writing happen in a thread: with 10,000 experiences a line can have half a megabyte.
+    Reads and writes run in a thread: with 10,000 experiences a line can reach half a megabyte.
 
     Args:
         history: The log.
@@ -141,37 +143,67 @@ class LineageLog:
         self._history = history
         self._clock = clock
         self._reading = asyncio.Lock()
-        self._lineages: dict[str, Lineage] | None = None
+        self._lineages: dict[tuple[str, str | None], Lineage] | None = None
 
-    async def of(self, axis: Axis) -> Lineage:
-        """Return the lineage of an axis. It is the caller's to read only.
+    async def of(self, axis: Axis, project: str | None) -> Lineage:
+        """Return the lineage of an axis, which callers must not change.
 
         Raises:
             JournalUnavailableError: If the log cannot be read.
         """
+        return (await self._all()).setdefault((axis, _digest(project)), Lineage())
+
+    async def next_number(self, axis: Axis) -> int:
+        """Return a number above every number of the axis, whatever its project.
+
+        Raises:
+            JournalUnavailableError: If the log cannot be read.
+        """
+        lineages = await self._all()
+        return max((each.next_number for (name, _), each in lineages.items() if name == axis), default=0)
+
+    async def owner(self, cluster: ClusterId, projects: Iterable[str]) -> str | None:
+        """Return which of the projects a cluster belongs to; None if it belongs to none of them.
+
+        Raises:
+            JournalUnavailableError: If the log cannot be read.
+        """
+        lineages = await self._all()
+        for project in projects:
+            lineage = lineages.get((cluster.axis, _digest(project)))
+            if lineage and (cluster.number in lineage.members or cluster.number in lineage.gone):
+                return project
+        return None
+
+    async def _all(self) -> dict[tuple[str, str | None], Lineage]:
         async with self._reading:
             if self._lineages is None:
                 self._lineages = await asyncio.to_thread(self._read)
-            return self._lineages.setdefault(axis, Lineage())
+            return self._lineages
 
     def reread(self) -> None:
         """Read the log again at the next use."""
         self._lineages = None
 
-    async def remember(self, axis: Axis, now: Mapping[int, frozenset[str]], matching: Matching) -> None:
-        """Write down what a fit has changed: only who moved, so that lines stay short, and what split and merged.
-
-        Splits and mergers are for who reads the journal; `whereabouts` tells from the members alone.
+    async def remember(
+        self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]], matching: Matching
+    ) -> None:
+        """Record which experiences a fit has moved and, for people who read the journal, what split and merged.
 
         Raises:
-            JournalUnavailableError: If it could not be written; then nothing has changed.
+            JournalUnavailableError: If the line could not be written; then nothing has changed.
         """
-        lineage = await self.of(axis)
-        moved = await asyncio.to_thread(self._write, axis, lineage.number_of(), now, matching)
+        lineage = await self.of(axis, project)
+        moved = await asyncio.to_thread(self._write, axis, project, lineage.number_of(), now, matching)
         lineage.apply(moved, matching.next_number)
 
     def _write(
-        self, axis: Axis, old: Mapping[str, int], now: Mapping[int, frozenset[str]], matching: Matching
+        self,
+        axis: Axis,
+        project: str | None,
+        old: Mapping[str, int],
+        now: Mapping[int, frozenset[str]],
+        matching: Matching,
     ) -> dict[str, int | None]:
         new = {member: number for number, members in now.items() for member in members}
         moved = {
@@ -185,20 +217,27 @@ class LineageLog:
             "split_from": {str(number): source for number, source in matching.split_from.items()},
             "merged_into": {str(number): target for number, target in matching.merged_into.items()},
         }
+        if project is not None:
+            data["project"] = _digest(project)
         if moved:
             self._history.append([JournalRecord("clusters", axis.value, self._clock(), data)])
         return moved
 
-    def _read(self) -> dict[str, Lineage]:
-        lineages: dict[str, Lineage] = {}
+    def _read(self) -> dict[tuple[str, str | None], Lineage]:
+        lineages: dict[tuple[str, str | None], Lineage] = {}
         for record in self._history.read().records:
-            lineage = lineages.setdefault(record.id, Lineage())
-            record.decoded(partial(_apply, lineage))
+            record.decoded(partial(_apply, lineages, record.id))
         return lineages
 
 
-def _apply(lineage: Lineage, data: dict[str, Any]) -> None:
+def _apply(lineages: dict[tuple[str, str | None], Lineage], axis: str, data: dict[str, Any]) -> None:
+    lineage = lineages.setdefault((axis, data.get("project")), Lineage())
     lineage.apply(data["moved"], data["next_number"])
+
+
+def _digest(project: str | None) -> str | None:
+    """Return what the journal calls a project: a purge keeps these lines, and must not keep the names."""
+    return None if project is None else hashlib.sha256(project.encode()).hexdigest()[:32]
 
 
 def _members(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Numbers that stay with a cluster from one clustering to the next."""
+"""Match the clusters of consecutive runs, so that a cluster keeps its number."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 INHERITED_SHARE: Final = 0.3
-"""The Jaccard index of the members that both runs know, from which a cluster keeps its number."""
+"""The minimum Jaccard index, over members known to both runs, at which a cluster keeps its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How the clusters of a run continue those of the run before.
+    """How the clusters of a run continue those of the previous run.
 
     Args:
-        numbers: The number of each current cluster, in the order given; no number occurs twice.
-        next_number: The number that the next new cluster gets. It only ever grows.
-        split_from: For a new number, the previous number that the largest part of its known members had.
-        merged_into: For a previous number that no cluster inherited, the current number that holds the
-            largest part of its members. A previous number in neither place has no member in any cluster now.
+        numbers: The number of each current cluster, in the order given; unique.
+        next_number: The number of the next new cluster. It only grows.
+        split_from: For a new number, the previous number that most of its known members had.
+        merged_into: For a previous number that no cluster inherited, the current number that most of its members
+            have. A previous number that is neither here nor in `numbers` has no member in any cluster now.
     """
 
     numbers: tuple[int, ...]
@@ -37,21 +37,21 @@ class Matching:
 def inherit(
     previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int
 ) -> Matching:
-    """Number the current clusters so that each keeps the number of the cluster whose members it mostly has.
+    """Number the current clusters so that each keeps the number of the previous cluster it shares most members with.
 
-    The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into
-    a cluster count, so that new entries, deleted ones and noise never cost a cluster its number.
+    The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into a
+    cluster count, so new entries, deleted ones and noise never cost a cluster its number.
 
     Args:
-        previous: The members' ids by number, as the last run left them.
+        previous: The members' ids by number, as the previous run left them.
         current: The members' ids of each cluster now; disjoint.
-        next_number: Above every number that was ever given.
+        next_number: Above every number ever assigned.
 
     Raises:
-        ValueError: If `next_number` has been given already.
+        ValueError: If `next_number` has already been assigned.
     """
     if previous and next_number <= max(previous):
-        raise ValueError(f"next_number {next_number} is not above {max(previous)}, which was given already")
+        raise ValueError(f"next_number {next_number} is not above {max(previous)}, which is already assigned")
     known = sorted(previous)
     overlap = _overlap([previous[number] for number in known], current)
     inherited = _assigned(overlap)
@@ -86,7 +86,7 @@ def _overlap(before: Sequence[frozenset[str]], now: Sequence[frozenset[str]]) ->
 
 
 def _assigned(overlap: NDArray[np.int64]) -> dict[int, int]:
-    """Return the row that each column inherits from, for the columns that do."""
+    """Return the row that each column inherits from, for columns that inherit."""
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
     if not overlap.any():

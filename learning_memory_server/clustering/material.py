@@ -1,4 +1,4 @@
-"""What fits and placements are made from: the entries of an axis, and their vectors."""
+"""The input of fits: the entries of an axis, and their vectors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.documents import axis_texts, is_on
+from learning_memory_server.observation.query import EntryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,31 +18,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.observation.collector import ObservationCollector
-    from learning_memory_server.storage.base import Hit, Record
 
+_TASK: Final = (Axis.STRATEGY, Axis.FULL)
 _SLICE: Final = 2_000
-"""Vectors that are put into a matrix at a time; the interpreter is held meanwhile."""
-_MOST_RETRIEVED: Final = 200
+"""Vectors put into a matrix at a time, while the GIL is held."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """What a fit of an axis is made from. Rows are ordered by id.
+    """The input of a fit of one axis. Rows are ordered by text and then id, so that the order of writing is irrelevant.
 
     Args:
         ids: The entries' ids.
         vectors: Shape (n, d).
+        task: On the axes surprise and root_cause, the vectors of the same entries on the axes strategy and full.
         weights: Shape (n,), each above 0.
-        texts: What the vectors were made from.
+        texts: What labels are made from: the texts of the vectors without the values of fields.
     """
 
     ids: Sequence[str]
     vectors: NDArray[np.float32]
     weights: NDArray[np.float64]
     texts: Sequence[str]
+    task: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
 
 class AxisSource:
@@ -48,75 +50,93 @@ class AxisSource:
 
     Args:
         axis: The axis.
+        project: Only this project's; None means all.
         index: Where the vectors are.
         collector: Where the entries are.
     """
 
-    def __init__(self, axis: Axis, index: VectorIndex, collector: ObservationCollector) -> None:
+    def __init__(
+        self, axis: Axis, project: str | None, index: VectorIndex, collector: ObservationCollector
+    ) -> None:
         self._axis = axis
+        self._project = project
         self._collection = Collection.of(axis)
+        self._task = _TASK if axis in {Axis.SURPRISE, Axis.ROOT_CAUSE} else ()
         self._index = index
         self._collector = collector
 
     def stamp(self) -> tuple[int, int]:
-        """Return what changes whenever this process changes what is on the axis."""
-        return self._index.generation(self._collection), len(self._collector.all_forgotten())
+        """Return a value that changes whenever this process changes the axis."""
+        used = (self._collection, *map(Collection.of, self._task))
+        return sum(map(self._index.generation, used)), len(self._collector.all_forgotten())
 
     def entries(self) -> dict[str, Ghap]:
-        """Return every entry that belongs on the axis, by id, whether it is indexed yet or not."""
-        return {entry.id: entry for entry in self._collector.list_resolved() if is_on(self._axis, entry)}
+        """Return every entry on the axis, by id, indexed or not."""
+        return {
+            entry.id: entry
+            for entry in self._collector.list_resolved(EntryQuery(project=self._project))
+            if is_on(self._axis, entry)
+        }
 
     async def material(self) -> Material:
-        """Return what a fit is made from: all entries that are indexed.
+        """Return the input of a fit: all indexed entries.
 
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
         """
-        store = await self._index.open()
-        records = await store.scroll(self._collection, with_vectors=True)
-        return await asyncio.to_thread(_material, self._axis, self.entries(), records)
-
-    async def vectors_of(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors, of length 1, of those of the entries that are indexed.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
-        """
-        from learning_memory_server.clustering.neighbours import unit_rows  # noqa: PLC0415 - numpy
-
-        store = await self._index.open()
-        found: dict[str, NDArray[np.float32]] = {}
-        for start in range(0, len(ids), _MOST_RETRIEVED):
-            names = {point_id("ghap", name): name for name in ids[start : start + _MOST_RETRIEVED]}
-            for record in await store.retrieve(self._collection, list(names), with_vectors=True):
-                if record.vector is not None:
-                    found[names[record.id]] = unit_rows(record.vector[None])[0]
-        return found
-
-    async def nearest(self, vector: NDArray[np.float32], limit: int) -> list[Hit]:
-        """Return the points nearest to a vector; their ids are those of points.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
-        """
-        store = await self._index.open()
-        return await store.search(self._collection, vector, limit=limit)
+        vectors = await self._index.vectors(self._collection)
+        task = [await self._index.vectors_of(Collection.of(axis), list(vectors)) for axis in self._task]
+        # Read after the awaits: what was forgotten meanwhile is left out.
+        return await asyncio.to_thread(_material, self._axis, self.entries(), vectors, task)
 
 
-def _material(axis: Axis, entries: Mapping[str, Ghap], records: Sequence[Record]) -> Material:
-    import numpy as np  # noqa: PLC0415 - not before a cluster is wanted
+def _material(
+    axis: Axis,
+    entries: Mapping[str, Ghap],
+    vectors: Mapping[str, NDArray[np.float32]],
+    task: Sequence[Mapping[str, NDArray[np.float32]]],
+) -> Material:
+    import numpy as np  # noqa: PLC0415 - not before clusters are requested
 
-    vectors = {record.id: record.vector for record in records}
-    points = {name: point_id("ghap", name) for name in sorted(entries)}
-    rows = [(name, vectors[point]) for name, point in points.items() if vectors.get(point) is not None]
-    parts = [
-        np.array([vector for _, vector in rows[start : start + _SLICE]], dtype=np.float32)
-        for start in range(0, len(rows), _SLICE)
-    ]
-    ids = [name for name, _ in rows]
+    points = {name: point_id("ghap", name) for name in entries}
+    indexed = [name for name, point in points.items() if all(point in each for each in (vectors, *task))]
+    texts = {name: axis_texts(entries[name])[axis] for name in indexed}
+    ids = sorted(indexed, key=lambda name: (texts[name], name))
+    found = [_matrix([each[points[name]] for name in ids]) for each in (vectors, *task)]
     return Material(
         ids,
-        np.concatenate(parts) if parts else np.empty((0, 0), np.float32),
+        found[0],
         np.array([entries[name].weight for name in ids]),
-        [axis_texts(entries[name])[axis] for name in ids],
+        [_said(axis, entries[name]) for name in ids],
+        (found[1], found[2]) if task else None,
     )
+
+
+def _matrix(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    import numpy as np  # noqa: PLC0415 - as above
+
+    parts = [
+        np.array(rows[start : start + _SLICE], dtype=np.float32) for start in range(0, len(rows), _SLICE)
+    ]
+    return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
+
+
+def _said(axis: Axis, entry: Ghap) -> str:
+    """Return what an entry says on an axis, a line for each statement.
+
+    The domain, strategy, status and category are values of fields, which name no topic.
+    """
+    end = entry.outcome
+    cause = end.root_cause.description if end.root_cause else None
+    worked = end.lesson.what_worked if end.lesson else None
+    takeaway = end.lesson.takeaway if end.lesson else None
+    statements = {
+        Axis.FULL: (
+            *(entry.goal, entry.hypothesis, entry.action, entry.prediction),
+            *(end.result, end.surprise, cause, worked, takeaway),
+        ),
+        Axis.STRATEGY: (entry.goal, worked),
+        Axis.SURPRISE: (end.surprise, entry.prediction, end.result, cause),
+        Axis.ROOT_CAUSE: (cause,),
+    }
+    return "\n".join(said for said in statements[axis] if said)

@@ -1,4 +1,4 @@
-"""Exact cosine neighbours of every point, computed in blocks so that memory stays bounded."""
+"""Exact nearest neighbours by cosine, computed in blocks so that RAM stays bounded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEIGHBOURS: Final = 15
-"""Neighbours kept for each point. 10 to 30 measured within .02 ARI of one another."""
+"""Neighbours kept for each point. 10 to 30 are within .02 ARI of one another."""
 
-BLOCK_FLOATS: Final = 4_000_000
-"""Similarities held at a time: 16 MB."""
+_BLOCK_FLOATS: Final = 4_000_000
+"""Similarities in a block: 16 MB."""
 _MOST_THREADS: Final = 4
-"""Each of them holds as much."""
+"""Each thread works on one block."""
 _GROUP: Final = 32
-"""Columns whose maximum bounds the search for the nearest; wider groups bound less tightly."""
+"""Columns whose maximum bounds the search for the nearest; wider groups give a looser bound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,19 +39,19 @@ class Neighbours:
 
     @property
     def k(self) -> int:
-        """How many neighbours each point has: 15, or n - 1 where there are fewer."""
+        """Neighbours per point: as many as were asked for, or n - 1 if that is less."""
         return int(self.rows.shape[1])
 
 
 def unit_rows(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the rows scaled to length 1; a row of zeros stays as it is."""
+    """Return the rows scaled to length 1; a zero row stays zero."""
     matrix = np.asarray(vectors, dtype=np.float32)
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(matrix / np.where(norms > 0, norms, 1), dtype=np.float32)
 
 
 def likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of each of at least two rows of length 1 to the mean of the other rows."""
+    """Return the cosine of each row to the mean of the others, for at least two rows of length 1."""
     return np.asarray(np.vecdot(units, unit_rows(units.sum(axis=0) - units)))
 
 
@@ -62,9 +62,9 @@ def nearest_neighbours(
 
     Args:
         units: Shape (n, d), rows of length 1.
-        k: How many neighbours to keep; n - 1 if that is less.
-        threads: How many look for them, each for those of other rows; by default one a processor, and 4 at most.
-            With one thread in BLAS, how many there are changes nothing in what is found.
+        k: Neighbours to keep; n - 1 if that is less.
+        threads: Threads to use; by default one per processor, at most 4. With a single-threaded BLAS, the number does
+            not change the result.
     """
     count = len(units)
     k = max(0, min(k, count - 1))
@@ -76,7 +76,7 @@ def nearest_neighbours(
     def find(start: int, stop: int) -> None:
         block = units[start:stop] @ units.T
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        rows[start:stop], similarities[start:stop] = largest(block, k)
+        rows[start:stop], similarities[start:stop] = _largest(block, k)
 
     with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
         for found in [pool.submit(find, start, stop) for start, stop in _blocks(count)]:
@@ -85,21 +85,21 @@ def nearest_neighbours(
 
 
 def _blocks(count: int) -> Iterator[tuple[int, int]]:
-    height = max(1, BLOCK_FLOATS // count)
+    height = max(1, _BLOCK_FLOATS // count)
     for start in range(0, count, height):
         yield start, min(start + height, count)
 
 
-def largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the columns and values of the k largest entries of each row, largest first, ties by column.
 
-    The k-th largest of the maxima of column groups is a lower bound of the k-th largest entry, so only the
-    few entries that reach it are sorted: about half the time of an argpartition of whole rows.
+    The k-th largest maximum over column groups is a lower bound of the k-th largest entry, so only the few entries that
+    reach it are sorted. That takes about half the time of argpartition over full rows.
     """
     height, width = block.shape
     whole = width // _GROUP * _GROUP
     if whole // _GROUP >= 2 * k:
-        # Groups are strided, not contiguous: the maximum then runs along whole cache lines.
+        # Groups are strided, not contiguous, so that the maximum reads full cache lines.
         maxima = block[:, :whole].reshape(height, _GROUP, -1).max(axis=1)
         bound = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, maxima.shape[1] - k]
     else:

@@ -1,4 +1,4 @@
-"""What a clustering found: the clusters, the noise, and what a smaller cluster size would have found."""
+"""The result of a clustering: clusters, noise, and what a smaller cluster size would have found."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ if TYPE_CHECKING:
 SIZE_SETTING: Final = "hdbscan_min_cluster_size"
 THIN_NOISE: Final = 0.5
 """The share of noise above which a partition counts as thin."""
-
 _GROUPS_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Points that belong together.
+    """The points of one cluster.
 
     Args:
-        members: Shape (m,), int64: their rows, most central first (cosine to the centroid, ties by row).
-        similarities: Shape (m,), float32: the cosine of each of `members` to the centroid.
-        weights: Shape (m,), float64: the weight of each of `members`.
+        members: Shape (m,), int64: the rows, most central first (cosine to the centroid, ties by row).
+        similarities: Shape (m,), float32: the cosine of each member to the centroid.
+        weights: Shape (m,), float64: the weight of each member.
         centroid: Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1.
     """
 
@@ -35,7 +34,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return len(self.members)
 
 
@@ -44,8 +43,8 @@ class NearMiss:
     """The largest smaller `min_cluster_size` that would have found more clusters.
 
     Args:
-        min_cluster_size: That setting.
-        sizes: The sizes of the groups it would have found, largest first.
+        min_cluster_size: The setting.
+        sizes: The sizes of the clusters it would have found, largest first.
     """
 
     min_cluster_size: int
@@ -54,15 +53,15 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """The outcome of one clustering.
+    """The result of one clustering.
 
     Args:
         clusters: Largest first, ties by lowest row.
         noise: Rows in no cluster, ascending.
-        count: How many points there were.
-        min_cluster_size: The effective setting: what was asked for, or what was derived from `count`.
+        count: The number of points.
+        min_cluster_size: The effective setting: as configured, or derived from `count`.
         min_samples: The setting.
-        near_miss: Sought only where the partition is thin; None where no smaller setting finds more either.
+        near_miss: Looked for only if the partition is thin; None if no smaller setting finds more clusters.
     """
 
     clusters: tuple[Cluster, ...]
@@ -74,11 +73,11 @@ class Partition:
 
     @property
     def is_thin(self) -> bool:
-        """Whether there is something to explain: no cluster at all, or more than half of the points are noise."""
+        """Whether there is something to explain: no cluster, or more than half of the points are noise."""
         return not self.clusters or len(self.noise) > THIN_NOISE * self.count
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the position of each row's cluster in `clusters`, or -1 for noise. Shape (count,)."""
+        """Return the index of each row's cluster in `clusters`, or -1 for noise. Shape (count,)."""
         labels = np.full(self.count, -1, dtype=np.int64)
         for position, cluster in enumerate(self.clusters):
             labels[cluster.members] = position
@@ -86,17 +85,13 @@ class Partition:
 
 
 def explain(partition: Partition) -> str | None:
-    """Say in one or two sentences why there are no or few clusters, and which setting would change that.
-
-    Returns:
-        None if the partition is not thin.
-    """
+    """Return why there are few or no clusters, and which setting would help; None if the partition is not thin."""
     if not partition.is_thin:
         return None
     needed = partition.min_cluster_size
     setting = f"{SIZE_SETTING} = {needed}"
     if partition.count < needed:
-        return f"There are {_counted(partition.count, 'point')}, and {setting} asks for at least {needed} in a cluster."
+        return f"There are {_counted(partition.count, 'point')}, and {setting} requires at least {needed} in a cluster."
     if partition.clusters:
         found = (
             f"{_counted(len(partition.clusters), 'cluster')} found, but {len(partition.noise)} of "
@@ -104,7 +99,7 @@ def explain(partition: Partition) -> str | None:
         )
     else:
         found = (
-            f"No {needed} of the {partition.count} points are close enough to one another to be a cluster "
+            f"No {needed} of the {partition.count} points are close enough to each other to form a cluster "
             f"({setting}, min_samples = {partition.min_samples})."
         )
     return f"{found} {_way_out(partition)}"
@@ -113,7 +108,7 @@ def explain(partition: Partition) -> str | None:
 def _way_out(partition: Partition) -> str:
     missed = partition.near_miss
     if missed is None:
-        return f"A smaller {SIZE_SETTING} would not find more: the other points are too unlike one another."
+        return f"A smaller {SIZE_SETTING} would not find more: the other points are too dissimilar."
     shown = missed.sizes[:_GROUPS_NAMED]
     sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
     of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"

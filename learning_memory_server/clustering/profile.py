@@ -1,4 +1,4 @@
-"""What the members of a cluster have come to, in numbers."""
+"""How the members of a cluster ended, in numbers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Profile:
     """How the members ended, and when.
 
     Args:
-        outcomes: How many ended in which way, most frequent first.
-        root_causes: How many went wrong for which reason, most frequent first; those without one do not count.
+        outcomes: The number of members per outcome, most frequent first.
+        root_causes: The number of members per root cause, most frequent first; members without one do not count.
         times: When they were resolved, in order.
     """
 

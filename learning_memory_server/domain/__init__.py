@@ -1,1 +1,1 @@
-"""What the product is about, in the standard library alone."""
+"""The domain: entries, values, memories and their rules. It imports only the standard library and `errors`."""

@@ -1,4 +1,4 @@
-"""Who is calling: the pair that "current" entries belong to."""
+"""The caller: the pair that "current" entries belong to."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ class Caller:
     Args:
         project: The project's name, shared by all its worktrees; never a path.
         session: A hash that differs between agent sessions.
-        request: What names this very call, if it may be sent twice; it is kept with what the call writes.
-        again: Whether the call is sent again, because its answer was lost: then a write that is known under
-            `request` is not done a second time.
+        request: The name of this call, if it may be sent twice; stored with what the call writes.
+        again: Whether the call is repeated because its answer was lost. A write already stored under `request` is then
+            not repeated.
     """
 
     project: str

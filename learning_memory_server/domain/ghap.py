@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
-"""How much an experience counts in a cluster's centre, by tier."""
+"""How much an experience counts in the centroid of a cluster, by tier."""
 
 _VAGUE_BELOW_WORDS: Final = 4
+"""A hypothesis of fewer words is too vague to learn from."""
 _TAUTOLOGY_JACCARD: Final = 0.8
+"""From this similarity on, a prediction only repeats the hypothesis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A hypothesis, action and prediction that was given up for a new one at `at`."""
+    """A hypothesis, action and prediction that were replaced, and when."""
 
     at: datetime
     hypothesis: str
@@ -65,7 +67,7 @@ class Resolution:
     auto_captured: bool = False
 
     def require_explanation(self) -> None:
-        """Hold a falsified hypothesis to its explanation.
+        """Require an explanation of a falsified hypothesis.
 
         Raises:
             InvalidInputError: If the status is falsified and surprise or root cause is missing.
@@ -94,7 +96,7 @@ class Ghap:
         project: The project it belongs to; never a path.
         agent_session: A hash of the session that owns it.
         orphaned: Whether its session moved on to another entry while this one was open.
-        requests: What names the calls that made it what it is; see `Caller.request`.
+        requests: The names of the calls that changed it; see `Caller.request`.
     """
 
     id: str
@@ -115,7 +117,7 @@ class Ghap:
 
     @property
     def iteration_count(self) -> int:
-        """How many hypotheses were tried, the present one included."""
+        """How many hypotheses were tried, including the current one."""
         return 1 + len(self.history)
 
     @property
@@ -127,11 +129,11 @@ class Ghap:
 
     @property
     def tier(self) -> Tier:
-        """How much the entry can teach; the first rule that matches wins.
+        """How complete and trustworthy the entry is; the first rule that matches wins.
 
-        abandoned: the status is abandoned. bronze: the hypothesis has fewer than four words, or says
-        what the prediction says (Jaccard similarity of their case-folded words is at least 0.8).
-        gold: the record is complete (confirmed with a lesson; falsified with surprise, root cause and
+        abandoned: the status is abandoned. bronze: the hypothesis has fewer than four words, or says the same as the
+        prediction (the Jaccard similarity of their case-folded words is at least 0.8).
+        gold: the entry is complete (confirmed with a lesson; falsified with surprise, root cause and
         lesson) or its outcome was captured automatically. silver: the rest.
         """
         end = self.outcome
@@ -181,7 +183,7 @@ class Ghap:
 
 
 def new_ghap_id(at: datetime) -> str:
-    """Return an id that sorts by time and is unlikely (1 in 16 million a second) to exist."""
+    """Return an id that sorts by time. Two ids of the same second are equal once in 16 million."""
     return f"ghap_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
 
 

@@ -1,4 +1,4 @@
-"""Sizes that input may have. Over a limit is an error: nothing is clamped or cut in silence.
+"""Limits on input. Anything over a limit is an error: nothing is silently clamped or truncated.
 
 Lengths are in characters after stripping white space at both ends.
 """
@@ -8,9 +8,10 @@ from typing import Final
 from learning_memory_server.errors import InvalidInputError
 
 STATEMENT_MAX: Final = 1_000
-"""goal, hypothesis, action, prediction"""
+"""One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
+`server/tools/arguments.py` for agents and in `observation/importing.py` for imported files."""
 NARRATIVE_MAX: Final = 2_000
-"""result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway, note"""
+"""One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
 VALUE_MAX: Final = 500
 QUERY_MAX: Final = 1_000
 PROJECT_MAX: Final = 200
@@ -20,15 +21,19 @@ METADATA_MAX: Final = 65_536
 """Bytes of a memory's metadata as compact JSON."""
 TAG_MAX: Final = 200
 SOURCE_MAX: Final = 1_000
+VERDICTS_MAX: Final = 50
+"""How many entries `store_value` takes as supporting a value, and how many as contradicting it."""
+BACKUPS_KEPT: Final = 10
+"""How many backups a folder keeps, unless a person says another number."""
 
 SEARCH_RESULTS_MAX: Final = 50
 """How many experiences one search may return."""
 LISTING_MAX: Final = 100
-"""How many items one reply of a listing, or of a search of memories, may have."""
+"""How many items one reply to a listing or a memory search may have."""
 SEARCH_DEPTH_MAX: Final = 10_000
-"""How far down its ranking a search can be paged."""
+"""How deep a search can be paged."""
 REPLY_MAX: Final = 32_000
-"""Characters of JSON in one reply; what does not fit is cut at a whole item and said so."""
+"""Characters of JSON in one reply. A longer reply is truncated after a complete item, and says so."""
 
 
 def checked_text(field: str, value: object, limit: int) -> str:
@@ -40,7 +45,7 @@ def checked_text(field: str, value: object, limit: int) -> str:
         limit: The largest length in characters after stripping.
 
     Raises:
-        InvalidInputError: If it is no text, is empty, or is longer than `limit`.
+        InvalidInputError: If it is not text, is empty, or is longer than `limit`.
     """
     if not isinstance(value, str):
         raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")

@@ -1,8 +1,7 @@
-"""A memory: a text that somebody wanted kept, and what they said about it."""
+"""A memory: a text to keep, with metadata about it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
-    """Where a text is cut into chunks.
+class Chunking:
+    """How a text is divided into chunks.
 
     Args:
-        by: What cut it; another way of cutting makes other chunks.
+        by: The name of the chunker. Chunkers that would divide a text differently have different names.
         spans: The first character of each chunk and the one after its last, in order. Chunks may overlap.
     """
 
@@ -38,11 +37,11 @@ class Memory:
         id: A random UUID.
         text: At most 10,000,000 characters, stripped.
         metadata: JSON data: source, tags, timestamp, title and whatever else was given.
-        date: When what it tells of was: the metadata's timestamp, else `created_at`. Searches range over it.
+        date: The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
         project: Where it was added.
         created_at: When it was added.
-        request: What names the call that added it.
-        cuts: Where its chunks are, as of when it was added.
+        request: The name of the call that added it; see `Caller.request`.
+        chunking: Where its chunks are, as of when it was added.
     """
 
     id: str
@@ -52,56 +51,43 @@ class Memory:
     project: str
     created_at: datetime
     request: str | None = None
-    cuts: Cuts | None = None
+    chunking: Chunking | None = None
 
     @property
     def tags(self) -> list[str]:
-        """The words to filter it by. A tag that is no text, which a journal may have, is none."""
+        """The tags to filter it by. A journal may contain tags that are not text; they are ignored."""
         tags = self.metadata.get("tags")
         return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
     @property
     def source(self) -> str | None:
-        """Where the text is from, if that was given as text."""
+        """Where the text is from, if that was given and is text."""
         source = self.metadata.get("source")
         return source if isinstance(source, str) else None
 
     @property
     def is_dated(self) -> bool:
-        """Whether its date was given with it."""
+        """Whether a date was given with it."""
         return self.metadata.get("timestamp") is not None
 
     @property
     def title(self) -> str | None:
-        """The title, if one was given as text."""
+        """The title, if one was given and is text."""
         title = self.metadata.get("title")
         return title if isinstance(title, str) else None
 
-    @property
-    def fingerprint(self) -> str:
-        """What two memories share if they say the same."""
-        return fingerprint(self.text, self.metadata, self.project)
-
 
 def new_memory_id() -> str:
-    """Return a random id. One made from the content could never be added again once it was forgotten."""
+    """Return a random id. If ids were derived from content, a forgotten memory could never be added again."""
     return str(uuid.uuid4())
-
-
-def fingerprint(text: str, metadata: Mapping[str, Any], project: str) -> str:
-    """Return a hash of all that makes a memory the same as another: its text, its metadata and its project."""
-    canonical = json.dumps([project, metadata], sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(canonical.encode())
-    digest.update(text.encode())
-    return digest.hexdigest()
 
 
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata, or say what is wrong with it.
 
     Raises:
-        InvalidInputError: If it is too large or no JSON data, if its timestamp is none, or if its title, source,
-            language or tags are no texts.
+        InvalidInputError: If it is too large or not JSON data, if its timestamp is invalid, or if its title, source,
+            language or tags are not texts.
     """
     checked = {key: value for key, value in metadata.items() if value is not None}
     try:
@@ -128,7 +114,7 @@ def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def date_of(metadata: Mapping[str, Any], otherwise: datetime) -> datetime:
-    """Return the metadata's timestamp, which must be valid, or the other date."""
+    """Return the metadata's timestamp, which must be valid, or `otherwise` if there is none."""
     stated = metadata.get("timestamp")
     return otherwise if stated is None else parse_moment("metadata.timestamp", stated)
 

@@ -1,4 +1,4 @@
-"""Times: always aware, always UTC, ISO 8601 on the outside."""
+"""Times: always timezone-aware, always UTC, ISO 8601 at the boundary."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import UTC, date, datetime, time
 from learning_memory_server.errors import InvalidInputError
 
 Clock = Callable[[], datetime]
-"""Returns the present time in UTC; injected so that tests decide what time it is."""
+"""Returns the current time in UTC; injected, so that tests control it."""
 
 
 def utc_now() -> datetime:
-    """Return the present time in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def parse_moment(field: str, text: str) -> datetime:
     """Return the moment that `text` names, in UTC.
 
-    A bare date is its midnight, and a time without an offset is taken as UTC.
+    A bare date means midnight UTC, and a time without an offset is in UTC.
 
     Raises:
         InvalidInputError: If it is neither an ISO 8601 date nor a datetime.
@@ -32,5 +32,6 @@ def parse_moment(field: str, text: str) -> datetime:
         return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidInputError(
-            f"{field}: {text!r} is no ISO 8601 date or datetime, such as 2026-01-31 or 2026-01-31T09:30:00Z."
+            f"{field}: invalid date format, expected YYYY-MM-DD or an ISO 8601 datetime such as "
+            f"2026-01-31T09:30:00Z, not {text!r}."
         ) from None

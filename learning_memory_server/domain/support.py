@@ -1,68 +1,76 @@
-"""How well a value holds, from how often experience bore it out and how often it went the other way."""
+"""How well a value holds up, judged by the verdicts on it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-CONTESTED_FROM: Final = 3
-"""Fewer experiences against a value than this do not make it contested: one or two are accidents."""
 _Z: Final = 1.959963984540054
 """The two-sided 95 % quantile of the normal distribution."""
 
 
+class Status(StrEnum):
+    """What the verdicts on a value add up to."""
+
+    UNATTESTED = "unattested"
+    SUPPORTED = "supported"
+    CONTESTED = "contested"
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What speaks for and against something, in numbers of experiences.
+    """How many entries support and contradict a value, by the verdicts on it.
 
     Args:
-        supporting: How many bear it out.
-        contradicting: How many went the other way.
+        supporting: How many support it.
+        contradicting: How many contradict it.
     """
 
     supporting: int = 0
     contradicting: int = 0
 
     @property
-    def strength(self) -> float:
-        """The share of experiences that bear it out, as little as that can be: the lower end of its 95 % interval.
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share that supports it.
 
-        Three of three give 0.44, twelve of twelve 0.76: a small number of experiences is not believed at its word.
+        Three of three give 0.44 to 1, twelve of twelve 0.76 to 1: a few entries are weak evidence.
         """
-        lower, _upper = wilson_interval(self.supporting, self.supporting + self.contradicting)
-        return lower
+        return wilson_interval(self.supporting, self.supporting + self.contradicting)
 
     @property
-    def is_contested(self) -> bool:
-        """Whether more experiences went the other way than bear it out, and at least three did.
+    def status(self) -> Status:
+        """Unattested without a verdict for or against it; contested if as many contradict as support it, or more.
 
-        A value whose 95 % interval lies below one half is always contested: that takes four against none.
+        One contradiction contests a value that nothing supports: an agent gave it with the entry in front of it.
         """
-        return self.contradicting >= CONTESTED_FROM and self.contradicting > self.supporting
+        if not self.supporting and not self.contradicting:
+            return Status.UNATTESTED
+        return Status.CONTESTED if self.contradicting >= self.supporting else Status.SUPPORTED
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; all of it without trials.
+    """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; without trials, 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
 
     Args:
         successes: From 0 to `trials`.
-        trials: How many there were.
+        trials: The number of trials.
 
     Raises:
-        ValueError: If there cannot be so many successes.
+        ValueError: If `successes` is not from 0 to `trials`.
     """
     if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} of {trials} is no share")
+        raise ValueError(f"{successes} of {trials} is not a share")
     if trials == 0:
         return 0.0, 1.0
     share, squared = successes / trials, _Z * _Z
     centre = share + squared / (2 * trials)
     spread = _Z * math.sqrt(share * (1 - share) / trials + squared / (4 * trials * trials))
     scale = 1 + squared / trials
-    # Rounding leaves a trace on either side of the ends, where the share is 0 or 1.
+    # At shares of 0 and 1, rounding would miss the exact bound.
     low = (centre - spread) / scale if successes else 0.0
     high = (centre + spread) / scale if successes < trials else 1.0
     return low, high

@@ -1,4 +1,4 @@
-"""A value: a short principle that sat in the middle of its evidence when it was accepted."""
+"""A value: a short principle whose topic was that of a cluster when it was accepted."""
 
 from __future__ import annotations
 
@@ -11,31 +11,27 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from learning_memory_server.domain.cluster import ClusterId
-    from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 
 class ValueOrder(StrEnum):
-    """What comes first in a list of values; after that the newest."""
+    """How a list of values is sorted; ties are ordered by cluster size, then newest first."""
 
+    SUPPORT = "support"
     CLUSTER_SIZE = "cluster_size"
-    STRENGTH = "strength"
     NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a value was judged by, kept whole so that it outlives its cluster.
+    """What a value's topic was tested against, stored in full so that it outlives the cluster.
 
     Args:
         member_ids: The experiences of the cluster at that time.
-        centroid: The cluster's centre, of length 1.
-        similarity: Cosine between the value's text and the centre.
-        centroid_distance: Distance of the text from the centre.
+        centroid: The centroid of the cluster, of length 1.
+        similarity: The cosine between the value's text and the centroid.
+        centroid_distance: The distance of the text from the centroid.
         threshold: The largest distance that was accepted.
-        embedding: What made these vectors: the model, and the way in which it is used.
-        radius: How far from the centre a later experience may be to count; absent in values of earlier versions.
-        outcome: How most members ended, confirmed or falsified; absent if no more ended so than otherwise, and in
-            values of earlier versions.
+        embedding: The origin of these vectors: the model, and how it was used.
     """
 
     member_ids: tuple[str, ...]
@@ -44,8 +40,6 @@ class Evidence:
     centroid_distance: float
     threshold: float
     embedding: str
-    radius: float | None = None
-    outcome: OutcomeStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +47,8 @@ class Value:
     """An accepted value.
 
     Args:
-        supersedes: The id of the value that it stands in the place of.
+        supersedes: The id of the value that it replaces.
+        is_earlier: Whether a version without verdicts stored it.
     """
 
     id: str
@@ -64,6 +59,7 @@ class Value:
     evidence: Evidence
     request: str | None = None
     supersedes: str | None = None
+    is_earlier: bool = False
 
 
 def new_value_id(at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The closed vocabularies. Schemas, validators and documentation are all derived from these."""
+"""The closed vocabularies. Schemas, validators and documentation are derived from these."""
 
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ class Domain(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How the agent goes about it."""
+    """How the agent approaches the task."""
 
     SYSTEMATIC_ELIMINATION = "systematic-elimination"
     TRIAL_AND_ERROR = "trial-and-error"
@@ -54,7 +54,7 @@ class OutcomeStatus(StrEnum):
 
 
 class Axis(StrEnum):
-    """A view on an experience that is embedded, searched and clustered by itself."""
+    """A view of an experience that is embedded, searched and clustered separately."""
 
     FULL = "full"
     STRATEGY = "strategy"
@@ -63,7 +63,7 @@ class Axis(StrEnum):
 
 
 class Tier(StrEnum):
-    """How much an entry can teach; see `learning_memory_server.domain.ghap.Ghap.tier`."""
+    """How complete and trustworthy an entry is; see `learning_memory_server.domain.ghap.Ghap.tier`."""
 
     GOLD = "gold"
     SILVER = "silver"
@@ -72,7 +72,7 @@ class Tier(StrEnum):
 
 
 class SearchMode(StrEnum):
-    """What a search really used to rank its results."""
+    """What a search actually used to rank its results."""
 
     RERANKED = "reranked"
     HYBRID = "hybrid"
@@ -81,7 +81,15 @@ class SearchMode(StrEnum):
 
 
 class ResponseFormat(StrEnum):
-    """How much a reply says."""
+    """How detailed a reply is."""
 
     CONCISE = "concise"
     DETAILED = "detailed"
+
+
+class Stance(StrEnum):
+    """What a resolved entry says about a value."""
+
+    SUPPORTS = "supports"
+    CONTRADICTS = "contradicts"
+    NEITHER = "neither"

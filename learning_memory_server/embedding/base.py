@@ -17,24 +17,20 @@ DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
 
 Runtime = Literal["onnxruntime", "sentence-transformers", "ollama", "hashing"]
-"""What computes the vectors; two runtimes of one model make the same ones."""
-
-TEXT_TEMPLATE_VERSION: Final = 1
-"""Raised when the text that is embedded for a record changes: its old vectors no longer compare."""
+"""What computes the vectors; all runtimes of a model compute the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
-    """Everything that decides whether two vectors may be compared.
+    """Everything that decides whether two vectors are comparable.
 
     Args:
         provider: The backend, such as `sentence-transformers`.
         model: The model's name.
         weights: A hash of the weights, or the backend's own version of them.
         dimension: The length of a vector.
-        max_tokens: Where the model cuts its input; 0 if it does not.
-        template: The version of the texts that are embedded.
-        definition: What else decides, such as prompts and pooling; nothing where the name and the weights say it all.
+        max_tokens: Where the model truncates its input; 0 if it does not.
+        definition: Whatever else matters, such as prompts and pooling; empty where name and weights say it all.
     """
 
     provider: str
@@ -42,15 +38,14 @@ class EmbeddingIdentity:
     weights: str
     dimension: int
     max_tokens: int
-    template: int = TEXT_TEMPLATE_VERSION
     definition: str = ""
 
     @property
     def digest(self) -> str:
         """Twelve hexadecimal digits that differ whenever any part differs."""
-        parts = asdict(self)
+        # Existing collections are named after digests with a part `template`, always 1, and no `definition`.
+        parts = asdict(self) | {"template": 1}
         if not self.definition:
-            # Collections bear the digests of a time when there was no such part.
             del parts["definition"]
         canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
@@ -61,7 +56,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> EmbeddingIdentity:
-        """What the vectors may be compared with."""
+        """Which vectors these are comparable with: those of the same identity."""
         ...
 
     @property
@@ -75,6 +70,10 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,) and length 1."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension): the same vectors as one text at a time, to 1e-5."""
         ...
 
 

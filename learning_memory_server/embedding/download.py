@@ -1,4 +1,4 @@
-"""Getting a model from the hub: the only place that uses a network for it, and only on command."""
+"""Downloading a model from the Hugging Face hub. Nothing else does that, and this only on a person's command."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ import os
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.source import cache_directory, hub_name, packaged_model
+from learning_memory_server.embedding.source import cache_directory, hub_name
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 _LOOK_SECONDS: Final = 10.0
 _PARTS: Final = {"modules.json", "config.json"}
 _NOT_NEEDED: Final = ("onnx/*", "openvino/*", "coreml/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf")
-"""The same weights for other libraries: often ten times the size of what is used."""
+"""The same weights for other libraries, often ten times the size of what is used."""
 
 
 def download_model(model: str, *, show_progress: bool) -> Path:
-    """Bring a model into the library's local cache, and return its folder there.
+    """Download a model to the library's local cache, and return its folder there.
 
-    The hub is asked first whether it has the model, so that without a network this ends within seconds. What was
-    fetched before an interruption is not fetched again.
+    It first asks the hub for the model, so that it fails within seconds without a network. An interrupted download is
+    resumed.
 
     Args:
         model: A name on the hub, with or without the owner `sentence-transformers`.
-        show_progress: Draw bars on stderr.
+        show_progress: Show progress bars on stderr.
 
     Raises:
-        EmbeddingUnavailableError: If there is no such model, or no way to it; the message says which.
+        EmbeddingUnavailableError: If the model does not exist or cannot be downloaded; the message says which.
     """
-    if model == DEFAULT_MODEL:
-        return packaged_model()
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
     from huggingface_hub.errors import (  # noqa: PLC0415
@@ -48,12 +45,12 @@ def download_model(model: str, *, show_progress: bool) -> Path:
         return Path(snapshot_download(hub_name(model), cache_dir=cache_directory(), ignore_patterns=ignored))
     except HFValidationError as error:
         raise EmbeddingUnavailableError(
-            f"{model!r} is not a name of a model.", hint="A name is OWNER/MODEL, as on huggingface.co."
+            f"{model!r} is not the name of a model.", hint="A name is OWNER/MODEL, as on huggingface.co."
         ) from error
     except GatedRepoError as error:
         raise EmbeddingUnavailableError(
-            f"The publisher of {model} asks for an agreement first.",
-            hint="Give it on the model's page on huggingface.co, set HF_TOKEN, and try again.",
+            f"The publisher of {model} requires you to agree to terms first.",
+            hint="Agree on the model's page on huggingface.co, set HF_TOKEN, and try again.",
         ) from error
     except RepositoryNotFoundError as error:
         raise EmbeddingUnavailableError(
@@ -62,23 +59,21 @@ def download_model(model: str, *, show_progress: bool) -> Path:
         ) from error
     except OfflineModeIsEnabled as error:
         raise EmbeddingUnavailableError(
-            "HF_HUB_OFFLINE forbids the use of a network.", hint="Unset it for this command."
+            "HF_HUB_OFFLINE forbids network access.", hint="Unset it for this command."
         ) from error
     except EmbeddingUnavailableError:
         raise
-    except (
-        Exception
-    ) as error:  # the client's errors, and those of the HTTP library below, change with releases
+    except Exception as error:  # the client's errors change with releases, as do those of its HTTP library
         reason = " ".join(str(error).split("\n", 1)[0].split())
         raise EmbeddingUnavailableError(
             f"{model} could not be downloaded ({type(error).__name__}: {reason}).",
-            hint="Check the network (and HTTPS_PROXY, HF_ENDPOINT) and the space on the disk, and try again: it goes on "
-            "where it stopped. Or copy a model's folder from elsewhere and set embedding_model to its path.",
+            hint="Check the network (and HTTPS_PROXY, HF_ENDPOINT) and the disk space, and try again: the download "
+            "resumes where it stopped. Or copy a model's folder from elsewhere and set embedding_model to its path.",
         ) from error
 
 
 def _not_needed(model: str) -> list[str]:
-    """Ask the hub for the model's files, and return patterns of those that are not needed."""
+    """Ask the hub for the list of the model's files, and return patterns of those that are not needed."""
     from huggingface_hub import HfApi  # noqa: PLC0415
 
     found = HfApi().model_info(hub_name(model), timeout=_LOOK_SECONDS)

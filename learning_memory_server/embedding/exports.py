@@ -1,4 +1,4 @@
-"""The folder of exported models: which attempts were in vain, and what nothing needs any more."""
+"""The folder of exported models: which exports have failed, and which are no longer needed."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ import structlog
 
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.locking import exclusive
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from learning_memory_server.embedding.source import ModelSource
 
 _INVOLVED: Final = ("torch", "transformers", "sentence-transformers", "onnx", "onnxruntime", "tokenizers")
-"""The packages that an export depends on: with another version of one, a failed export is worth another try."""
+"""The packages that an export depends on. After a failure, a new version of any of them is worth another attempt."""
 _KEPT_SECONDS: Final = 30 * 24 * 3600
-"""An export of another model is kept for this long after its last use: its user may go back to it."""
+"""How long an export of another model is kept after its last use: its user may return to it."""
 
 log = structlog.get_logger()
 
 
 def has_export(models: Path, source: ModelSource) -> bool:
-    """Tell whether there is an export of the model, without looking into it."""
+    """Return whether there is an export of the model, without checking its content."""
     return (models / source.digest).is_dir()
 
 
 def failure_path(models: Path, source: ModelSource) -> Path:
-    """Return the file that remembers that a model cannot be exported; deleting it allows another try."""
+    """Return the file that records that a model cannot be exported; deleting it allows another attempt."""
     return models / f"{source.digest}.failed"
 
 
 def failure_of(models: Path, source: ModelSource) -> str | None:
-    """Return why the model's export failed before, unless a package that is involved has changed since."""
+    """Return why the model's export failed; None if it did not, or if an involved package has changed since."""
     try:
         found = json.loads(failure_path(models, source).read_text("utf-8"))
         return str(found["reason"]) if found["versions"] == _versions() else None
@@ -52,58 +53,85 @@ def failure_of(models: Path, source: ModelSource) -> str | None:
 
 
 def is_lasting(last_line: str) -> bool:
-    """Tell from the last line of a failed export whether another try would fail too.
+    """Return whether, by the last line of a failed export, another attempt would fail too.
 
-    What the operating system refused, such as space on a disk, may be there the next time.
+    Something the operating system refused, such as disk space, may be available next time.
     """
     raised = getattr(builtins, last_line.partition(":")[0], None)
     return not (isinstance(raised, type) and issubclass(raised, (OSError, MemoryError)))
 
 
 def remember_failure(models: Path, model: str, reason: str) -> None:
-    """Keep why a model's export failed, so that it is not tried at every start. If that fails, it is tried again."""
+    """Record why a model's export failed, if possible, so that not every start tries again."""
     with suppress(LearningMemoryError, OSError):
         source = find_source(model)
         content = {"model": source.name, "reason": reason, "versions": _versions()}
         failure_path(models, source).write_text(json.dumps(content), "utf-8")
 
 
-def remove_unused(models: Path, source: ModelSource) -> None:
-    """Remove what the export in use has replaced, and what was not used for a month.
+def remove_replaced(models: Path, model: str) -> None:
+    """Remove exports of the packaged model, which needs none, and others that were not used for a month.
 
-    Replaced is what bears the same model's name: its files or the way they are exported have changed. A process that
-    has such an export open goes on, because it holds all of it; one that is just opening it falls back to the original.
+    Earlier versions of this program exported it, too.
+
+    Args:
+        models: Where exports are kept; need not exist.
+        model: The packaged model's name.
+    """
+    if models.is_dir():
+        _remove_all(models, lambda path: _is_unused(path, model, ""))
+
+
+def remove_unused(models: Path, source: ModelSource) -> None:
+    """Remove exports that the one in use has replaced, and others that were not used for a month.
+
+    An export replaces others with the same model's name: the model's files, or the way they are exported, have changed.
+    A process that has a replaced export open can continue; one that is just opening it falls back to the original.
 
     Args:
         models: Where exports are kept.
         source: The model whose export is in use.
     """
-    with suppress(LearningMemoryError, OSError):
+    with suppress(OSError):
         os.utime(models / source.digest)
-        # Whoever makes an export holds the folder, so nothing that is found here is half-made.
-        with exclusive(models, "the removal of unused exports"):
-            for path in list(models.iterdir()):
-                if _is_unused(path, source):
-                    _remove(path)
-                    log.info("model.export_removed", export=path.name)
+        _remove_all(models, lambda path: _is_unused(path, source.name, source.digest))
 
 
-def _is_unused(path: Path, source: ModelSource) -> bool:
-    # Anything else in the folder is not this program's.
+def _remove_all(models: Path, is_unused: Callable[[Path], bool]) -> None:
+    with (
+        suppress(LearningMemoryError, OSError),
+        # An export locks the folder while it runs, so nothing found here is half-made.
+        exclusive(models, "the removal of unused exports", name="the model export folder"),
+    ):
+        for path in list(models.iterdir()):
+            if is_unused(path):
+                _remove(path)
+                log.info("model.export_removed", export=path.name)
+
+
+def _is_unused(path: Path, model: str, used: str) -> bool:
+    """Return whether a file or folder is an export that is not needed.
+
+    Args:
+        path: What was found in the folder of exports.
+        model: The name of the model in use.
+        used: The digest of its export; empty if it has none.
+    """
+    # Files with other names are not this program's.
     named = re.fullmatch(r"([0-9a-f]{12})(\.tmp|\.failed)?", path.name)
     if named is None or path.is_symlink():
         return False
     digest, suffix = named.groups()
     if suffix == ".tmp":
         return True
-    if digest == source.digest:
-        # A failure that was remembered before the export was made after all.
+    if digest == used:
+        # A failure recorded before the export succeeded.
         return suffix == ".failed"
-    return _model_of(path) == source.name or time.time() - path.stat().st_mtime > _KEPT_SECONDS
+    return _model_of(path) == model or time.time() - path.stat().st_mtime > _KEPT_SECONDS
 
 
 def _model_of(path: Path) -> object:
-    """Return the name of the model that a folder or a remembered failure is about, or None if it does not tell."""
+    """Return the name of the model of an export or a recorded failure, or None if that is unreadable."""
     try:
         if path.is_file():
             return json.loads(path.read_text("utf-8"))["model"]

@@ -1,4 +1,4 @@
-"""A model that needs no weights: words hashed into a vector. For tests and for machines without torch."""
+"""A model without weights: words hashed into a vector. For tests, and for machines without torch."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class HashingEmbedder:
-    """Texts that share words are near each other; nothing else is. Deterministic on every machine.
+    """Texts are the nearer, the more words they share. Deterministic on every machine.
 
-    Each word adds or subtracts 1 at an index, both taken from its hash (feature hashing, Weinberger et
-    al. 2009), and the sum is brought to length 1.
+    Each word adds or subtracts 1 at an index, sign and index taken from its hash (feature hashing, Weinberger et al.
+    2009), and the sum is normalised to length 1.
 
     Args:
         dimension: The length of a vector.
@@ -49,3 +49,7 @@ class HashingEmbedder:
         """Return an array of shape (dimension,)."""
         row: NDArray[np.float32] = self.embed_documents([text])[0]
         return row
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return np.array([self.embed_query(text) for text in texts], dtype=np.float32)

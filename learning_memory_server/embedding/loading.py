@@ -1,4 +1,4 @@
-"""Which runtime serves a model: its export if there is one, else the original, which is then exported."""
+"""Loading a model: the packaged one, or an ONNX export if there is one, else the original, which is then exported."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.children import detached, module_command
+from learning_memory_server.crashes import raised_name
 from learning_memory_server.embedding import exports
-from learning_memory_server.embedding.source import check_dimension, find_source
-from learning_memory_server.journal.files import make_private_directory
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.source import check_dimension, find_source, packaged_source
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.files import make_private_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +25,9 @@ if TYPE_CHECKING:
 
 _MODULE: Final = "learning_memory_server.embedding.onnx_export"
 _DELAY: Final = 5.0
-"""Seconds; by then the first calls have had the processor for themselves."""
+"""Seconds before an export starts, so that the first calls have the processor to themselves."""
 _TIME_LIMIT: Final = 660
-"""Seconds; a little more than the export allows itself."""
+"""Seconds; a little more than the export's own limit."""
 
 log = structlog.get_logger()
 
@@ -32,19 +35,25 @@ log = structlog.get_logger()
 def load_embedder(
     model: str, dimension: int | None, models: Path, exporter: ModelExporter | None = None
 ) -> Embedder:
-    """Load a model the fast way if it was exported, else as it is.
+    """Load the packaged model, or another one's export, or else that model itself.
 
     Args:
         model: The default model's name, the absolute path of a folder, or a name in the library's local cache.
         dimension: The length that a vector must have; None accepts the model's.
         models: Where exports are kept.
-        exporter: Makes the export that was missing, for the next time. With it comes the right to remove exports that
-            nothing needs any more.
+        exporter: Makes a missing export for the next time. With an exporter, exports that are no longer needed are
+            removed.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or makes vectors
-            of another length.
+        EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or has vectors of
+            another length.
     """
+    if model == DEFAULT_MODEL:
+        packaged = load_packaged()
+        check_dimension(model, dimension, packaged.identity.dimension)
+        if exporter is not None:
+            exports.remove_replaced(models, DEFAULT_MODEL)
+        return packaged
     source = find_source(model)
     exported = _open_export(source, models)
     if exported is not None:
@@ -60,20 +69,39 @@ def load_embedder(
         if reason is None:
             exporter.start(model, models)
         else:
-            log.info("model.export_skipped", reason=reason)
+            log.info("model.export_skipped", type=raised_name(reason))
     return original
 
 
+def load_packaged() -> Embedder:
+    """Load the packaged model.
+
+    Raises:
+        EmbeddingUnavailableError: If it is damaged.
+    """
+    from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
+
+    source = packaged_source()
+    try:
+        return OnnxEmbedder(source.folder, source)
+    except Exception as error:  # whatever the libraries raise for a missing or damaged file
+        raise EmbeddingUnavailableError(
+            f"The packaged model {DEFAULT_MODEL} could not be loaded ({type(error).__name__}).",
+            hint="Reinstall learning-memory-server. If it still fails, `learning-memory-server doctor` says why.",
+        ) from error
+
+
 def _open_export(source: ModelSource, models: Path) -> OnnxEmbedder | None:
-    """Return the model's export if there is one and it is sound."""
+    """Return the model's export if there is one and it works."""
     if not exports.has_export(models, source):
         return None
     try:
         from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
 
         return OnnxEmbedder(models / source.digest, source)
-    except Exception as error:  # noqa: BLE001 - whatever a library says about it, the original serves
-        log.warning("model.export_rejected", export=source.digest, reason=f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever a library raises, the original still works
+        # Its message may contain the path of the file.
+        log.warning("model.export_rejected", export=source.digest, type=type(error).__name__)
         return None
 
 
@@ -81,7 +109,7 @@ class ModelExporter:
     """Exports a model in a short-lived process of low priority, which ends with its owner.
 
     Args:
-        delay: Seconds from the start to the process; a command that ends sooner has no use for an export.
+        delay: Seconds to wait before starting it; a command that ends sooner does not need an export.
     """
 
     def __init__(self, delay: float = _DELAY) -> None:
@@ -92,7 +120,7 @@ class ModelExporter:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self, model: str, models: Path) -> None:
-        """Begin, unless that was done before, and return at once. A failure is logged and matters to nobody.
+        """Start an export unless one was started before. Returns at once; a failure is only logged.
 
         Args:
             model: The default model's name, the absolute path of a folder, or a name in the local cache.
@@ -100,17 +128,17 @@ class ModelExporter:
         """
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
-                # A daemon: the end of the owner does not wait for it.
+                # A daemon thread, so that the process can end.
                 self._thread = threading.Thread(target=self._run, args=(model, models), daemon=True)
                 self._thread.start()
 
     def wait(self) -> None:
-        """Wait until the export, if one was begun, is made or has failed."""
+        """Wait until any export that was started is done or has failed."""
         if self._thread is not None:
             self._thread.join()
 
     def stop(self) -> None:
-        """End an export that is under way, and begin none any more."""
+        """End a running export, and never start another."""
         with self._lock:
             self._stopping.set()
             if self._process is not None:
@@ -123,7 +151,7 @@ class ModelExporter:
         try:
             process = self._spawn(model, models)
         except OSError as error:
-            log.warning("model.export_failed", reason=str(error))
+            log.warning("model.export_failed", reason=error.strerror)
             return
         try:
             _, errors = process.communicate(timeout=_TIME_LIMIT)
@@ -134,7 +162,7 @@ class ModelExporter:
             log.info("model.exported")
         elif not self._stopping.is_set():
             last = errors.strip().splitlines()[-1:] or [f"It ended with {process.returncode}."]
-            log.warning("model.export_failed", reason=last[0])
+            log.warning("model.export_failed", code=process.returncode, type=raised_name(last[0]))
             if process.returncode == 1 and exports.is_lasting(last[0]):
                 exports.remember_failure(models, model, last[0])
 
@@ -145,7 +173,7 @@ class ModelExporter:
                 module_command(_MODULE, model, str(models)),
                 **detached(),
                 stdin=subprocess.DEVNULL,
-                # stdout is the protocol.
+                # stdout is reserved for the protocol.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,

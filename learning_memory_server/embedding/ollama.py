@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.ollama_server import OllamaServer, TextTooLongError, full_name
 from learning_memory_server.embedding.probe import PROBE
-from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -22,6 +22,47 @@ if TYPE_CHECKING:
 _BATCH: Final = 32
 
 
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prefixes that asymmetric models expect; Ollama does not add them.
+
+    Args:
+        query: Before a query.
+        document: Before a document.
+    """
+
+    query: str = ""
+    document: str = ""
+
+    @property
+    def definition(self) -> str:
+        """How an identity records them; empty if there are none."""
+        return f"{self.query!r} {self.document!r}" if self.query or self.document else ""
+
+
+_SENTENCE: Final = Prompts("Represent this sentence for searching relevant passages: ")
+_NOMIC: Final = Prompts("search_query: ", "search_document: ")
+
+# From the models' cards.
+_PROMPTS: Final = {
+    "nomic-embed-text": _NOMIC,
+    "nomic-embed-text-v2-moe": _NOMIC,
+    "mxbai-embed-large": _SENTENCE,
+    "snowflake-arctic-embed": _SENTENCE,
+    "snowflake-arctic-embed2": Prompts("query: "),
+    "bge-large": _SENTENCE,
+    "embeddinggemma": Prompts("task: search result | query: ", "title: none | text: "),
+    "qwen3-embedding": Prompts(
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+    ),
+}
+
+
+def prompts_of(model: str) -> Prompts:
+    """Return the prompts of a model, by its name without owner and tag; empty ones for an unknown model."""
+    return _PROMPTS.get(model.rpartition("/")[2].partition(":")[0].lower(), Prompts())
+
+
 class OllamaEmbedder:
     """A model on an Ollama server. Nothing is ever pulled.
 
@@ -29,11 +70,11 @@ class OllamaEmbedder:
         model: The model's name, with or without a tag.
         dimension: The length that a vector must have; None accepts the model's.
         url: The server.
-        timeout: Seconds without a byte of an answer.
+        timeout: Seconds to wait for the next byte of a reply.
 
     Raises:
-        EmbeddingUnavailableError: If the server does not answer, does not have the model, or it makes vectors of
-            another length.
+        EmbeddingUnavailableError: If the server does not answer or lacks the model, or its vectors have another
+            length.
     """
 
     runtime: Runtime = "ollama"
@@ -42,7 +83,7 @@ class OllamaEmbedder:
         self._model = model
         self._server = OllamaServer(url, timeout)
         self._prompts = prompts_of(model)
-        # Before the vectors: should the tag move in between, this digest is no longer right, and that is noticed.
+        # Read before embedding: if the tag moves in between, the stale digest is noticed.
         digest = self._server.digest_of(model)
         max_tokens = self._server.context_length(model)
         actual = self._server.embed(model, [self._prompts.document + PROBE]).shape[1]
@@ -70,38 +111,46 @@ class OllamaEmbedder:
         Raises:
             EmbeddingUnavailableError: If the server fails, or the model is no longer the one of the identity.
         """
-        vector: NDArray[np.float32] = self._embed([self._prompts.query + text])[0]
+        vector: NDArray[np.float32] = self.embed_queries([text])[0]
         return vector
 
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension).
+
+        Raises:
+            EmbeddingUnavailableError: If the server fails, or the model is no longer the one of the identity.
+        """
+        return self._embed([self._prompts.query + text for text in texts])
+
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np  # noqa: PLC0415 - not before there are vectors
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
 
         vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
-            made = self._cut_and_embed(texts[start : start + _BATCH])
+            made = self._embed_truncated(texts[start : start + _BATCH])
             if made.shape[1] != self.identity.dimension:
                 raise self._changed()
             vectors[start : start + _BATCH] = made
-        # Afterwards, so that no vector of a model that has just been pulled passes.
+        # Checked afterwards, so that no vector of a newly pulled model gets through.
         if self._server.digest_of(self._model) != self.identity.weights:
             raise self._changed()
         return vectors
 
-    def _cut_and_embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed_truncated(self, texts: list[str]) -> NDArray[np.float32]:
         import numpy as np  # noqa: PLC0415
 
         try:
             return self._server.embed(self._model, texts)
         except TextTooLongError:
-            # Several versions of Ollama refuse what they were asked to cut.
+            # Some versions of Ollama reject texts that they were asked to truncate.
             if len(texts) > 1:
-                return np.vstack([self._cut_and_embed([text]) for text in texts])
+                return np.vstack([self._embed_truncated([text]) for text in texts])
             if len(texts[0]) <= 1:
                 raise
-            return self._cut_and_embed([texts[0][: len(texts[0]) // 2]])
+            return self._embed_truncated([texts[0][: len(texts[0]) // 2]])
 
     def _changed(self) -> EmbeddingUnavailableError:
         return EmbeddingUnavailableError(
-            f"Ollama's {self._model} is another model than when this server started.",
-            hint="Run `learning-memory-server hub stop`; the next session makes the index anew with it.",
+            f"Ollama's {self._model} has changed since this server started.",
+            hint="Run `learning-memory-server hub stop`; the next session rebuilds the index with it.",
         )

@@ -1,10 +1,11 @@
-"""The few requests that embeddings need from an Ollama server, with its refusals in plain sentences.
+"""The requests to an Ollama server that embeddings need, with its errors in plain sentences.
 
-The shapes are those of Ollama's API: https://docs.ollama.com/api.
+Requests and responses follow Ollama's API: https://docs.ollama.com/api.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 5.0
 _FIRST_WAIT: Final = 0.1
-"""Seconds; the next wait is twice as long."""
+"""Seconds before the second attempt; the next wait is twice as long."""
 _SHOWN: Final = 200
-"""Characters of the server's own explanation."""
+"""Characters of the server's own message that are quoted."""
+_BODY_MAX: Final = 64 << 20
+"""Bytes of the longest response that is read. A batch of 32 vectors of 4,096 numbers takes 3 MB."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class TextTooLongError(EmbeddingUnavailableError):
-    """A text is longer than the model's context, and the server did not cut it."""
+    """A text is longer than the model's context, and the server did not truncate it."""
 
 
 class OllamaServer:
@@ -38,22 +41,22 @@ class OllamaServer:
 
     Args:
         url: `http(s)://host:port`.
-        timeout: Seconds without a byte of the answer; a large model takes long to load.
+        timeout: Seconds to wait for the next byte of a response; a large model takes long to load.
     """
 
-    def __init__(self, url: str, timeout: float = 60.0) -> None:
+    def __init__(self, url: str, timeout: float) -> None:
         import httpx  # noqa: PLC0415 - a tenth of a second, and only here
 
         parts = urlsplit(url)
-        # A URL may carry a password before its host.
+        # A URL may contain a password before the host.
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._timeout = timeout
         self._client = httpx.Client(
             base_url=url,
             timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-            # Each request has a connection of its own: it costs nothing on one machine, and none is left open.
+            # A new connection for each request: that costs nothing on one machine, and leaves none open.
             limits=httpx.Limits(max_keepalive_connections=0),
-            # A proxy for the world outside does not lead back to this machine.
+            # A proxy for the internet does not lead back to this machine.
             trust_env=parts.hostname not in _LOOPBACK,
         )
 
@@ -66,7 +69,7 @@ class OllamaServer:
         return str(self._request("GET", "/api/version").get("version", "unknown"))
 
     def digest_of(self, model: str) -> str:
-        """Return the digest of what a model's name means now: it changes when the tag moves.
+        """Return the digest that a model's name currently points to; it changes when the tag moves.
 
         Raises:
             EmbeddingUnavailableError: If there is no such model, or no answer.
@@ -80,7 +83,7 @@ class OllamaServer:
         raise _missing(model)
 
     def context_length(self, model: str) -> int:
-        """Return the number of tokens at which a model's input is cut; 0 if the server does not tell.
+        """Return the number of tokens at which a model's input is truncated; 0 if the server does not say.
 
         Raises:
             EmbeddingUnavailableError: If there is no such model, or no answer.
@@ -99,17 +102,17 @@ class OllamaServer:
         """Return an array of shape (len(texts), dimension) with rows of length 1.
 
         Raises:
-            TextTooLongError: If a text is too long; which, the server does not say.
-            EmbeddingUnavailableError: If there is no such model, no answer, or one that holds no vectors.
+            TextTooLongError: If a text is too long; the server does not say which.
+            EmbeddingUnavailableError: If there is no such model, no response, or one without vectors.
         """
-        import numpy as np  # noqa: PLC0415 - not before there are vectors
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
 
         body = {"model": model, "input": list(texts), "truncate": True}
         answer = self._request("POST", "/api/embed", body).get("embeddings")
         try:
             vectors = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            # Rows of different lengths, or of something else than numbers.
+            # Rows of different lengths, or not of numbers.
             raise self._malformed() from None
         if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004 - rows and columns
             raise self._malformed()
@@ -118,7 +121,7 @@ class OllamaServer:
         if not np.all(np.isfinite(lengths) & (lengths > 0)):
             raise EmbeddingUnavailableError(
                 f"Ollama's {model} made a vector without a direction.",
-                hint="Choose a model that is made for embeddings.",
+                hint="Choose an embedding model.",
             )
         normalised: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
         return normalised
@@ -126,15 +129,15 @@ class OllamaServer:
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         import httpx  # noqa: PLC0415
 
-        # The server ended the connection in the middle; whatever else fails would fail again.
+        # The server closed the connection halfway; any other failure would happen again.
         lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
         with self._transport_errors():
-            for attempt in attempts(lost, _FIRST_WAIT):
-                with attempt:
-                    response = self._client.request(method, path, json=body)
+            for attempt in attempts("ollama.request", lost, _FIRST_WAIT):
+                with attempt, self._client.stream(method, path, json=body) as response:
+                    content = self._read(response)
         try:
-            answer = response.json()
-        except ValueError:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
             answer = None
         if response.status_code != HTTPStatus.OK:
             raise self._refusal(response, answer, str((body or {}).get("model", "")))
@@ -142,11 +145,27 @@ class OllamaServer:
             raise self._malformed()
         return answer
 
+    def _read(self, response: httpx.Response) -> bytes:
+        """Return the body.
+
+        Raises:
+            EmbeddingUnavailableError: If it is longer than any that Ollama sends.
+        """
+        content = bytearray()
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _BODY_MAX:
+                raise EmbeddingUnavailableError(
+                    f"{self.address} answered with more than {_BODY_MAX >> 20} MiB, so it does not seem to be Ollama.",
+                    hint="Correct ollama_url.",
+                )
+        return bytes(content)
+
     def _refusal(self, response: httpx.Response, answer: object, model: str) -> EmbeddingUnavailableError:
         said = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(said, str):
             return EmbeddingUnavailableError(
-                f"{self.address} answered with HTTP status {response.status_code}, and not as Ollama does.",
+                f"{self.address} answered with HTTP status {response.status_code}, and does not seem to be Ollama.",
                 hint="Correct ollama_url, or restart Ollama.",
             )
         if response.status_code == HTTPStatus.NOT_FOUND and model:
@@ -155,17 +174,17 @@ class OllamaServer:
         message = f"Ollama answered with HTTP status {response.status_code}: {explanation}"
         if re.search(r"context length|too large to process", explanation):
             return TextTooLongError(message)
-        return EmbeddingUnavailableError(message, hint="Ollama's log tells more.")
+        return EmbeddingUnavailableError(message, hint="See Ollama's log.")
 
     def _malformed(self) -> EmbeddingUnavailableError:
         return EmbeddingUnavailableError(
-            f"{self.address} answered, but not as Ollama does.",
+            f"{self.address} answered, but does not seem to be Ollama.",
             hint="Correct ollama_url, or update Ollama (0.3 or later).",
         )
 
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
-        """Say what a broken connection means.
+        """Explain failures of the connection.
 
         Raises:
             EmbeddingUnavailableError: In place of any error of the HTTP client.
@@ -176,18 +195,18 @@ class OllamaServer:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EmbeddingUnavailableError(
-                f"No Ollama answers at {self.address}.",
+                f"Ollama does not answer at {self.address}.",
                 hint="Start it with `ollama serve`, or correct ollama_url.",
             ) from error
         except httpx.TimeoutException as error:
             raise EmbeddingUnavailableError(
-                f"Ollama at {self.address} said nothing for {self._timeout:g} seconds.",
-                hint="It may be loading a large model: `ollama ps` shows what it runs. Then try again.",
+                f"Ollama at {self.address} sent nothing for {self._timeout:g} seconds.",
+                hint="It may be loading a large model; `ollama ps` shows what it is running. Try again later.",
             ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise EmbeddingUnavailableError(
                 f"The connection to Ollama at {self.address} was lost ({type(error).__name__}).",
-                hint="Ollama's log tells more.",
+                hint="See Ollama's log.",
             ) from error
 
 

@@ -1,7 +1,7 @@
 """Exports a model to ONNX, once: `python -m learning_memory_server.embedding.onnx_export MODEL FOLDER`.
 
-It runs as a process of its own, because what torch and the export need (0.8 GB for a while) is given back only when
-a process ends. Nothing is written to stdout.
+It runs in its own process, because the 0.8 GB that torch and the export need are freed only when a process ends.
+Nothing is written to stdout.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
 )
-from learning_memory_server.journal.files import sync_directory
-from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.files import sync_directory, sync_file
+from learning_memory_server.locking import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.source import ModelSource
 
 TIME_LIMIT: Final = 600
-"""Seconds after which an export ends, whatever it is doing and whoever started it."""
+"""Seconds after which an export is aborted, whatever it is doing and whoever started it."""
 
 _OPSET: Final = 17
 AGREEMENT: Final = 0.9999
-"""The cosine that each sample's vector must have to the original's; it has 1.00000."""
+"""The least cosine between the export's and the original's vector of each sample; in practice it is 1.00000."""
 
 SAMPLES: Final = (
     "x",
@@ -61,11 +61,11 @@ SAMPLES: Final = (
     "word " * 2000,
     "x" * 20_000,
 )
-"""What an export is compared on: short and too long, other scripts, code, and what a tokenizer treats specially."""
+"""Texts to compare vectors on: short and too long, other scripts, code, and what a tokenizer treats specially."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Export a model into a folder of exports, unless that was done before or is being done.
+    """Export a model to a folder of exports, unless that has been done or is being done.
 
     Args:
         arguments: The model, as in the settings, and the folder.
@@ -75,10 +75,10 @@ def main(arguments: Sequence[str]) -> None:
         os.nice(19)
         signal.alarm(TIME_LIMIT)
     if not models.is_dir():
-        # Whoever wanted the export is gone, and so is the data.
-        sys.exit(f"{models} is not there.")
+        # The process that started the export is gone, and so is the data.
+        sys.exit(f"{models} does not exist.")
     try:
-        with exclusive(models, "the export of an embedding model"):
+        with exclusive(models, "the export of an embedding model", name="the model export folder"):
             export(model, models)
     except AlreadyRunningError:
         return
@@ -89,15 +89,15 @@ def main(arguments: Sequence[str]) -> None:
 def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
     """Return the folder of the model's export, after making it if there is none that works.
 
-    A crash leaves either nothing that is looked at, or the whole. The caller holds the folder `models` alone.
+    A crash leaves either a complete export or none. The caller must have locked `models`.
 
     Args:
         model: The model, as in the settings.
-        models: Where exports are kept, each in a folder of its own.
-        agreement: The cosine that vectors must have to the original's.
+        models: Where exports are kept, each in its own folder.
+        agreement: The least cosine between the export's and the original's vectors.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not here, cannot be exported, or its export makes other vectors.
+        EmbeddingUnavailableError: If the model is missing, cannot be exported, or its export's vectors differ.
         OSError: If the disk is full, or `models` is gone.
     """
     source = find_source(model)
@@ -105,10 +105,10 @@ def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
     if _works(folder, source):
         return folder
     if not source.weights:
-        raise EmbeddingUnavailableError(f"The weights of {model} are not known, so it is not exported.")
+        raise EmbeddingUnavailableError(f"The weights of {model} are unknown, so it is not exported.")
     original = SentenceEmbedder(model)
     if not original.is_exportable:
-        raise EmbeddingUnavailableError(f"{model} has parts that are not exported.")
+        raise EmbeddingUnavailableError(f"{model} has parts that cannot be exported.")
     unfinished = models / f"{folder.name}.tmp"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -119,11 +119,11 @@ def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
         cosines = np.sum(_vectors(OnnxEmbedder(unfinished, source)) * expected, axis=1)
         if not np.all(cosines > agreement):
             raise EmbeddingUnavailableError(
-                f"The export makes other vectors than {model} (smallest cosine {cosines.min():.5f})."
+                f"The export's vectors differ from those of {model} (smallest cosine {cosines.min():.5f})."
             )
         for path in unfinished.iterdir():
             path.chmod(0o600)
-            _sync(path)
+            sync_file(path)
         sync_directory(unfinished)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.rename(folder)
@@ -136,13 +136,13 @@ def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
 def _works(folder: Path, source: ModelSource) -> bool:
     try:
         OnnxEmbedder(folder, source)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is made anew
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is made again
         return False
     return True
 
 
 def _vectors(embedder: Embedder) -> NDArray[np.float32]:
-    """Return the vectors of the probe and the samples as documents, and then as queries."""
+    """Return the vectors of the probe and the samples, first as documents, then as queries."""
     texts = (PROBE, *SAMPLES)
     return np.vstack([embedder.embed_documents(texts), *(embedder.embed_query(text) for text in texts)])
 
@@ -165,7 +165,7 @@ def _write_tokenizer(model: SentenceTransformer, path: Path) -> None:
     from tokenizers import Tokenizer  # noqa: PLC0415 - only here
 
     tokenizer = model.tokenizer
-    # A copy: the model's own sets its cutting and padding anew at each call.
+    # A copy, because the model's own changes its truncation and padding with each call.
     copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     copy.enable_truncation(model.max_seq_length or 0, direction=tokenizer.truncation_side)
     copy.enable_padding(
@@ -194,12 +194,12 @@ def _write_graph(model: SentenceTransformer, path: Path) -> None:
     # The fused attention cannot be traced.
     transformer: Any = model[0]
     transformer.model.set_attn_implementation("eager")
-    # Two texts of different lengths: neither the batch nor the padding may look constant.
+    # Two texts of different lengths, so that neither the batch nor the padding looks constant.
     example = model.preprocess(["a text", "another one, which is longer"])
     inputs = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in example]
     axes: dict[str, dict[int, str]] = {name: {0: "batch", 1: "length"} for name in inputs}
     with warnings.catch_warnings(), torch.inference_mode():
-        # They say that the exporter is an old one, and that lengths are fixed; the comparison shows that they are not.
+        # Warnings say that the exporter is old and that lengths are fixed; the comparison disproves the latter.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             Graph().eval(),
@@ -215,17 +215,9 @@ def _write_graph(model: SentenceTransformer, path: Path) -> None:
 
 
 def _prompt(model: SentenceTransformer, *names: str) -> str:
-    """Return what the model puts before a text, by the library's rule: the first name it has, else its default."""
+    """Return the model's prompt: by the library's rule, the first of these names that it has, else its default."""
     chosen = next((name for name in names if name in model.prompts), model.default_prompt_name)
     return model.prompts.get(chosen) or "" if chosen else ""
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 if __name__ == "__main__":

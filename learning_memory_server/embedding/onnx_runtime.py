@@ -1,15 +1,16 @@
-"""An exported model on onnxruntime: ready in a third of a second, and without torch."""
+"""A model as an ONNX graph on onnxruntime: ready in a third of a second, and without torch."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.embedding.base import TEXT_TEMPLATE_VERSION, EmbeddingIdentity
+from learning_memory_server.embedding.base import EmbeddingIdentity
+from learning_memory_server.embedding.packing import unpack
 from learning_memory_server.embedding.probe import PROBE, agrees
 from learning_memory_server.embedding.source import file_digest
 from learning_memory_server.errors import EmbeddingUnavailableError
@@ -26,25 +27,28 @@ if TYPE_CHECKING:
 
 MODEL: Final = "model.onnx"
 WEIGHTS: Final = "weights.bin"
-"""Beside the graph, so that it is mapped: of the word vectors, half of a small model, only what texts use is read."""
+"""The weights are in their own file, which is mapped: of the word vectors, half of a small model, only those in use
+are read."""
 TOKENIZER: Final = "tokenizer.json"
 META: Final = "meta.json"
 
 _BATCH_TOKENS: Final = 512
-"""Tokens that go through the model at a time, padding included. On one thread more is no faster (texts of 250 words
-take 53 ms each, and 62 with 2048 tokens), and the runtime keeps the memory of its largest batch: 30 against 120 MB."""
+"""Tokens in a batch, padding included. Larger batches are no faster on one thread (a text of 250 words takes 53 ms, and
+62 with 2,048 tokens), and the runtime keeps the RAM of its largest batch: 30 MB, and 120 with 2,048."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportMeta:
-    """What an export is, written beside it.
+    """The description of an export, in the same folder.
 
     Args:
-        identity: The original model's: the vectors are the same.
-        query_prompt: Put before a query.
-        document_prompt: Put before a document.
-        probe: The original model's vector of the document `PROBE`.
+        identity: The original model's identity: the vectors are the same.
+        query_prompt: The text before a query.
+        document_prompt: The text before a document.
+        probe: The original model's vector of the document `PROBE`; empty for the packaged model, whose files are the
+            same everywhere.
         files: The SHA-256 of each other file, by name.
+        packed: The matrices that the graph expects unpacked, by name: rows, columns, and where in the file of weights.
     """
 
     identity: EmbeddingIdentity
@@ -52,9 +56,10 @@ class ExportMeta:
     document_prompt: str
     probe: list[float]
     files: dict[str, str]
+    packed: dict[str, list[int]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Put the description into the export's folder."""
+        """Write the description to the export's folder."""
         (folder / META).write_text(json.dumps(asdict(self)), "utf-8")
 
     @classmethod
@@ -63,24 +68,26 @@ class ExportMeta:
 
         Raises:
             OSError: If there is none.
-            KeyError, TypeError, ValueError: If it is damaged, or of another version of this package.
+            KeyError, TypeError, ValueError: If it is damaged, or from another version of this package.
         """
         data = json.loads((folder / META).read_text("utf-8"))
+        # Older exports have a part `template` that is always 1.
+        data["identity"].pop("template", None)
         return cls(**{**data, "identity": EmbeddingIdentity(**data["identity"])})
 
 
 class OnnxEmbedder:
-    """An export of a sentence-transformers model, on one thread of the CPU.
+    """The packaged model, or an export of a sentence-transformers model, on one thread of the CPU.
 
-    Its tokenizer file cuts and pads as the original did; pooling and normalisation are in its graph.
+    Pooling and normalisation are in the graph.
 
     Args:
-        folder: The export.
-        source: The original.
+        folder: The graph, its weights, its tokenizer and its description.
+        source: The model that it must be.
 
     Raises:
         EmbeddingUnavailableError: If it is another model's, a file was changed, or the vectors differ.
-        Exception: Whatever the libraries raise for a folder that holds no working export.
+        Exception: Whatever the libraries raise for a folder without a working export.
     """
 
     runtime: Runtime = "onnxruntime"
@@ -88,51 +95,65 @@ class OnnxEmbedder:
     def __init__(self, folder: Path, source: ModelSource) -> None:
         self._meta = ExportMeta.read(folder)
         found = self.identity
-        if (found.model, found.weights, found.template) != (
-            source.name,
-            source.weights,
-            TEXT_TEMPLATE_VERSION,
-        ):
+        if (found.model, found.weights) != (source.name, source.weights):
             raise EmbeddingUnavailableError("The export is another model's.")
         for name in (MODEL, WEIGHTS, TOKENIZER):
             if file_digest(folder / name) != self._meta.files[name]:
-                raise EmbeddingUnavailableError(f"{name} of the exported model is damaged.")
-        # Tokenizing eight texts is not worth a thread for each core.
+                raise EmbeddingUnavailableError(f"{name} of the model is damaged.")
+        # Tokenizing eight texts is not worth a thread per core.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415 - only here
+        from onnxruntime import InferenceSession, OrtValue, SessionOptions  # noqa: PLC0415 - only here
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         options = SessionOptions()
-        # A thread that waits for the next operator by spinning slows every other process.
+        # A thread that spins while it waits for the next operator slows down every other process.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
+        if self._meta.packed:
+            weights = np.memmap(folder / WEIGHTS, dtype=np.uint8, mode="r")
+            matrices = [
+                OrtValue.ortvalue_from_numpy(unpack(weights[offset:], rows, columns))
+                for rows, columns, offset in self._meta.packed.values()
+            ]
+            options.add_external_initializers(list(self._meta.packed), matrices)
         self._session = InferenceSession(str(folder / MODEL), options, providers=["CPUExecutionProvider"])
         self._inputs = [node.name for node in self._session.get_inputs()]
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._padding: int = (self._tokenizer.padding or {}).get("pad_id", 0)
-        # A batch is chosen by its texts' true lengths, and padded then.
+        # Texts are batched by their true lengths and padded afterwards.
         self._tokenizer.no_padding()
-        if not agrees(self._meta.probe, self.embed_documents([PROBE])[0]):
-            raise EmbeddingUnavailableError("The exported model makes other vectors than the original.")
+        # The packaged tokenizer is for chunks, too, and has a limit that is not the model's.
+        self._tokenizer.enable_truncation(
+            found.max_tokens, direction=(self._tokenizer.truncation or {}).get("direction", "right")
+        )
+        if self._meta.probe and not agrees(self._meta.probe, self.embed_documents([PROBE])[0]):
+            raise EmbeddingUnavailableError("The exported model's vectors differ from the original's.")
 
     @property
     def identity(self) -> EmbeddingIdentity:
-        """The original model's: the vectors of both may be compared."""
+        """The original model's identity: the vectors of both are comparable."""
         return self._meta.identity
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
-        vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch([self._meta.document_prompt + text for text in texts])
-        for rows in _batches([len(encoding.ids) for encoding in encodings]):
-            vectors[rows] = self._run([encodings[row] for row in rows])
-        return vectors
+        return self._embed([self._meta.document_prompt + text for text in texts])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,)."""
-        vector: NDArray[np.float32] = self._run([self._tokenizer.encode(self._meta.query_prompt + text)])[0]
+        vector: NDArray[np.float32] = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return self._embed([self._meta.query_prompt + text for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
+        encodings = self._tokenizer.encode_batch(texts)
+        for rows in _batches([len(encoding.ids) for encoding in encodings]):
+            vectors[rows] = self._run([encodings[row] for row in rows])
+        return vectors
 
     def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
         shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
@@ -151,7 +172,7 @@ class OnnxEmbedder:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the rows of each batch. Texts of like length go together: a batch is padded to its longest."""
+    """Yield the rows of each batch. Texts of similar length go together: a batch is padded to its longest text."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[row] > _BATCH_TOKENS:

@@ -1,7 +1,7 @@
-"""Whether a model is the one that made a collection's vectors, told by a sentence's vector that is kept with them.
+"""A check that a model made a collection's vectors: it must still embed a sentence as when the collection was created.
 
-An identity says what a model claims to be. The probe says what it does: another version of the server that runs it may
-make other vectors from the same weights.
+An identity says what a model claims to be. The probe shows what it does: the same weights may give other vectors in
+another version of the server that runs them.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 PROBE: Final = (
     "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
 )
-"""Words, digits, code, and what a tokenizer treats in its own way. A change makes every kept vector useless."""
+"""Words, digits, code, and what tokenizers treat specially. Changing it rebuilds every index."""
 
 _AGREEMENT: Final = 0.999
-"""A cosine that other runtimes and processors stay above with the same model, and no other model reaches."""
+"""A cosine that the same model exceeds on any runtime and processor, and that no other model reaches."""
 
 
 def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
-    """Tell whether two vectors of the probe are the same model's.
+    """Return whether two vectors of the probe come from the same model.
 
     Args:
-        kept: The vector that was kept with a collection; whatever was read, of any length.
-        probe: The model's vector of now, of shape (dimension,).
+        kept: The vector stored with a collection; may be anything that was read.
+        probe: The model's present vector, of shape (dimension,).
 
     Returns:
-        Whether they point the same way, up to rounding. What is no vector, or has another length, agrees with nothing.
+        Whether they have the same direction, up to rounding; false for anything but a vector of the same length.
     """
-    import numpy as np  # noqa: PLC0415 - not before there are vectors
+    import numpy as np  # noqa: PLC0415 - deferred: slow import
 
     try:
         left, right = (np.asarray(vector, dtype=np.float64) for vector in (kept, probe))
@@ -41,5 +41,5 @@ def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
     if left.ndim != 1 or left.shape != right.shape:
         return False
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-    # Not a number compares as false, and so disagrees.
+    # NaN compares as false, so it does not agree.
     return lengths > 0 and bool(left @ right / lengths > _AGREEMENT)

@@ -1,12 +1,17 @@
-"""Models of the sentence-transformers library, from a package or a folder on this machine."""
+"""Models of the sentence-transformers library, which is an optional dependency, from this machine."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
-from learning_memory_server.embedding.source import check_dimension, find_reranker, find_source
+from learning_memory_server.embedding.base import EmbeddingIdentity
+from learning_memory_server.embedding.source import (
+    check_dimension,
+    find_reranker,
+    find_source,
+    require_library,
+)
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -20,38 +25,35 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
-"""Tokens of documents that go through the model at a time, estimated, padding included. On one thread more is no faster
-(160 chunks of a text: 4.7 s of CPU by twos, 4.8 by eights, 5.5 by thirty-twos), and torch needs the memory of its largest
-batch: 130, 240 and 370 MB beyond the loaded model."""
+"""Tokens in a batch of documents, estimated, padding included. Larger batches are no faster on one thread (160 chunks of a
+text: 4.7 s of CPU time in batches of 2, 4.8 of 8, 5.5 of 32), and torch keeps the RAM of its largest batch: 130, 240 and
+370 MB beyond the loaded model."""
 _PAIR_TOKENS: Final = 256
-"""Of a query and a text together; more is cut from the longer of the two. The default model cuts texts there, too."""
+"""Tokens of a query and a text together; the longer of the two is truncated."""
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model on the CPU. Nothing is ever fetched.
+    """A sentence-transformers model on the CPU. Nothing is ever downloaded.
 
     Args:
-        model: `all-MiniLM-L6-v2`, which comes with this package, or the absolute path of a model folder, or the
-            name of a model in the library's local cache.
+        model: The absolute path of a model folder, or the name of a model in the library's local cache.
         dimension: The length that a vector must have; None accepts the model's.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or
-            makes vectors of another length.
+        EmbeddingUnavailableError: If the model is not on this machine, cannot be used, or makes vectors of another
+            length, or the library is not installed.
     """
 
     runtime: Runtime = "sentence-transformers"
 
-    def __init__(self, model: str = DEFAULT_MODEL, dimension: int | None = None) -> None:
+    def __init__(self, model: str, dimension: int | None = None) -> None:
         source = find_source(model)
         _prepare_torch()
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - seconds, and only here
 
         try:
             self.model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
-        except (
-            Exception
-        ) as error:  # a file may be damaged in as many ways as there are libraries that read it
+        except Exception as error:  # each library that reads a damaged file raises its own
             raise _unusable("embedding", model, error) from error
         actual = self.model.get_embedding_dimension() or len(self.embed_query("x"))
         check_dimension(model, dimension, actual)
@@ -66,7 +68,7 @@ class SentenceEmbedder:
 
     @property
     def is_exportable(self) -> bool:
-        """Whether the model is known to be what an export makes: a transformer, a mean or CLS pooling, unit length."""
+        """Whether an export would be equivalent: a transformer, mean or CLS pooling, vectors of length 1."""
         from sentence_transformers.sentence_transformer.modules import (  # noqa: PLC0415
             Normalize,
             Pooling,
@@ -108,15 +110,20 @@ class SentenceEmbedder:
         """Return an array of shape (dimension,)."""
         return self.model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
 
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return self.model.encode_query(list(texts), normalize_embeddings=True, show_progress_bar=False)
+
 
 class CrossEncoderReranker:
-    """A cross-encoder of the sentence-transformers library on the CPU. Nothing is ever fetched.
+    """A cross-encoder of the sentence-transformers library on the CPU. Nothing is ever downloaded.
 
     Args:
         model: The absolute path of a model folder, or the name of a model in the library's local cache.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, or does not give one score for a text.
+        EmbeddingUnavailableError: If the model is not on this machine, or does not give a text one score, or the library
+            is not installed.
     """
 
     def __init__(self, model: str) -> None:
@@ -127,40 +134,39 @@ class CrossEncoderReranker:
 
         try:
             self._model = CrossEncoder(str(folder), device="cpu", local_files_only=True)
-        except (
-            Exception
-        ) as error:  # a file may be damaged in as many ways as there are libraries that read it
+        except Exception as error:  # each library that reads a damaged file raises its own
             raise _unusable("re-ranking", model, error) from error
         if self._model.num_labels != 1:
             raise EmbeddingUnavailableError(
                 f"The re-ranking model {model!r} gives {self._model.num_labels} numbers for a text, not one score.",
                 hint="Choose a cross-encoder that was trained to rank.",
             )
-        # What a model knows of its own length comes first: positions that it has not would be an error.
+        # Never more than the model's own limit: a position beyond it would be an error.
         self._model.max_seq_length = min(self._model.max_seq_length or _PAIR_TOKENS, _PAIR_TOKENS)
-        # Models differ in whether they bring one; a score from 0 to 1 must not depend on that.
+        # Some models have their own activation; scores must be from 0 to 1 for all of them.
         self._to_unit = Sigmoid()
 
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts),), from 0 to 1.
 
         Raises:
-            EmbeddingUnavailableError: If the model makes something that is no number.
+            EmbeddingUnavailableError: If a score is not a number.
         """
         pairs = [(query, text) for text in texts]
         scores: NDArray[np.float32] = self._model.predict(
             pairs, batch_size=_BATCH, activation_fn=self._to_unit, show_progress_bar=False
         )
-        # Only a number is at least 0.
+        # NaN is not at least 0.
         if not (scores >= 0).all():
-            raise EmbeddingUnavailableError("The re-ranking model makes scores that are no numbers.")
+            raise EmbeddingUnavailableError("The re-ranking model returns scores that are not numbers.")
         return scores
 
 
 def _prepare_torch() -> None:
-    # Idle OpenMP threads that spin slow every other process; torch reads this at its import.
+    # Idle OpenMP threads that spin slow down every other process; torch reads this when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    require_library()
     import torch  # noqa: PLC0415 - seconds, and only here
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
@@ -171,11 +177,11 @@ def _prepare_torch() -> None:
 
 
 def _unusable(kind: str, model: str, error: Exception) -> EmbeddingUnavailableError:
-    """Say what to do about a model that is on this machine and cannot be loaded."""
+    """Return the error for a model that is on this machine and cannot be loaded, with what to do about it."""
     if "trust_remote_code" in str(error):
-        hint = "It brings code of its own, which this server never runs: choose another model."
+        hint = "It needs its own code, which this server never runs: choose another model."
     else:
-        hint = "Run `learning-memory-server doctor`. If its files are damaged, remove them and get them anew."
+        hint = "Run `learning-memory-server doctor`. If its files are damaged, remove them and download them again."
     return EmbeddingUnavailableError(
         f"The {kind} model {model!r} could not be loaded ({type(error).__name__}).", hint=hint
     )

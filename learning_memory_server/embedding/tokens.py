@@ -1,4 +1,4 @@
-"""Texts measured as models measure them, without loading a model."""
+"""How long texts are in tokens, without loading a model."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WINDOW: Final = 256
-"""Tokens that a model reads where its files do not say; also the most that is made use of."""
+"""Tokens that a model reads if its files do not say; also the most that this package uses."""
 _PIECE: Final = re.compile(r"[A-Za-z]+|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_")
 _LETTERS: Final = 4
-"""Letters to a token, estimated so that real counts are rarely higher."""
+"""Letters per token, estimated so that real counts are rarely higher."""
 
 
 class TokenMeasure(Protocol):
-    """Counts tokens and finds them in a text, from any thread."""
+    """Counts the tokens of texts and finds them. Safe in any thread."""
 
     @property
     def name(self) -> str:
-        """Differs from measures that count differently."""
+        """A name. Measures that count differently have different names."""
         ...
 
     @property
     def window(self) -> int:
-        """How many tokens of a text the model reads, its own special ones included."""
+        """How many tokens of a text the model reads, special ones included."""
         ...
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -46,7 +46,7 @@ class TokenMeasure(Protocol):
 
 
 class EstimatedTokens:
-    """A guess from letters, for models whose tokenizer is elsewhere."""
+    """Estimates from letters, for models whose tokenizer is not on this machine."""
 
     name = "estimate-1"
     window = _WINDOW
@@ -56,7 +56,7 @@ class EstimatedTokens:
         return [sum(_tokens_of(match.group()) for match in _PIECE.finditer(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where each token is."""
+        """Return the span of each token."""
         return [
             (at, min(at + _LETTERS, match.end()))
             for match in _PIECE.finditer(text)
@@ -65,17 +65,17 @@ class EstimatedTokens:
 
 
 class ModelTokens:
-    """A model's own tokenizer; a separate one, because a shared one changes what the other counts.
+    """A model's own tokenizer, as a separate copy: the truncation and padding of the model's would change the counts.
 
     Args:
         folder: The model's files, with `tokenizer.json`.
 
     Raises:
-        Exception: Whatever the library raises for a file that holds no tokenizer.
+        Exception: Whatever the library raises for a file that is not a tokenizer.
     """
 
     def __init__(self, folder: Path) -> None:
-        # Measuring goes on beside the model and beside the answers to clients.
+        # Other threads, of the model and of the server, need the processor too.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer  # noqa: PLC0415 - only here
 
@@ -93,7 +93,7 @@ class ModelTokens:
         ]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where each token is."""
+        """Return the span of each token."""
         return [
             (start, end)
             for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
@@ -102,7 +102,7 @@ class ModelTokens:
 
 
 def model_folder(model: str) -> Path:
-    """Return the folder of a model, as `find_source` does; of the packaged one without reading its weights.
+    """Return the folder of a model like `find_source`, but without reading the weights of the packaged one.
 
     Raises:
         EmbeddingUnavailableError: If the model is not on this machine.
@@ -111,7 +111,7 @@ def model_folder(model: str) -> Path:
 
 
 def _window_of(folder: Path) -> int:
-    """Return how many tokens the model in a folder reads, as far as that is of use."""
+    """Return how many tokens the model in a folder reads, at most `_WINDOW`."""
     for name, key in (
         ("sentence_bert_config.json", "max_seq_length"),
         ("config.json", "max_position_embeddings"),

@@ -1,1 +1,1 @@
-"""The stdio front: a small process for each session, between its client and the hub that all share."""
+"""The stdio front: a small process for each session, between its client and the shared hub."""

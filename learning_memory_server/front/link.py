@@ -1,4 +1,4 @@
-"""Coming to the hub: find it, start it if there is none, and make sure that it is the right one."""
+"""The way to the hub: find it or start it, and make sure that it is the right one."""
 
 from __future__ import annotations
 
@@ -11,37 +11,85 @@ import sys
 import time
 from contextlib import suppress
 
-from learning_memory_server import rendezvous
+from learning_memory_server import paths, peers, rendezvous
 from learning_memory_server.errors import (
-    JournalUnavailableError,
+    DeadlineExceededError,
     LearningMemoryError,
+    LockUnavailableError,
     StorageUnavailableError,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any, Final
 
+    Wait = Callable[[float, socket.socket | None], bool]
+    """Lets seconds pass, or fewer if there is something to do, and returns whether a hub is still wanted."""
+
 CONNECT_SECONDS: Final = 25.0
-"""How long a hub may take to start before the front gives an error."""
+"""How long it may take to reach a hub."""
+_SILENT_TIMES: Final = 2
+"""A hub that was reached may be silent until this many times `CONNECT_SECONDS` have passed. It imports before it
+answers, which took 5 s under a load of 40, and clients commonly wait 60 s."""
+_HELD_SECONDS: Final = 8.0
+"""How long to wait for a process other than a hub that has locked the data: it may keep it for as long as it likes."""
 _DEATHS_MAX: Final = 5
-"""How many hubs in a row may end before their ack: then something is broken, and another one would not help."""
-_STILLBORN_MAX: Final = 6
-"""How many hubs may be started without one that holds the data."""
-_ACK_SECONDS: Final = 20.0
+"""How many hubs in a row may end before their ack. After that something is broken that another start would not fix."""
+_FAILED_STARTS_MAX: Final = 6
+"""How many hubs may be started without any of them locking the data."""
+_QUEUE_SECONDS: Final = 1.0
+"""How long a connection may wait while the hub's queue of them is full."""
 _DRAIN_SECONDS: Final = 20.0
+_DESCRIPTORS: Final = 4096
+"""Descriptors that a client may have left open."""
 _SPAWN_AGAIN: Final = 0.5
-"""Seconds after which a hub that was started and is not there is started once more."""
+"""Seconds after which a hub that was started but cannot be reached is started again."""
 
 
-class HubLink:
-    """Makes connections to the hub.
+def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
+    select.select([connection] if connection else [], [], [], seconds)
+    return True
+
+
+def hello_of(place: rendezvous.Place, role: str) -> dict[str, Any]:
+    """Return the first line of a connection; see `rendezvous`.
 
     Args:
         place: Which hub.
-        hello: What this front is; see `rendezvous`.
-        say: Shows a sentence to the person who reads the client's log.
+        role: `session`, or `command` for a command that only makes sure of the hub.
+    """
+    front = os.urandom(12).hex()
+    return {
+        "hello": rendezvous.PROTOCOL_VERSION,
+        "role": role,
+        "build": rendezvous.build(),
+        "journal": str(place.journal),
+        "storage": str(place.storage),
+        "settings": place.settings,
+        "project": place.project,
+        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
+        "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
+        "front": front,
+        "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
+    }
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib's does the same, later
+    except FileNotFoundError:
+        return "/"
+
+
+class HubLink:
+    """Connects to the hub, and starts it if none runs.
+
+    Args:
+        place: Which hub.
+        hello: The first line; see `hello_of`.
+        say: Shows a sentence to the user of the command, or to whoever reads the client's log.
         connect_seconds: See `CONNECT_SECONDS`.
     """
 
@@ -56,57 +104,67 @@ class HubLink:
         self._hello = hello
         self._say = say
         self._connect_seconds = connect_seconds
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
+        self._wait: Wait = _sleep
 
-    def connect(self) -> socket.socket:
-        """Return a connection whose hub has said that it is the right one.
+    def connect(self, wait: Wait = _sleep) -> socket.socket | None:
+        """Return a connection to a hub that has acknowledged the hello, or None once it is no longer wanted.
+
+        Args:
+            wait: See `Wait`.
 
         Raises:
-            LearningMemoryError: If there is no hub after `CONNECT_SECONDS`, or hubs end as soon as they are
-                started; the message says why.
+            UntrustedSocketError: If another user listens at the socket, or could.
+            DeadlineExceededError: If a hub accepts the connection and stays silent.
+            StorageUnavailableError: If no hub can be reached within `CONNECT_SECONDS`, another process keeps the data
+                locked, hubs end right after their start, or the hub refuses. The message says why.
         """
-        deadline = time.monotonic() + self._connect_seconds
+        self._wait = wait
+        begun = time.monotonic()
+        deadline = begun + self._connect_seconds
         spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
-        in_vain = False
-        while time.monotonic() < deadline and not in_vain:
+        is_hopeless = False
+        while time.monotonic() < deadline and not is_hopeless:
             connection = self._try_connect()
             if connection is not None:
-                ack = self._greet(connection, min(time.monotonic() + _ACK_SECONDS, deadline))
+                silent_until = begun + _SILENT_TIMES * self._connect_seconds
+                ack = self._greet(connection, silent_until)
                 if ack is not None and self._accept(connection, ack):
                     return connection
-                # One that is silent until the deadline hangs; one that closes the connection has ended.
-                deaths += ack is None and time.monotonic() < deadline
-                in_vain = deaths >= _DEATHS_MAX
                 connection.close()
+                if ack is None and time.monotonic() >= silent_until:
+                    raise self._silence()
+                # It has closed the connection, so it has ended.
+                deaths += ack is None
+                is_hopeless = deaths >= _DEATHS_MAX
             elif time.monotonic() >= spawn_at:
-                in_vain = spawned >= _STILLBORN_MAX and self._holder() is None
+                if time.monotonic() >= begun + _HELD_SECONDS and self._is_held():
+                    break
+                is_hopeless = spawned >= _FAILED_STARTS_MAX and self._holder() is None
                 spawn_hub(self._place)
                 spawned += 1
                 spawn_at = time.monotonic() + _SPAWN_AGAIN
-            # Jitter, so that many fronts do not all come back in the same moment.
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
+            # Jitter, so that many fronts do not reconnect at the same moment.
+            if not wait(pause * random.uniform(0.5, 1.5), None):  # noqa: S311
+                return None
             pause = min(pause * 1.3, 0.2)
-        raise self._why(in_vain=in_vain or deaths > 0)
+        raise self._failure(is_hopeless=is_hopeless or deaths > 0)
 
     def _try_connect(self) -> socket.socket | None:
         for path in self._place.sockets():
-            connection = socket.socket(socket.AF_UNIX)
-            try:
-                connection.connect(str(path))
-            except OSError:
-                connection.close()
-            else:
+            with suppress(OSError):
+                connection = peers.connect(path, _QUEUE_SECONDS)
+                connection.setblocking(True)
                 return connection
         return None
 
     def _greet(self, connection: socket.socket, deadline: float) -> dict[str, Any] | None:
-        """Send the hello and return the ack. A dying hub's backlog accepts connections that nobody will serve."""
+        """Send the hello and return the ack. None: the backlog of a dying hub accepts connections that nobody serves."""
         try:
             connection.sendall(json.dumps(self._hello).encode() + b"\n")
             line = b""
             while not line.endswith(b"\n"):
-                ready, _, _ = select.select([connection], [], [], max(0.0, deadline - time.monotonic()))
-                received = connection.recv(1) if ready else b""
+                received = self._receive(connection, 1, deadline)
                 if not received:
                     return None
                 line += received
@@ -115,59 +173,95 @@ class HubLink:
             return None
         return ack if isinstance(ack, dict) else None
 
+    def _receive(self, connection: socket.socket, size: int, deadline: float) -> bytes:
+        """Return the next bytes; empty if the hub closes the connection, is silent for too long, or is not wanted."""
+        while (left := deadline - time.monotonic()) > 0 and self._wait(left, connection):
+            with suppress(BlockingIOError):
+                return connection.recv(size, socket.MSG_DONTWAIT)
+        return b""
+
     def _accept(self, connection: socket.socket, ack: dict[str, Any]) -> bool:
         if ack.get("refused"):
             connection.close()
-            raise StorageUnavailableError(f"The memory hub refused this session: {ack['refused']}.")
+            raise StorageUnavailableError(
+                f"The memory hub refused this {self._hello['role']}: {ack['refused']}."
+            )
         if rendezvous.is_newer(self._hello["build"], ack["build"]):
-            self._say(f"Asking the hub (process {ack['pid']}) to make room for a newer version.")
-            # It closes the connection when its calls are done and its data is on the disk; or at once, if
-            # another front has asked it before.
-            connection.settimeout(_DRAIN_SECONDS)
+            self._say(f"Asking the hub (process {ack['pid']}) to shut down for a newer version.")
+            # Older fronts that lose this hub then start the newer one.
+            with suppress(OSError):
+                self._place.record_program()
+            # It closes the connection when its calls are done and its data is on disk, or at once if another front
+            # has asked before.
             with suppress(OSError):
                 connection.sendall(rendezvous.DRAIN)
-                while connection.recv(4096):
+                deadline = time.monotonic() + _DRAIN_SECONDS
+                while self._receive(connection, 4096, deadline):
                     pass
             return False
-        if ack["settings"] != self._place.settings and "settings" not in self._told:
-            self._told.add("settings")
+        if ack["settings"] != self._place.settings and "settings" not in self._shown:
+            self._shown.add("settings")
             self._say(
-                "The running hub was started with other settings than this session's, and keeps them. "
-                "Run `learning-memory-server hub stop` to start it anew."
+                f"The running hub was started with other settings than this {self._hello['role']}'s, and keeps them. "
+                "Run `learning-memory-server hub stop`; the next call or command starts a hub with its own settings."
             )
         for sentence in ack.get("notices", ()):
-            if sentence not in self._told:
-                self._told.add(sentence)
+            if sentence not in self._shown:
+                self._shown.add(sentence)
                 self._say(sentence)
         return True
 
-    def _why(self, *, in_vain: bool) -> LearningMemoryError:
-        # Hubs that end at once hold the data for a moment, too; the last of them is not what is in the way.
-        holder = None if in_vain else self._holder()
+    def _silence(self) -> LearningMemoryError:
+        from learning_memory_server.locking import holder  # noqa: PLC0415 - only in trouble
+
+        who: dict[str, object] = {}
+        with suppress(LockUnavailableError):
+            who = holder(self._place.journal) or {}
+        if "socket" not in who:
+            return self._failure(is_hopeless=False)
+        return DeadlineExceededError(
+            f"The memory hub (process {who.get('pid')}) listens, but has not answered for "
+            f"{_SILENT_TIMES * self._connect_seconds:.0f} seconds.",
+            hint="If it is only slow to start, call again. If it stays silent, run "
+            "`learning-memory-server hub stop`: nothing that it acknowledged is lost.",
+        )
+
+    def _failure(self, *, is_hopeless: bool) -> LearningMemoryError:
+        # Hubs that end at once also lock the data for a moment, but they are not what is in the way.
+        holder = None if is_hopeless else self._holder()
         if holder:
             return StorageUnavailableError(
-                f"The memory hub could not be started: {holder} holds the data and serves nobody else.",
-                hint="Wait until it ends, as an import does by itself, and call again.",
+                f"{holder} has locked the data, so the memory hub could not be started.",
+                hint="Call again when it has finished.",
             )
-        reason = _last_words(self._place.storage)
+        reason = _last_sentence(self._place.storage)
         return StorageUnavailableError(
             f"The memory hub could not be started. {reason}".rstrip(),
             hint="Run `learning-memory-server hub logs` and `learning-memory-server doctor` to see why.",
         )
 
-    def _holder(self) -> str | None:
-        from learning_memory_server.journal.lock import describe_holder  # noqa: PLC0415 - only in trouble
+    def _is_held(self) -> bool:
+        """Return whether a process other than a hub has locked the data."""
+        from learning_memory_server.locking import holder  # noqa: PLC0415 - only in trouble
 
-        # A folder that cannot be used has nobody to name.
-        with suppress(JournalUnavailableError):
+        with suppress(LockUnavailableError):
+            holders = (holder(self._place.journal), holder(self._place.storage))
+            return any(who and "socket" not in who for who in holders)
+        return False
+
+    def _holder(self) -> str | None:
+        from learning_memory_server.locking import describe_holder  # noqa: PLC0415 - only in trouble
+
+        # A folder that cannot be used has no holder to name.
+        with suppress(LockUnavailableError):
             return describe_holder(self._place.journal) or describe_holder(self._place.storage)
         return None
 
 
-def _last_words(storage: Path) -> str:
-    """Return the sentence that a hub ended with, if its log has one."""
+def _last_sentence(storage: Path) -> str:
+    """Return the sentence with which the last hub ended, if its log has one."""
     try:
-        lines = (storage / "hub.log").read_text("utf-8", "replace").splitlines()
+        lines = (storage / rendezvous.LOG).read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return ""
     except OSError:
@@ -178,13 +272,13 @@ def _last_words(storage: Path) -> str:
 
 
 def spawn_hub(place: rendezvous.Place) -> None:
-    """Start a hub that belongs to nobody: its own session, no parent to wait for it, no inherited streams."""
+    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
     program = place.newest_program()
     environment = {
         **os.environ,
         "LEARNING_MEMORY_STORAGE_PATH": str(place.storage),
         "LEARNING_MEMORY_JOURNAL_PATH": str(place.journal),
-        # The hub runs in /, where a checkout that is not installed would not be found.
+        # The hub runs in /, where Python would not find a checkout that is not installed.
         "PYTHONPATH": os.pathsep.join(filter(None, [program["folder"], os.environ.get("PYTHONPATH")])),
     }
     sys.stdout.flush()
@@ -192,7 +286,7 @@ def spawn_hub(place: rendezvous.Place) -> None:
     if child:
         os.waitpid(child, 0)
         return
-    # In the child: nothing may return from here, or there would be two fronts.
+    # The child must never return from here, or there would be two fronts.
     try:
         os.setsid()
         if os.fork():
@@ -202,7 +296,8 @@ def spawn_hub(place: rendezvous.Place) -> None:
         log = _open_log(place.storage, null)
         for descriptor, target in ((null, 0), (null, 1), (log, 2)):
             os.dup2(descriptor, target)
-        os.closerange(3, 256)
+        # A descriptor that the client left open would stay open as long as the hub.
+        os.closerange(3, _DESCRIPTORS)
         executable = program["executable"]
         os.execve(executable, [executable, "-m", "learning_memory_server", "hub", "run"], environment)  # noqa: S606
     finally:
@@ -212,7 +307,7 @@ def spawn_hub(place: rendezvous.Place) -> None:
 def _open_log(storage: Path, instead: int) -> int:
     try:
         storage.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(storage / "hub.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.open(storage / rendezvous.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError:
-        # The hub will find the folder unusable, and the front says so.
+        # The hub will fail on the same folder, and the front reports that.
         return instead

@@ -1,14 +1,15 @@
-"""The front's entry: everything a session's process does before it has a hub."""
+"""The front's process: what it does before it has a hub."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from learning_memory_server import paths, rendezvous
+from learning_memory_server import peers, rendezvous
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.front.link import HubLink
+from learning_memory_server.front.link import HubLink, hello_of
 from learning_memory_server.front.relay import Relay
+from learning_memory_server.interrupts import INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,44 +19,24 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Relay between the client and the hub until the client leaves."""
     status = 0
-    if not hasattr(os, "fork"):
-        _say("This system cannot have a hub; start `learning-memory-server --direct`, one session at a time.")
+    if not peers.has_hubs():
+        _say(
+            "This system does not support the hub. Start `learning-memory-server --direct`, one session at a time."
+        )
         os._exit(1)
     try:
         place = rendezvous.Place(os.environ)
-        Relay(HubLink(place, _hello(place), _say)).run()
+        Relay(HubLink(place, hello_of(place, "session"), _say)).run()
     except LearningMemoryError as error:
         _say(error.sentence)
         status = 1
-    except (BrokenPipeError, KeyboardInterrupt):
-        # The client is gone; there is nobody to tell.
+    except BrokenPipeError:
+        # The client is gone.
         status = 0
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     sys.stderr.flush()
     os._exit(status)
-
-
-def _hello(place: rendezvous.Place) -> dict[str, object]:
-    front = os.urandom(12).hex()
-    return {
-        "hello": rendezvous.PROTOCOL,
-        "role": "session",
-        "build": rendezvous.build(),
-        "journal": str(place.journal),
-        "storage": str(place.storage),
-        "settings": place.settings,
-        "project": place.project,
-        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
-        "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
-        "front": front,
-        "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
-    }
-
-
-def _working_directory() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - pathlib's does the same, later
-    except FileNotFoundError:
-        return "/"
 
 
 def _say(sentence: str) -> None:

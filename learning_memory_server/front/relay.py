@@ -1,8 +1,8 @@
-"""Lines from the client to the hub and back, over as many hubs as it takes.
+"""Lines from the client to the hub and back, across as many hubs as it takes.
 
-What the client asked and was not yet answered is kept. When a hub is lost, the next one gets it again: a read does
-no harm twice, and a write carries the front's id and the request's, under which the hub has journalled it, so that
-it is done once. An answer is passed on only while its question is open, so the client never sees two.
+Requests are kept until they are answered. When a hub is lost, the next one gets them again. Repeating a read is
+harmless; a write is journalled under the ids of the front and the request, so that it is done only once. An answer is
+passed on only while its request is open, so the client never sees two. Some requests need no hub; see `answers`.
 """
 
 from __future__ import annotations
@@ -12,29 +12,30 @@ import os
 import select
 import time
 
-from learning_memory_server import rendezvous
+from learning_memory_server import frames, rendezvous
 from learning_memory_server.errors import (
     DeadlineExceededError,
     InvalidInputError,
     LearningMemoryError,
     StorageUnavailableError,
 )
+from learning_memory_server.front.answers import Answers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Collection
     from typing import Any, Final
 
     from learning_memory_server.front.link import HubLink
 
 _CHUNK: Final = 1 << 18
 PING_AFTER: Final = 2.0
-"""Seconds of silence from the hub, while an answer is awaited, after which it is asked for a sign of life."""
+"""Seconds of silence from the hub, while an answer is due, after which the front pings it."""
 HUNG_AFTER: Final = 15.0
-"""Seconds without a sign of life after which the open calls are given an error."""
-_DIGITS_MAX: Final = 20
+"""Seconds without a sign of life after which open calls fail."""
 LOSSES_MAX: Final = 3
-"""How often the open calls are asked again when hubs end without any answer: a call may be what ends them."""
+"""How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
 _SUBSCRIBE: Final = "subscriptions/listen"
 
 
@@ -42,12 +43,12 @@ class Relay:
     """One client's session.
 
     Args:
-        link: Makes connections to the hub.
+        link: Connects to the hub.
         client_in: The descriptor that the client writes to.
         client_out: The descriptor that the client reads from.
         ping_after: Seconds; see `PING_AFTER`.
         hung_after: Seconds; see `HUNG_AFTER`.
-        frame_max: Bytes of the longest message that is read from the client.
+        frame_max: Bytes of the longest message that the client may send.
     """
 
     def __init__(  # noqa: PLR0913 - two ends and three limits
@@ -68,32 +69,30 @@ class Relay:
         self._frame_max = frame_max
         self._hub: socket.socket | None = None
         self._to_hub = bytearray()
-        self._is_cut = False
+        self._is_partial = False
         self._from_hub = Lines()
         self._open: dict[str | int, tuple[str, bytes]] = {}
-        self._handshake: list[bytes] = []
+        self._answers = Answers()
+        self._from_client = Lines(frame_max)
+        self._client_open = True
         self._heard = time.monotonic()
         self._pinged = 0.0
         self._losses = 0
         self._sent_before: dict[Any, None] = {}
 
     def run(self) -> None:
-        """Relay until the client closes its side and has its answers."""
-        from_client, client_open = Lines(self._frame_max), True
-        while client_open or self._awaited():
+        """Relay until the client has closed its side and has all its answers."""
+        while self._client_open or self._awaited():
             if self._hub is None and (self._to_hub or self._open):
                 self._reconnect()
-            readable: list[Any] = [self._client_in] if client_open else []
+                continue
+            readable: list[Any] = [self._client_in] if self._client_open else []
             readable += [self._hub] if self._hub else []
             writable = [self._hub] if self._hub and self._to_hub else []
             waiting = bool(self._hub and self._awaited())
             ready, sendable, _ = select.select(readable, writable, [], self._ping_after if waiting else None)
             if self._client_in in ready:
-                data = os.read(self._client_in, _CHUNK)
-                client_open = bool(data)
-                # The last line may come without its line feed.
-                for line in from_client.feed(data or b"\n"):
-                    self._from_client(line)
+                self._read_client()
             if self._hub in ready:
                 self._receive()
             if self._hub in sendable:
@@ -103,35 +102,54 @@ class Relay:
         if self._hub:
             self._hub.close()
 
-    def _from_client(self, line: bytes | None) -> None:
-        if line is None:
-            error = InvalidInputError(
-                f"The message is longer than {self._frame_max} bytes and was not read.",
-                hint="Split it.",
-            )
-            self._answer(None, "", error)
+    def _read_client(self) -> None:
+        data = os.read(self._client_in, _CHUNK)
+        self._client_open = bool(data)
+        # The last line may lack its line feed.
+        for line in self._from_client.feed(data or b"\n"):
+            self._take(line)
+
+    def _take(self, line: bytes | Overlong) -> None:
+        """Answer a line from the client, or keep it for the hub."""
+        frame = self._read(line)
+        if frame.flaw and frame.is_answered:
+            error = InvalidInputError(frame.flaw)
+            _write(self._client_out, frames.failure(frame.identity, frame.method, error, frame.code))
             return
-        message = _parsed(line)
-        method, identity = message.get("method"), message.get("id")
-        if isinstance(method, str) and isinstance(identity, (str, int)):
+        if isinstance(line, Overlong):
+            return
+        answered = self._answers.answer(line)
+        if answered is not None:
+            answer, told = answered
+            _write(self._client_out, answer)
+            self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
+            return
+        is_kept = line in self._answers.opening
+        if frame.is_request:
+            assert frame.identity is not None  # noqa: S101 - or it would not be one
             if not self._awaited():
                 self._heard = time.monotonic()
-            self._open[identity] = method, line
-            if method == "initialize":
-                self._handshake = [line]
-        elif method == "notifications/initialized":
-            self._handshake[1:] = [line]
-        elif method == "notifications/cancelled":
-            self._forget(message.get("params"))
-        if self._hub is None and (
-            line in self._handshake or any(line is kept for _, kept in self._open.values())
-        ):
-            # What is kept is sent, in its order, once there is a hub.
-            return
-        self._to_hub += line
+            self._open[frame.identity] = frame.method, line
+            is_kept = True
+        elif frame.method == "notifications/cancelled":
+            self._forget(frame.parameters)
+        # Kept lines are sent, in order, once there is a hub.
+        if self._hub or not is_kept:
+            self._to_hub += line
+
+    def _read(self, line: bytes | Overlong) -> frames.Frame:
+        if isinstance(line, Overlong):
+            flaw = f"The message is longer than {self._frame_max} bytes and was not processed. Split it."
+            return frames.read_ends(line.head, line.tail, flaw)
+        frame = frames.read(line)
+        if line.startswith(rendezvous.PRIVATE):
+            # The hub would take it for one of the front's own lines.
+            frame.flaw = frame.flaw or "The message begins with a key that is reserved."
+            frame.is_answered = True
+        return frame
 
     def _forget(self, parameters: object) -> None:
-        """Take a request that the client has cancelled for answered."""
+        """Treat a request that the client has cancelled as answered."""
         if isinstance(parameters, dict):
             identity = parameters.get("requestId")
             if isinstance(identity, (str, int)):
@@ -150,7 +168,7 @@ class Relay:
             return
         self._heard = time.monotonic()
         for line in self._from_hub.feed(data):
-            if line is not None and not line.startswith(rendezvous.PRIVATE):
+            if isinstance(line, bytes) and not line.startswith(rendezvous.PRIVATE):
                 self._from_hub_line(line)
 
     def _from_hub_line(self, line: bytes) -> None:
@@ -159,7 +177,7 @@ class Relay:
         if is_answer:
             identity = message.get("id")
             if identity is not None and self._open.pop(identity, None) is None:
-                # The answer to a replayed handshake, or to a call that was given up.
+                # The answer to a repeated handshake, or to a call that has failed already.
                 return
             self._losses = 0
         _write(self._client_out, line)
@@ -173,7 +191,7 @@ class Relay:
         except OSError:
             self._lose_hub()
             return
-        self._is_cut = self._to_hub[sent - 1] != ord("\n")
+        self._is_partial = self._to_hub[sent - 1] != ord("\n")
         del self._to_hub[:sent]
 
     def _lose_hub(self) -> None:
@@ -182,48 +200,69 @@ class Relay:
         self._hub = None
         self._losses += 1
         self._sent_before.update(dict.fromkeys(self._open))
-        # What was half sent is in `_open` if it matters: requests are sent again, whole.
+        # A request that was sent in part is in `_open`, and is sent again as a whole.
         self._to_hub.clear()
-        self._is_cut = False
+        self._is_partial = False
         self._from_hub = Lines()
 
     def _reconnect(self) -> None:
+        asked, is_awaited = list(self._open), self._awaited()
+
+        def wait(seconds: float, connection: socket.socket | None = None) -> bool:
+            self._serve_client(seconds, connection)
+            if is_awaited:
+                return self._awaited()
+            # A call is given a whole attempt, not the rest of one that was made to be ready.
+            return self._client_open and not self._awaited()
+
         try:
             if self._losses > LOSSES_MAX:
                 self._losses = 0
                 raise StorageUnavailableError(
-                    f"The memory hub ended {LOSSES_MAX + 1} times while it worked on this.",
-                    hint="Run `learning-memory-server hub logs` to see why. What was written is kept.",
+                    f"The memory hub ended {LOSSES_MAX + 1} times during this call.",
+                    hint="Run `learning-memory-server hub logs` to see why. What was written is safe.",
                 )
-            self._hub = self._link.connect()
+            self._hub = self._link.connect(wait)
         except LearningMemoryError as error:
-            self._give_up(error)
+            self._give_up(error, asked)
+            return
+        if self._hub is None:
             return
         self._hub.setblocking(False)
         again = bytearray()
         if self._sent_before:
             again += rendezvous.again(list(self._sent_before))
             self._sent_before.clear()
-        initialize, initialized = self._handshake[:1], self._handshake[1:]
+        greeting, *rest = self._answers.opening or [b""]
         lines = [line for _, line in self._open.values()]
-        for line in lines if any(line in initialize for line in lines) else [*initialize, *lines]:
-            again += line
-            if line in initialize:
-                again += b"".join(initialized)
+        if self._answers.opener in lines:
+            # The front could not answer it, so it is still open, and is sent once.
+            greeting = self._answers.opener
+            lines.remove(greeting)
+        again += b"".join([greeting, *rest, *lines])
         self._to_hub = again + self._to_hub
         self._heard = time.monotonic()
 
+    def _serve_client(self, seconds: float, connection: socket.socket | None) -> None:
+        """Let seconds pass, fewer if the client or the connection has something to say; the client is served."""
+        readable: list[Any] = [self._client_in] if self._client_open else []
+        readable += [] if connection is None else [connection]
+        ready, _, _ = select.select(readable, [], [], seconds)
+        if self._client_in in ready:
+            self._read_client()
+
     def _watch(self) -> None:
-        """Ask for a sign of life, and give up on the open calls when none comes."""
+        """Ask for a sign of life, and fail the open calls if there is none."""
         silent = time.monotonic() - self._heard
         if silent > self._hung_after:
             self._give_up(
                 DeadlineExceededError(
-                    f"The memory hub has not given a sign of life for {self._hung_after:.0f} seconds.",
-                    hint="See with get_active_ghap or list_ghap_entries whether the call was carried out, before "
-                    "you call again. If it stays so, run "
-                    "`learning-memory-server hub status` to find the process, and end it.",
-                )
+                    f"The memory hub has given no sign of life for {self._hung_after:.0f} seconds.",
+                    hint="Before you call again, check with get_active_ghap or list_ghap_entries whether the call was "
+                    "carried out. If the hub stays silent, run `learning-memory-server hub status` to find its "
+                    "process, and end it.",
+                ),
+                list(self._open),
             )
             self._heard = time.monotonic()
         elif silent > self._ping_after and time.monotonic() - self._pinged > self._ping_after:
@@ -231,60 +270,69 @@ class Relay:
             self._to_hub += rendezvous.PING
 
     def _awaited(self) -> bool:
-        """Tell whether an answer is due; a subscription is open for as long as the client likes."""
+        """Return whether an answer is due. A subscription does not count: it stays open as long as the client likes."""
         return any(method != _SUBSCRIBE for method, _ in self._open.values())
 
-    def _give_up(self, error: LearningMemoryError) -> None:
-        for identity, (method, _) in list(self._open.items()):
-            del self._open[identity]
-            self._answer(identity, method, error)
-        # A line that is half sent is finished, or the next one would be taken for its rest.
-        del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_cut else 0 :]
+    def _give_up(self, error: LearningMemoryError, identities: Collection[str | int]) -> None:
+        for identity in identities:
+            if identity in self._open:
+                method, _ = self._open.pop(identity)
+                _write(self._client_out, frames.failure(identity, method, error))
+        # A line that was sent in part is completed, or the hub would take the next line for its rest.
+        del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
 
-    def _answer(self, identity: Any, method: str, error: LearningMemoryError) -> None:  # noqa: ANN401
-        outcome: dict[str, Any]
-        if method == "tools/call":
-            text = json.dumps({"error": error.to_body()}, separators=(",", ":"))
-            outcome = {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
-        else:
-            outcome = {"error": {"code": -32603, "message": error.sentence}}
-        message = {"jsonrpc": "2.0", "id": identity, **outcome}
-        _write(self._client_out, json.dumps(message).encode() + b"\n")
+
+class Overlong:
+    """The ends of a line that was too long to keep.
+
+    Args:
+        head: Its first bytes.
+        tail: Its last bytes.
+    """
+
+    __slots__ = ("head", "tail")
+
+    def __init__(self, head: bytes, tail: bytes) -> None:
+        self.head = head
+        self.tail = tail
 
 
 class Lines:
-    """Cuts a stream into lines. One of more than `limit` bytes is skipped and becomes None."""
+    """Splits a stream into lines. Of a line of more than `limit` bytes, only the ends are kept."""
 
     def __init__(self, limit: int = rendezvous.FRAME_MAX) -> None:
         self._limit = limit
         self._rest = bytearray()
-        self._skipping = False
+        self._head: bytes | None = None
 
-    def feed(self, data: bytes) -> list[bytes | None]:
-        """Take more of the stream and return the lines that are now complete."""
-        lines: list[bytes | None] = []
+    def feed(self, data: bytes) -> list[bytes | Overlong]:
+        """Add data from the stream and return the lines that are now complete."""
+        lines: list[bytes | Overlong] = []
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
-            self._rest += data[start : end + 1]
-            too_long = self._skipping or len(self._rest) > self._limit
-            line = bytes(self._rest)
-            if too_long or line.strip():
-                lines.append(None if too_long else line)
+            self._add(data[start : end + 1])
+            if self._head is not None:
+                lines.append(Overlong(self._head, bytes(self._rest)))
+            elif self._rest.strip():
+                lines.append(bytes(self._rest))
             self._rest.clear()
-            self._skipping = False
+            self._head = None
             start = end + 1
-        self._rest += data[start:]
-        if len(self._rest) > self._limit:
-            self._rest.clear()
-            self._skipping = True
+        self._add(data[start:])
         return lines
+
+    def _add(self, data: bytes) -> None:
+        self._rest += data
+        if self._head is None and len(self._rest) > self._limit:
+            self._head = bytes(self._rest[: frames.HEAD])
+        if self._head is not None:
+            del self._rest[: -frames.TAIL]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the message, or an empty one if it is none: the hub's protocol library answers that."""
+    """Return the hub's message, or an empty one if the line is not a JSON object."""
     try:
-        # A number of thousands of digits would raise; it is no id, and the hub refuses it.
-        message = json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _DIGITS_MAX else 0)
+        message = json.loads(line)
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -1,4 +1,4 @@
-"""What is still to be done to the index."""
+"""What still has to be written to the index, or removed from it."""
 
 from __future__ import annotations
 
@@ -12,46 +12,50 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.document import Document
 
 _SORTED_AT_ONCE: Final = 64
-"""Pending documents that are put in the order of their length: a model pads those that it takes at once."""
+"""How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
-"""How many are written at a time: a quarter of a second, so that `pending` falls that often."""
+"""How many documents are written at a time. That takes about a quarter of a second, so `pending` falls that often."""
 
 
 class Backlog:
-    """Documents that are to be written, and points that are to be removed."""
+    """Documents to write, and points to remove."""
 
     def __init__(self) -> None:
         self._pending: dict[tuple[str, str], Document] = {}
         self._doomed: set[str] = set()
-        # What is forgotten never comes back, so this holds for as long as the process lives.
+        # Never cleared: what is forgotten does not come back.
         self._removed: set[str] = set()
 
     @property
     def pending(self) -> int:
-        """How many documents are to be written."""
+        """How many documents are still to be written."""
         return len(self._pending)
 
     @property
     def doomed(self) -> AbstractSet[str]:
-        """The ids of the points that are to be removed."""
+        """The ids of the points still to be removed."""
         return self._doomed
 
+    def keys(self) -> AbstractSet[tuple[str, str]]:
+        """Return a view of the collection and point id of each document that is still to be written."""
+        return self._pending.keys()
+
     def add(self, documents: Iterable[Document]) -> None:
-        """Take documents to be written, in place of earlier versions of them."""
+        """Add documents to write, replacing earlier versions of them."""
         self._pending.update({_key(document): document for document in documents})
 
     def remove(self, points: AbstractSet[str]) -> None:
-        """Take points to be removed, also if one of them is on its way into the index now."""
+        """Add points to remove, including any that are being written right now."""
         self._removed |= points
         self.drop(points, points)
 
     def drop(self, forgotten: AbstractSet[str], stored: AbstractSet[str]) -> None:
-        """Write nothing of what is forgotten, and take those of its points to be removed that the index has."""
+        """Drop pending documents that are forgotten, and mark forgotten points in the index for removal."""
         self._doomed |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
 
     def batches(self) -> Iterator[list[Document]]:
-        """Yield small batches of what has been pending longest, without what is no more when its turn comes."""
+        """Yield small batches of what has been pending longest, skipping what is no longer pending by then."""
         waiting = sorted(
             islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text)
         )
@@ -61,17 +65,17 @@ class Backlog:
                 yield batch
 
     def mark_written(self, documents: Iterable[Document]) -> None:
-        """Take note that the index has these documents now."""
+        """Record that the index has these documents now."""
         for document in documents:
-            # Another version of it may have become pending meanwhile.
+            # A newer version of it may be pending by now.
             if self._pending.get(_key(document)) is document:
                 del self._pending[_key(document)]
             if document.point_id in self._removed:
-                # It was forgotten while it was on its way into the index.
+                # It was forgotten while it was being written.
                 self._doomed.add(document.point_id)
 
     def mark_removed(self, points: Iterable[str]) -> None:
-        """Take note that the index has these points no more."""
+        """Record that the index no longer has these points."""
         self._doomed.difference_update(points)
 
 

@@ -1,4 +1,4 @@
-"""What is put into a collection: a text to find it by and the data to give back."""
+"""What goes into a collection: a text to find it by, and the payload that a search returns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from learning_memory_server.domain.vocabulary import Axis
-    from learning_memory_server.storage.base import Filter
 
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
-"""Fixed for ever: every stored point's id is derived in it."""
+"""Never change it: the ids of all stored points are derived from it."""
 
 
 class Collection(StrEnum):
-    """The collections that exist. All are ensured when the engine is opened."""
+    """The collections. All are ensured when the engine is opened."""
 
     EXPERIENCES_FULL = "experiences_full"
     EXPERIENCES_STRATEGY = "experiences_strategy"
@@ -40,10 +39,10 @@ class DocumentShape:
     """What the documents of a collection have in common.
 
     Args:
-        keywords: Fields of the data that searches match exactly. Each field costs memory.
-        datetimes: Fields that searches range over.
-        form: Differs where the same content makes other documents under the same ids; an index that has those is made
-            anew.
+        keywords: Payload fields that filters match exactly. Each one costs RAM.
+        datetimes: Payload fields that filters range over.
+        form: Part of the recipe; see `indexing.recipe`. Change it when the same records would become other documents,
+            such as other texts under the same ids: their collections are then rebuilt.
     """
 
     keywords: tuple[str, ...] = ()
@@ -52,11 +51,11 @@ class DocumentShape:
 
 
 class Document(Protocol):
-    """A point to be: everything but its vector and its terms, which are made from `text` and `parts`."""
+    """A future point without its vector and terms, which are computed from `text` and `parts`."""
 
     @property
     def collection(self) -> Collection:
-        """Where it belongs."""
+        """The collection that it belongs to."""
         ...
 
     @property
@@ -66,23 +65,23 @@ class Document(Protocol):
 
     @property
     def text(self) -> str:
-        """What to find it by."""
+        """The text that is embedded and searched."""
         ...
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Texts whose meaning counts by itself, too; see `indexing.embedding`."""
+        """Texts that are also embedded separately; see `indexing.embedding`."""
         ...
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The data to give back."""
+        """The point's payload."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document that is made at once; one of thousands is better made when it is needed."""
+    """A document that keeps its text. Where there are thousands, documents that build it on demand need less RAM."""
 
     collection: Collection
     point_id: str
@@ -91,30 +90,10 @@ class WholeDocument:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A question to one collection.
-
-    Args:
-        collection: Where to look.
-        text: What for.
-        limit: The most points to return.
-        where: Which points are meant.
-        beside: Collections where the same ids stand for the same things. What is found is as near as the nearest of
-            its points.
-    """
-
-    collection: Collection
-    text: str
-    limit: int
-    where: Filter
-    beside: tuple[Collection, ...] = ()
-
-
 async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[list[Document]]:
-    """Yield the documents in lists of at most `size`, with a turn for other tasks between them.
+    """Yield the documents in lists of at most `size`, and let other tasks run in between.
 
-    To make the documents of 10,000 entries takes four tenths of a second.
+    Building the documents of 10,000 entries takes 0.4 seconds.
     """
     made = iter(documents)
     while batch := list(islice(made, size)):
@@ -123,5 +102,5 @@ async def in_batches(documents: Iterable[Document], size: int) -> AsyncIterator[
 
 
 def point_id(kind: str, record_id: str) -> str:
-    """Return the UUID that stands for a record in every collection."""
+    """Return the UUID of a record's point, the same in every collection."""
     return str(uuid.uuid5(_NAMESPACE, f"{kind}:{record_id}"))

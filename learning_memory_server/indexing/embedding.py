@@ -1,18 +1,18 @@
-"""The vectors of documents.
+"""The vectors of documents. If you change how they are made, raise `Recipe.vectors`.
 
-A document with parts has the vector half-way between its text's and the mean of its parts'. A model's vector of a text
-with many parts says most about what they share; what only one of them says is nearly lost in it, and what is beyond the
-model's window is lost altogether.
+A document with parts gets the vector half-way between the vector of its text and the mean of its parts' vectors. A
+model's vector of a text with many parts mostly says what they share: what only one part says is nearly lost in it, and
+what lies beyond the model's window is lost altogether.
 
-Measured on 81 real entries, whose parts are their fields, recall@5 / nDCG@10 of the search by meaning in percent: for
-70 questions written for it, 93.8 / 92.6 by the whole, 92.8 / 92.3 by the mean of the parts, 92.7 / 92.8 half-way; for
-fields left out of their entries, 93.2 / 83.5, 94.8 / 87.0 and 95.3 / 86.2. With the search by words beside it: 93.8 /
-94.9, 92.8 / 92.3 and 95.1 / 94.6; 96.3 / 88.1, 96.7 / 88.8 and 96.6 / 88.3.
+Measured on 81 real entries, whose parts are their fields: recall@5 / nDCG@10 in percent, with the vector of the text, the
+mean of the parts, and half-way. Semantic search for 70 questions written for it: 93.8 / 92.6, 92.8 / 92.3, 92.7 / 92.8;
+for fields left out of their entries: 93.2 / 83.5, 94.8 / 87.0, 95.3 / 86.2. Hybrid search for the questions: 93.8 / 94.9,
+92.8 / 92.3, 95.1 / 94.6; for the fields: 96.3 / 88.1, 96.7 / 88.8, 96.6 / 88.3.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document
-
-
-VECTORS_VERSION: Final = 2
-"""Raised when the same document gets another vector of the same model. 1 had nothing of its parts."""
 
 
 async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArray[np.float32]:
@@ -38,7 +34,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArr
     made = await model.embed_documents(texts)
     if len(made) == len(documents):
         return made
-    import numpy as np  # noqa: PLC0415 - not before there are vectors
+    import numpy as np  # noqa: PLC0415 - deferred: slow import
 
     vectors = np.empty((len(documents), made.shape[1]), dtype=np.float32)
     start = 0

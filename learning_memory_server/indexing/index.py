@@ -1,4 +1,4 @@
-"""The vector index: the model and the engine together, opened when both are ready."""
+"""The vector index: the model and the engine together. It is open once both are ready."""
 
 from __future__ import annotations
 
@@ -9,43 +9,58 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
     StorageUnavailableError,
 )
 from learning_memory_server.indexing.document import Collection, in_batches
-from learning_memory_server.indexing.embedding import VECTORS_VERSION, embed
-from learning_memory_server.indexing.hybrid import search_both
-from learning_memory_server.indexing.layout import Layout, points_of
+from learning_memory_server.indexing.embedding import embed
+from learning_memory_server.indexing.recipe import Blueprints, points_of
+from learning_memory_server.search.floor import Bar, floor_of
+from learning_memory_server.search.hybrid import mode_for, search_hybrid
+from learning_memory_server.search.timing import SearchTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     import numpy as np
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.indexing.document import Document, DocumentShape, Query
-    from learning_memory_server.indexing.hybrid import Match
-    from learning_memory_server.storage.base import CollectionSpec, Payload, Point, VectorStore
+    from learning_memory_server.indexing.document import Document, DocumentShape
+    from learning_memory_server.search.hybrid import Match, Query
+    from learning_memory_server.storage.base import (
+        CollectionSpec,
+        Filter,
+        Hit,
+        Payload,
+        Point,
+        Record,
+        Vector,
+        VectorStore,
+    )
 
 log = structlog.get_logger()
 
 _REBUILD_BATCH: Final = 128
+_READ_BATCH: Final = 200
+"""How many points are read at a time for their vectors: the payloads come with them."""
 
 
 class VectorIndex:
     """Documents in, hits out. Everything in it can be rebuilt from the journal.
 
     Attributes:
-        notices: A sentence about each collection that had to be made anew.
+        notices: A sentence about each collection that had to be rebuilt.
 
     Args:
         embeddings: The model.
-        open_store: Makes the engine for vectors of one identity; it may be slow.
-        shapes: What documents are like, where that is to be known.
+        open_store: Opens the engine for vectors of one identity; may be slow.
+        shapes: What the documents of a collection have in common, where that matters.
     """
 
     def __init__(
@@ -56,7 +71,7 @@ class VectorIndex:
     ) -> None:
         self._embeddings = embeddings
         self._open_store = open_store
-        self._layout = Layout(embeddings, shapes)
+        self._blueprints = Blueprints(embeddings, shapes)
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
@@ -64,54 +79,67 @@ class VectorIndex:
 
     @property
     def is_open(self) -> bool:
-        """Whether searches and writes are possible right now, without a wait."""
+        """Whether searches and writes are possible without waiting."""
         return self._store is not None
 
-    async def open(self) -> VectorStore:
+    async def open(self) -> None:
         """Wait for the model, open the engine and ensure every collection. Idempotent.
 
         Raises:
             EmbeddingUnavailableError: If there is no model.
             StorageUnavailableError: If the engine cannot be opened.
         """
+        await self._open()
+
+    async def _open(self) -> VectorStore:
         identity = await self._embeddings.identity()
         async with self._opening:
             if self._store is None:
-                specs = [await self._layout.spec(collection) for collection in Collection]
+                specs = [await self._blueprints.spec(collection) for collection in Collection]
                 store = self._open_store(identity)
                 try:
                     for spec in specs:
                         await self._ensure(store, spec)
-                        # Creating one takes the embedded engine a while; calls get their turn in between.
+                        # The embedded engine takes a while to create one; let other calls run in between.
                         await asyncio.sleep(0)
-                except LearningMemoryError:
+                # A caller that waits no longer cancels it.
+                except (LearningMemoryError, asyncio.CancelledError):
                     await store.close()
                     raise
                 self._store = store
             return self._store
 
     async def identity(self) -> EmbeddingIdentity:
-        """Wait for the model and return what its vectors may be compared with."""
+        """Wait for the model and return its identity; see `EmbeddingService.identity`."""
         return await self._embeddings.identity()
 
-    async def origin(self) -> str:
-        """Wait for the model and return what names it and the way in which vectors are made of its own.
+    async def origin(self, collection: Collection) -> str:
+        """Wait for the model and return the origin of a collection's vectors; see `Recipe.origin`."""
+        return self._blueprints.recipe(collection).origin(await self.identity())
 
-        What was computed from vectors of another origin is to be computed anew.
+    async def embed(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+        """Wait for the model and return the vector of a document without parts, of shape (dimension,).
+
+        Args:
+            text: The document's text.
+            within: The most seconds to wait; None for no limit.
+
+        Raises:
+            EmbeddingUnavailableError: If the model cannot be loaded, fails, or is late.
         """
-        return f"{(await self.identity()).digest}.{VECTORS_VERSION}"
-
-    async def embed(self, text: str) -> NDArray[np.float32]:
-        """Wait for the model and return the vector, of shape (dimension,), that a document of this text alone has."""
-        vector: NDArray[np.float32] = (await self._embeddings.embed_documents([text]))[0]
+        vector: NDArray[np.float32] = (await self.embed_all([text], within))[0]
         return vector
 
+    async def embed_all(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+        """Wait for the model and return the vectors of documents without parts, shape (n, dimension); see `embed`."""
+        return await self._embeddings.embed_documents(texts, within)
+
     async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
-        """Put the documents into their collections.
+        """Write documents to their collections.
 
         Args:
             documents: The documents.
-            vectors: Theirs, of shape (len(documents), dimension), if they are known; else they are made.
+            vectors: Their vectors, of shape (len(documents), dimension); None to compute them.
 
         Raises:
             EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
@@ -128,7 +156,7 @@ class VectorIndex:
             self._generations[collection] += 1
 
     async def remove(self, point_ids: Sequence[str]) -> None:
-        """Remove the points from whatever collections they are in.
+        """Remove the points from every collection.
 
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
@@ -143,26 +171,31 @@ class VectorIndex:
         collection: Collection,
         documents: Callable[[], Iterable[Document]],
         progress: Callable[[int], None],
+        outdated: Container[str] | None = None,
     ) -> None:
-        """Make a collection anew beside the present one, which answers until it is complete and takes its place.
+        """Build a new collection next to the present one, which answers until the new one is complete and replaces it.
 
-        What an interrupted rebuild had done already is kept. What is written to the present collection meanwhile is
-        in the new one only if `documents` gives it.
+        A rebuild that computes every vector resumes an interrupted one. Whatever is written to the present collection during the rebuild is in the
+        new one only if `documents` returns it.
 
         Args:
             collection: The collection.
-            documents: Returns all that belongs in it, each time as it is then.
-            progress: Is told how many points are done, as they are.
+            documents: Returns all documents that belong in it, as of each call.
+            progress: Called with the number of points just written.
+            outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
 
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
         """
-        store = await self.open()
-        spec = await self._layout.spec(collection, is_staged=True)
+        store = await self._open()
+        spec = await self._blueprints.spec(collection, is_staged=True)
+        if outdated is not None:
+            # An interrupted rebuild may have left points with their earlier texts.
+            await store.drop(spec.name)
         await self._ensure(store, spec)
         there = {record.id for record in await store.scroll(spec.name)}
         progress(len(there))
-        # Until there is nothing that came while the others were embedded.
+        # Repeat until no document has arrived while the others were embedded.
         was_complete = False
         while not was_complete:
             was_complete, wanted = True, set[str]()
@@ -171,7 +204,7 @@ class VectorIndex:
                 missing = [document for document in batch if document.point_id not in there]
                 if missing:
                     was_complete = False
-                    vectors = await embed(self._embeddings, missing)
+                    vectors = await self._vectors_for(collection, missing, outdated)
                     await store.upsert(spec.name, points_of(missing, vectors))
                     there.update(document.point_id for document in missing)
                     progress(len(missing))
@@ -179,6 +212,22 @@ class VectorIndex:
         await store.promote(spec.name, collection)
         self._generations[collection] += 1
         log.info("collection.rebuilt", collection=collection.value, count=len(there))
+
+    async def _vectors_for(
+        self, collection: Collection, documents: Sequence[Document], outdated: Container[str] | None
+    ) -> NDArray[np.float32]:
+        """Return the documents' vectors, copied from the collection where they are not outdated."""
+        if outdated is None:
+            return await embed(self._embeddings, documents)
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+        found = await self.vectors_of(
+            collection, [each.point_id for each in documents if each.point_id not in outdated]
+        )
+        if missing := [document for document in documents if document.point_id not in found]:
+            made = await embed(self._embeddings, missing)
+            found |= {document.point_id: vector for document, vector in zip(missing, made, strict=True)}
+        return np.stack([found[document.point_id] for document in documents])
 
     async def stored_ids(self) -> dict[str, set[str]]:
         """Return the ids of all points in each collection."""
@@ -188,21 +237,112 @@ class VectorIndex:
         }
 
     async def search_hybrid(
-        self, query: Query, is_shown: Callable[[Payload], bool] = lambda _: True
+        self,
+        query: Query,
+        is_shown: Callable[[Payload], bool] = lambda _: True,
+        timer: SearchTimer | None = None,
+        *,
+        model_within: float | None = None,
     ) -> list[Match]:
-        """Return the points that match best by meaning and by words, best first, equal ones ordered by id.
+        """Return the points that match best, best first, ties ordered by id.
 
         Args:
             query: What to look for.
-            is_shown: Refuses points that should not be in the index any more, by their data.
+            is_shown: Rejects points that should no longer be in the index, by their payload.
+            timer: Gets the times of the model and of the engine.
+            model_within: The most seconds to wait for the query's vector; None for no limit.
 
         Raises:
-            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
+            EmbeddingUnavailableError: If the model is not loaded yet, which this never waits for, or is late.
             StorageUnavailableError: If the engine failed.
         """
         store = self._opened()
-        vector = await self._embeddings.embed_query(query.text)
-        return await search_both(store, query, vector, is_shown)
+        timer = timer or SearchTimer(query.collection)
+        with timer.embedding():
+            vector = await self._embeddings.embed_query(query.text, model_within)
+        with timer.engine():
+            return await search_hybrid(store, query, vector, is_shown)
+
+    async def bar(
+        self, collection: Collection, text: str, min_score: float | None, *, is_measured: bool
+    ) -> Bar | None:
+        """Return what the results of a search must reach, None for nothing.
+
+        Args:
+            collection: The collection that is searched.
+            text: The question.
+            min_score: The least score that the caller wants; None for the measured floor.
+            is_measured: Whether the search is one of those whose floor was measured.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        if min_score is not None:
+            return Bar(min_score, is_asked=True)
+        if not is_measured or mode_for(text) is not SearchMode.HYBRID:
+            return None
+        floor = floor_of(await self.identity())
+        return Bar(floor.score(text, await self.count(collection)), is_asked=False) if floor else None
+
+    async def nearest(
+        self, collection: Collection, vector: Vector, *, limit: int, ids: AbstractSet[str] | None = None
+    ) -> list[Hit]:
+        """Open the index and return the points of highest cosine similarity, best first, ties ordered by id.
+
+        Args:
+            collection: Where to search.
+            vector: The query vector.
+            limit: The most points to return.
+            ids: Consider only these; None for all points.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.search(collection, vector, limit=limit, ids=ids)
+
+    async def vectors(
+        self, collection: Collection, where: Filter | None = None
+    ) -> dict[str, NDArray[np.float32]]:
+        """Open the index and return the vectors of all matching points, by point id.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return _vectors_in(await store.scroll(collection, where=where, with_vectors=True))
+
+    async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Open the index and return the vectors of the points that exist among `ids`, by point id.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        found: dict[str, NDArray[np.float32]] = {}
+        for start in range(0, len(ids), _READ_BATCH):
+            batch = ids[start : start + _READ_BATCH]
+            found |= _vectors_in(await self.retrieve(collection, batch, with_vectors=True))
+        return found
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Open the index and return the points that exist among `ids`, in the order of `ids`.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.retrieve(collection, ids, with_vectors=with_vectors)
+
+    async def count(self, collection: str) -> int:
+        """Open the index and return the number of points in a collection.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.count(collection)
 
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
@@ -219,27 +359,39 @@ class VectorIndex:
             await self._store.flush()
 
     async def discard(self) -> None:
-        """Give the engine up, so that the next `open` begins anew. What it cannot flush is lost; it is a cache."""
+        """Close the engine, so that the next `open` starts over. What it cannot flush is lost until it is rebuilt."""
         if self._store is not None:
             store, self._store = self._store, None
             with suppress(StorageUnavailableError):
                 await store.close()
 
     async def close(self) -> None:
-        """Flush, and release the engine and the model's thread."""
+        """Flush and close the engine, and stop the model's thread."""
         self._embeddings.close()
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()
 
     async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
-        if notice := await self._layout.ensure(store, spec):
+        if notice := await self._blueprints.ensure(store, spec):
             self.notices.append(notice)
+
+    def require_open(self) -> None:
+        """Do nothing if searches and writes are possible without a wait.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If they are not; it says why.
+        """
+        self._opened()
 
     def _opened(self) -> VectorStore:
         if self._store is None:
-            hint = "Try again in a few seconds."
+            hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
             if self._embeddings.state == "ready":
                 raise StorageUnavailableError("The index is not open yet.", hint=hint)
             raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
         return self._store
+
+
+def _vectors_in(records: Iterable[Record]) -> dict[str, NDArray[np.float32]]:
+    return {record.id: record.vector for record in records if record.vector is not None}

@@ -1,9 +1,9 @@
-"""An index moved to another engine: vectors are copied where they are this model's, and all else is made anew."""
+"""Moving an index to another engine: vectors of the same model are copied, everything else is rebuilt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
@@ -15,9 +15,6 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.embedding import embed
-from learning_memory_server.indexing.index import VectorIndex
-
-log = structlog.get_logger()
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,10 +23,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.indexing.document import Document, DocumentShape
-    from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.storage.base import Record
 
 _BATCH: Final = 128
+
+log = structlog.get_logger()
+
+
+class VectorSource(Protocol):
+    """Where vectors can be copied from: an engine or an index. Nothing in it is changed."""
+
+    async def count(self, collection: str) -> int:
+        """Return the number of points in a collection."""
+        ...
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Return the points that exist among `ids`, in the order of `ids`."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,12 +51,12 @@ class Moved:
     """What became of one collection.
 
     Args:
-        there_before: How many of its points were in the target already.
-        copied: How many were made with the vector that the source has.
-        embedded: How many were made with a vector of the model.
-        missing: How many that belong in it are not in the target at the end.
-        count: How many points it has at the end.
-        others: How many of these belong to nothing in the journal; they are left alone.
+        there_before: Points that the target already had.
+        copied: Points made with the source's vector.
+        embedded: Points made with a new vector from the model.
+        missing: Points that belong in the target and are missing from it at the end.
+        count: All points in the target at the end.
+        others: Those among them that belong to nothing in the journal; they are left alone.
     """
 
     there_before: int = 0
@@ -54,31 +68,23 @@ class Moved:
 
 
 class IndexMove:
-    """Fills a target with everything that belongs in an index. What is there already is passed over.
+    """Fills a target index with everything that belongs there. Points that it already has are skipped.
 
-    Points are made as every index makes them, so nothing of them depends on what an engine gives back but the vector.
+    The target builds its points like every index; only vectors are taken from the source.
 
     Attributes:
-        notices: A sentence about each collection of the target that had to be made anew.
+        notices: A sentence about each collection of the target that had to be rebuilt.
 
     Args:
-        source: Where vectors may be; nothing in it is changed.
-        target: Where to.
-        model: The model whose vectors these are.
-        shapes: What documents are like, where that is to be known.
+        source: Where vectors can be copied from.
+        target: The index to fill.
+        model: The model that made these vectors.
     """
 
-    def __init__(
-        self,
-        source: VectorStore,
-        target: VectorStore,
-        model: EmbeddingService,
-        shapes: Mapping[Collection, DocumentShape],
-    ) -> None:
+    def __init__(self, source: VectorSource, target: VectorIndex, model: EmbeddingService) -> None:
         self._source = source
         self._target = target
         self._model = model
-        self._shapes = shapes
         self._copies: dict[Collection, bool] = {}
         self.notices: list[str] = []
 
@@ -88,23 +94,23 @@ class IndexMove:
         """Move, and count afterwards.
 
         Args:
-            documents: Returns all that belongs in the index, each time as it is then.
-            progress: Is told how many points are in the target, and how many belong there.
+            documents: Returns all documents that belong in the index, as of each call.
+            progress: Called with the number of points in the target, and the number that belong there.
 
         Raises:
             EmbeddingUnavailableError: If there is no model.
-            StorageUnavailableError: If an engine failed; what was moved stays, and the move can be taken up again.
+            StorageUnavailableError: If an engine failed; what was moved stays, and the move can be resumed.
         """
         moved = {collection: Moved() for collection in Collection}
-        index = VectorIndex(self._model, lambda _: self._target, self._shapes)
+        index, earlier = self._target, len(self._target.notices)
         await index.open()
-        self.notices = index.notices
+        self.notices = index.notices[earlier:]
         await self._look_at_source()
         there = await index.stored_ids()
         wanted = list(documents())
         for document in wanted:
             moved[document.collection].there_before += document.point_id in there[document.collection]
-        # Again until nothing came while the last round was under way.
+        # Repeat until no document has arrived during the last round.
         while left := [each for each in wanted if each.point_id not in there[each.collection]]:
             for batch in _batches(left):
                 collection = batch[0].collection
@@ -114,12 +120,12 @@ class IndexMove:
                 progress(done, max(done, len(wanted)))
             wanted = list(documents())
         await index.flush()
-        await self._count(wanted, index, moved)
+        await self._count(wanted, moved)
         log.info("index.moved", **{name.value: each.count for name, each in moved.items()})
         return moved
 
     async def _look_at_source(self) -> None:
-        """Find out which collections there are, also to fail at once if the source does not work."""
+        """Find the collections that cannot be copied, and fail early if the source does not work."""
         for collection in Collection:
             try:
                 await self._source.count(collection)
@@ -128,8 +134,8 @@ class IndexMove:
                 self._copies[collection] = False
 
     async def _vectors(self, batch: Sequence[Document], moved: Moved) -> NDArray[np.float32]:
-        """Return the vectors of a batch: the source's, else the model's."""
-        import numpy as np  # noqa: PLC0415 - not before there are vectors
+        """Return the vectors of a batch: the source's, or else the model's."""
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
 
         found = await self._found(batch)
         missing = [document for document in batch if document.point_id not in found]
@@ -141,7 +147,7 @@ class IndexMove:
         return np.stack([found[document.point_id] for document in batch])
 
     async def _found(self, batch: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors that the source has of these very documents, by point id."""
+        """Return the source's vectors of exactly these documents, by point id."""
         collection = batch[0].collection
         if not self._copies.get(collection, True):
             return {}
@@ -152,21 +158,18 @@ class IndexMove:
         same = [record for record in records if record.payload == documents[record.id].payload]
         found = {record.id: record.vector for record in same if record.vector is not None}
         if found and collection not in self._copies:
-            # A store can claim to be of a model; a sample shows it.
+            # The store's name only claims which model made its vectors; a sample proves it.
             sample, vector = next(iter(found.items()))
             (made,) = await embed(self._model, [documents[sample]])
             self._copies[collection] = agrees(vector, made)
         return found if self._copies.get(collection, True) else {}
 
-    @staticmethod
-    async def _count(
-        wanted: Iterable[Document], index: VectorIndex, moved: Mapping[Collection, Moved]
-    ) -> None:
-        there = await index.stored_ids()
+    async def _count(self, wanted: Iterable[Document], moved: Mapping[Collection, Moved]) -> None:
+        there = await self._target.stored_ids()
         belonging: dict[str, set[str]] = {collection: set() for collection in Collection}
         for document in wanted:
             belonging[document.collection].add(document.point_id)
-        counts = await index.counts()
+        counts = await self._target.counts()
         for collection, each in moved.items():
             each.count = counts[collection]
             each.missing = len(belonging[collection] - there[collection])

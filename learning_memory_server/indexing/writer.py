@@ -1,4 +1,4 @@
-"""Writing to the index so that nothing is lost: three tries, then pending, then caught up."""
+"""Writing to the index without losing anything: three attempts, then pending until the writer catches up."""
 
 from __future__ import annotations
 
@@ -14,56 +14,63 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.heap import give_back
+from learning_memory_server.heap import trim_heap
 from learning_memory_server.indexing.backlog import Backlog
-from learning_memory_server.indexing.document import in_batches
+from learning_memory_server.indexing.document import Collection, in_batches
 from learning_memory_server.retrying import attempts, is_transient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from learning_memory_server.indexing.document import Collection, Document
+    from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.outdated import OutdatedPoints
 
-_HEAD_START: Final = 0.1
-"""Seconds between the first use and the loading of the model."""
 _FIRST_WAIT: Final = 1.0
-"""Seconds; the next wait is twice as long."""
+"""Seconds before the second attempt; the next wait is twice as long."""
 _COMPARED_AT_ONCE: Final = 64
-"""Documents of the journal that are looked for in the index between two turns of other tasks."""
+"""How many documents are compared with the index before other tasks get to run."""
 _RETRY_EVERY: Final = 30.0
-"""Seconds between two tries to catch up while something is pending."""
+"""Seconds between attempts to catch up while something is pending."""
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""
-_SETTLE_WITHIN: Final = 10.0
-"""Seconds that a caller waits for the first catching up."""
+SETTLE_WITHIN: Final = 7.0
+"""Seconds that a caller waits for the index to open, and for the first catch-up."""
+_WRITE_WITHIN: Final = 7.0
+"""Seconds that a caller waits for its documents, three attempts included, or for a removal."""
+
+_LATE: Final = "The index did not answer in time."
 
 log = structlog.get_logger()
 
 
 class DocumentSource(Protocol):
-    """Something in the journal that belongs in the index."""
+    """A kind of record in the journal that belongs in the index."""
 
     def documents(self) -> Iterable[Document]:
-        """Return the documents of everything that is kept."""
+        """Return the documents of all records."""
         ...
 
     def forgotten(self) -> Iterable[str]:
-        """Return the point ids of everything that was kept and is forgotten."""
+        """Return the point ids of all forgotten records."""
         ...
 
 
 class IndexWriter:
-    """The only way into the index. What it could not write is pending: in the journal, not in the index.
+    """The only way into the index. What it could not write is pending: in the journal and not in the index.
 
     Args:
         index: Where documents go.
         sources: Everything that belongs there; compared with the index to find what is pending.
+        outdated: The points that must be rebuilt.
     """
 
-    def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource]) -> None:
+    def __init__(
+        self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints
+    ) -> None:
         self._index = index
         self._sources = sources
+        self._outdated = outdated
         self._backlog = Backlog()
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
@@ -81,36 +88,40 @@ class IndexWriter:
 
     @property
     def superfluous(self) -> int:
-        """How many points the index had beyond the journal when the two were last compared.
+        """How many points the index had without a record in the journal, when the two were last compared.
 
-        They are left alone: a line of the journal that is damaged may have been theirs.
+        They are left alone: their record may be in a damaged line of the journal.
         """
         return self._superfluous
 
     @property
     def is_complete(self) -> bool:
-        """Whether the index has held all of the journal since it was opened, so that a search can rely on it."""
+        """Whether the index has been complete since it was opened, so that a search can rely on it."""
         return self._complete
 
     @property
     def missing(self) -> int | None:
-        """How many points are missing from the index; None until that is known."""
+        """How many points are missing from the index; None until they have been counted."""
         return self.pending if self._compared else None
 
     async def write(self, documents: Sequence[Document]) -> bool:
-        """Index the documents, and tell whether they are now in the index.
+        """Index the documents. Return whether they are in the index now.
 
-        The engine gets three tries, one and two seconds apart. A model that is still loading is not waited
-        for. Whatever fails, the documents are pending and are written later.
+        The engine gets three attempts, one and two seconds apart, and seven seconds in all. Does not wait for a model
+        that is still loading. Whatever fails, the documents stay pending and are written later.
         """
-        # Pending until proven otherwise, so that a call that is cancelled half-way is caught up too.
+        # Pending until written, so that catching up covers a cancelled call too.
         self._backlog.add(documents)
         try:
-            await self._try_write(documents)
+            async with asyncio.timeout(_WRITE_WITHIN):
+                await self._try_write(documents)
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
             log.warning("documents.postponed", count=len(documents), reason=error.message)
             if is_transient(error):
                 await self._start_over()
+            return False
+        except TimeoutError:
+            log.warning("documents.postponed", count=len(documents), reason=_LATE)
             return False
         finally:
             self._wake.set()
@@ -118,24 +129,28 @@ class IndexWriter:
         return True
 
     async def remove(self, point_ids: Iterable[str]) -> bool:
-        """Remove the points of what is forgotten, and tell whether they are gone; if not, that is done later."""
+        """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         doomed = set(point_ids)
         self._backlog.remove(doomed)
         try:
-            await self._remove_doomed()
+            async with asyncio.timeout(_WRITE_WITHIN):
+                await self._remove_doomed()
         except (StorageUnavailableError, EmbeddingUnavailableError) as error:
             log.warning("removal.postponed", count=len(doomed), reason=error.message)
+            return False
+        except TimeoutError:
+            log.warning("removal.postponed", count=len(doomed), reason=_LATE)
             return False
         finally:
             self._wake.set()
         return True
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
-        """Make collections anew from the journal; the present ones answer until then. Can be taken up again.
+        """Rebuild collections from the journal. The present ones answer until then. Resumes an interrupted rebuild.
 
         Args:
-            collections: Which.
-            progress: Is told how many points are done, and how many there are to do.
+            collections: The collections.
+            progress: Called with the number of points done, and their total.
 
         Returns:
             How many points the collections have.
@@ -143,6 +158,40 @@ class IndexWriter:
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
+        async with self._rebuilding:
+            return await self._rebuild(collections, progress)
+
+    async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+        """Rebuild the outdated points, and copy all others to new files: the engine's files keep what it deletes.
+
+        The earlier texts leave the index first. The next `complete` does what fails or is interrupted.
+
+        Args:
+            progress: Called with the number of points done, and their total.
+
+        Raises:
+            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+        """
+        if not self._outdated.ids():
+            return
+        async with self._rebuilding:
+            outdated = self._outdated.ids()
+            if not outdated:
+                # Another call has done it.
+                return
+            await self._index.remove(sorted(outdated))
+            await self.find_pending()
+            await self.catch_up()
+            await self._rebuild(list(Collection), progress, outdated)
+            self._outdated.discard(outdated)
+        log.info("points.renewed", count=len(outdated))
+
+    async def _rebuild(
+        self,
+        collections: Sequence[Collection],
+        progress: Callable[[int, int], None],
+        outdated: Container[str] | None = None,
+    ) -> int:
         total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
         done = 0
 
@@ -151,12 +200,11 @@ class IndexWriter:
             done += count
             progress(done, max(done, total))
 
-        async with self._rebuilding:
-            for collection in collections:
-                await self._index.rebuild(collection, partial(self._belonging, collection), advance)
-                # What was written in the last moment went into the collection that is gone.
-                await self.find_pending()
-                await self.catch_up()
+        for collection in collections:
+            await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            # Last-moment writes went into the collection that has been replaced.
+            await self.find_pending()
+            await self.catch_up()
         self._unflushed = True
         self._wake.set()
         return done
@@ -166,12 +214,12 @@ class IndexWriter:
             yield from (document for document in source.documents() if document.collection == collection)
 
     def postpone(self, documents: Iterable[Document]) -> None:
-        """Take documents that are in the journal, to be indexed in the background."""
+        """Leave documents that are in the journal to the background task."""
         self._backlog.add(documents)
         self._wake.set()
 
     async def complete(self) -> None:
-        """Find what is missing and write it, whatever the background does.
+        """Find what is missing or outdated and write it, without waiting for the background task.
 
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
@@ -180,64 +228,69 @@ class IndexWriter:
         if not self._compared:
             await self.find_pending()
         await self.catch_up()
+        await self.renew()
 
     async def run_after(self, used: asyncio.Event) -> None:
-        """Begin once somebody uses the memory; see `run`.
-
-        Importing the model holds the interpreter for seconds; the first client's first answers go first.
-        """
+        """Wait for the first use, then `run`: an index that nobody uses stays closed."""
         await used.wait()
-        await asyncio.sleep(_HEAD_START)
         await self.run()
 
     async def run(self) -> None:
-        """Open the index and keep it complete and flushed, until cancelled. Failures are tried again."""
+        """Open the index and keep it complete and flushed, until cancelled. Retries after failures."""
         quiet = False
         while True:
             self._wake.clear()
             try:
                 await self.complete()
                 if quiet and self._unflushed:
-                    # A flush stops everything for up to half a second, so it never comes between two calls of a
-                    # burst. Until then the engine's log survives a crash, and the journal a power loss.
+                    # A flush blocks everything for up to half a second, so it waits until a burst of calls is over.
+                    # Until then the engine's log survives a crash, and the journal a power loss.
                     await self._index.flush()
                     self._unflushed = False
-                    give_back()
+                    trim_heap()
             except LearningMemoryError as error:
                 log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
             self._tried.set()
             quiet = await self._idle()
 
-    async def settle(self) -> None:
-        """Wait for the index to be open and, for a while, for what was pending at the start.
+    async def settle(self, within: float = SETTLE_WITHIN) -> None:
+        """Wait, for a limited time, until the index is open and has caught up for the first time.
+
+        Args:
+            within: The most seconds to wait. An index that is open but has not caught up by then is good enough.
 
         Raises:
-            EmbeddingUnavailableError: If there is no model.
-            StorageUnavailableError: If the engine cannot be opened.
+            EmbeddingUnavailableError: If there is no model, or it is still loading.
+            StorageUnavailableError: If the engine cannot be opened, or not in time.
         """
-        await self._index.open()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_SETTLE_WITHIN):
+            async with asyncio.timeout(within):
+                await self._index.open()
                 await self._tried.wait()
+        self._index.require_open()
 
     async def catch_up(self) -> int:
-        """Write what is pending and return how many points that were.
+        """Write what is pending at the start and return how many points were written.
+
+        What becomes pending meanwhile may be left for the next time. Otherwise calls that never stop writing would keep
+        the index from ever being complete.
 
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
         written = 0
-        # One at a time: two would embed the same documents twice.
+        # One at a time: two would embed the same documents.
         async with self._catching_up:
             await self._remove_doomed()
-            while self.pending:
+            missing = frozenset(self._backlog.keys())
+            while not missing.isdisjoint(self._backlog.keys()):
                 for batch in self._backlog.batches():
                     await self._index.write(batch)
                     self._mark_written(batch)
                     written += len(batch)
                 if self.pending:
-                    # After 1,000 texts torch alone has left 280 MB that are free and not given back.
-                    give_back()
+                    # After 1,000 texts, torch alone keeps 280 MB of freed RAM.
+                    trim_heap()
             await self._remove_doomed()
         self._complete = self._complete or self._compared
         self._tried.set()
@@ -264,7 +317,7 @@ class IndexWriter:
         return self.pending
 
     async def _start_over(self) -> None:
-        """Trust nothing of an engine that has failed three times, such as one whose files were deleted under it."""
+        """Close an engine that failed three times, perhaps because its files were deleted, and compare everything again."""
         self._compared = self._complete = False
         await self._index.discard()
 
@@ -278,24 +331,24 @@ class IndexWriter:
     def _mark_written(self, documents: Sequence[Document]) -> None:
         self._backlog.mark_written(documents)
         if self._backlog.doomed:
-            # Some of them may have been forgotten while they were on their way into the index.
+            # Some of them may have been forgotten while they were being written.
             self._wake.set()
         self._unflushed = True
 
     async def _try_write(self, documents: Sequence[Document]) -> None:
-        async for attempt in attempts(is_transient, _FIRST_WAIT):
+        async for attempt in attempts("index.write", is_transient, _FIRST_WAIT):
             with attempt:
                 await self._index.write(documents)
 
     async def _idle(self) -> bool:
-        """Wait until something was written or is to be tried again, and tell whether it was quiet meanwhile."""
-        unfinished = self.missing != 0
+        """Wait until something is written or should be retried. Return whether it was quiet until then."""
+        unfinished = self.missing != 0 or bool(self._outdated.ids())
         try:
             async with asyncio.timeout(_RETRY_EVERY if unfinished else _QUIET if self._unflushed else None):
                 await self._wake.wait()
         except TimeoutError:
             return True
         if self.pending:
-            # What has just failed three times deserves a pause.
+            # Pause after three failures.
             await asyncio.sleep(_FIRST_WAIT)
         return False

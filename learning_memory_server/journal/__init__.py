@@ -1,1 +1,1 @@
-"""The journal: an append-only log on the local disk, and the truth that everything else is rebuilt from."""
+"""The journal: an append-only log on the local disk, from which everything else can be rebuilt."""

@@ -1,24 +1,54 @@
-"""Domain objects as JSON data and back. The same form is in the journal and in the engine's payloads.
+"""Domain objects as JSON data and back. The journal and the engine's payloads share this form.
 
-Absent and empty parts are left out. Times are ISO 8601 with an offset.
+Absent and empty parts are left out. Times are ISO 8601 with an offset. A line of the journal, with its checksum, is
+`record.py`'s.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.memory import Cuts, Memory
+from learning_memory_server.domain.memory import Chunking, Memory
 from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.domain.verdict import Verdict
+from learning_memory_server.domain.vocabulary import (
+    Domain,
+    OutcomeStatus,
+    RootCauseCategory,
+    Stance,
+    Strategy,
+)
 from learning_memory_server.errors import LearningMemoryError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
 Data = dict[str, Any]
+T = TypeVar("T")
 
 MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError, LearningMemoryError)
-"""What decoding raises for data that describes nothing that this program knows."""
+"""What decoding raises for data that describes nothing this program knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How things of one kind are written in the journal.
+
+    Args:
+        kind: The kind, as journal lines name it.
+        encode: Returns a thing as JSON data.
+        decode: Returns the thing that data describes; raises one of `MALFORMED`.
+        requests: Returns the names of the calls that wrote a thing; see `Caller.request`.
+    """
+
+    kind: str
+    encode: Callable[[T], Data]
+    decode: Callable[[Data], T]
+    requests: Callable[[T], Collection[str | None]]
 
 
 def lean(data: Data) -> Data:
@@ -61,7 +91,7 @@ def ghap_from_data(data: Data) -> Ghap:
     """Return the entry that the data describes.
 
     Raises:
-        KeyError, ValueError, TypeError: If the data describes none.
+        KeyError, ValueError, TypeError: If the data does not describe one.
     """
     return Ghap(
         id=data["id"],
@@ -98,6 +128,7 @@ def value_to_data(value: Value) -> Data:
         "created_at": value.created_at.isoformat(),
         **({"request": value.request} if value.request else {}),
         **({"supersedes": value.supersedes} if value.supersedes else {}),
+        **({"earlier": True} if value.is_earlier else {}),
         "evidence": {
             "member_ids": list(evidence.member_ids),
             "centroid": [round(x, 6) for x in evidence.centroid],
@@ -105,8 +136,6 @@ def value_to_data(value: Value) -> Data:
             "centroid_distance": evidence.centroid_distance,
             "threshold": evidence.threshold,
             "embedding": evidence.embedding,
-            **({} if evidence.radius is None else {"radius": evidence.radius}),
-            **({"outcome": evidence.outcome.value} if evidence.outcome else {}),
         },
     }
 
@@ -115,7 +144,7 @@ def value_from_data(data: Data) -> Value:
     """Return the value that the data describes.
 
     Raises:
-        KeyError, ValueError, TypeError: If the data describes none.
+        KeyError, ValueError, TypeError: If the data does not describe one.
     """
     evidence = data["evidence"]
     return Value(
@@ -126,6 +155,7 @@ def value_from_data(data: Data) -> Value:
         created_at=datetime.fromisoformat(data["created_at"]),
         request=data.get("request"),
         supersedes=data.get("supersedes"),
+        is_earlier=data.get("earlier", False),
         evidence=Evidence(
             member_ids=tuple(evidence["member_ids"]),
             centroid=tuple(evidence["centroid"]),
@@ -133,14 +163,42 @@ def value_from_data(data: Data) -> Value:
             centroid_distance=evidence["centroid_distance"],
             threshold=evidence["threshold"],
             embedding=evidence["embedding"],
-            radius=evidence.get("radius"),
-            outcome=OutcomeStatus(evidence["outcome"]) if "outcome" in evidence else None,
         ),
     )
 
 
+def verdict_to_data(verdict: Verdict) -> Data:
+    """Return the verdict as JSON data."""
+    return lean(
+        {
+            "value_id": verdict.value_id,
+            "ghap_id": verdict.ghap_id,
+            "verdict": verdict.stance.value,
+            "project": verdict.project,
+            "created_at": verdict.created_at.isoformat(),
+            "requests": list(verdict.requests),
+        }
+    )
+
+
+def verdict_from_data(data: Data) -> Verdict:
+    """Return the verdict that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data does not describe one.
+    """
+    return Verdict(
+        value_id=data["value_id"],
+        ghap_id=data["ghap_id"],
+        stance=Stance(data["verdict"]),
+        project=data["project"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        requests=tuple(data.get("requests", ())),
+    )
+
+
 def memory_to_data(memory: Memory) -> Data:
-    """Return the memory as JSON data. `cuts` says where its chunks are, so that a start need not cut again."""
+    """Return the memory as JSON data. `cuts` says where its chunks are, so that a start need not chunk it again."""
     return lean(
         {
             "id": memory.id,
@@ -150,8 +208,8 @@ def memory_to_data(memory: Memory) -> Data:
             "project": memory.project,
             "created_at": memory.created_at.isoformat(),
             "request": memory.request,
-            "cuts": memory.cuts
-            and {"by": memory.cuts.by, "spans": [list(span) for span in memory.cuts.spans]},
+            "cuts": memory.chunking
+            and {"by": memory.chunking.by, "spans": [list(span) for span in memory.chunking.spans]},
         }
     )
 
@@ -160,7 +218,7 @@ def memory_from_data(data: Data) -> Memory:
     """Return the memory that the data describes.
 
     Raises:
-        KeyError, ValueError, TypeError: If the data describes none.
+        KeyError, ValueError, TypeError: If the data does not describe one.
     """
     cuts = data.get("cuts")
     return Memory(
@@ -171,8 +229,14 @@ def memory_from_data(data: Data) -> Memory:
         project=data["project"],
         created_at=datetime.fromisoformat(data["created_at"]),
         request=data.get("request"),
-        cuts=cuts and Cuts(cuts["by"], tuple((start, end) for start, end in cuts["spans"])),
+        chunking=cuts and Chunking(cuts["by"], tuple((start, end) for start, end in cuts["spans"])),
     )
+
+
+GHAP: Final = Codec("ghap", ghap_to_data, ghap_from_data, lambda entry: entry.requests)
+VALUE: Final = Codec("value", value_to_data, value_from_data, lambda value: (value.request,))
+VERDICT: Final = Codec("verdict", verdict_to_data, verdict_from_data, lambda verdict: verdict.requests)
+MEMORY: Final = Codec("memory", memory_to_data, memory_from_data, lambda memory: (memory.request,))
 
 
 def _resolution_to_data(resolution: Resolution) -> Data:

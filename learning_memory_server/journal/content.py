@@ -1,4 +1,4 @@
-"""What is found in a log: records, damage, and what is forgotten."""
+"""The content of a log: records, damage, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A line that could not be read. `torn` is true of an unfinished last line: a crash during a write."""
+    """A line that could not be read. `torn` marks an unfinished last line: a crash during a write."""
 
     path: Path
     line_number: int
@@ -24,7 +24,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as it stands in its file, and what it says or why it cannot be read."""
+    """A line as its file has it, with its record or the reason why it cannot be read."""
 
     path: Path
     text: bytes
@@ -34,13 +34,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """What a log holds.
+    """The content of a log.
 
     Args:
-        records: Its readable records, oldest first. Nothing of what is forgotten is among them.
+        records: The readable records, oldest first, without those that are forgotten.
         damage: The lines that cannot be read.
         forgotten: The kind and the id of everything that is forgotten.
-        tombstones: The lines that say so; some say more, such as how many points there were.
+        tombstones: The records that say so; some say more, such as how many points a memory had.
     """
 
     records: list[JournalRecord] = field(default_factory=list)
@@ -50,7 +50,7 @@ class LogContent:
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> LogContent:
-        """Return what the lines of a log say together."""
+        """Return what the lines of a log add up to."""
         content = cls()
         for line in lines:
             if line.damage:
@@ -65,19 +65,15 @@ class LogContent:
             content.records[:] = [said for said in content.records if (said.kind, said.id) not in gone]
         return content
 
-    def forgotten_ids(self, kind: str) -> set[str]:
-        """Return the forgotten ids of a kind."""
-        return {record_id for forgotten, record_id in self.forgotten if forgotten == kind}
-
 
 @dataclass(frozen=True, slots=True)
 class Purge:
     """What a purge did.
 
     Args:
-        removed: How many lines each file has lost.
-        doubtful: Files with bytes that cannot be read, which may therefore hold what is forgotten: they are as
-            they were, and for a person to look at. None if nothing is forgotten.
+        removed: How many lines were removed from each file.
+        doubtful: Files with unreadable bytes, which may contain forgotten data. They are unchanged; a person
+            should look at them. Empty if nothing is forgotten.
     """
 
     removed: dict[Path, int] = field(default_factory=dict)

@@ -1,11 +1,12 @@
-"""The versions of the journal's form, and how what earlier programs wrote is read.
+"""The versions of the journal's format, and how lines of earlier versions are read.
 
-Every line and every open file says which version it was written in. Reading brings its data forward, one version
-at a time; no file is rewritten for that. What is newer than the program is refused, and nothing is changed.
+Every line and every open file names the version it was written in. Reading upgrades its data one version at a time and
+rewrites no file. Anything newer than this program is refused, and nothing is changed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
@@ -13,30 +14,30 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from learning_memory_server.errors import JournalUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Upgrade = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Takes a kind and its data, and returns the data as the next version has it. It changes nothing."""
+"""Takes a kind and its data, and returns the data in the next version's form, without changing its argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A version of the form, and the way to it from all earlier ones.
+    """A version of the format, and the upgrades that lead to it.
 
     Args:
-        upgrades: The one at place n leads from version n + 1 to n + 2. A new version is a new upgrade at the end,
-            so the version and the way to it cannot disagree.
+        upgrades: The upgrade at index n leads from version n + 1 to n + 2. A new version is a new upgrade at the
+            end, so version and upgrades cannot disagree.
     """
 
     upgrades: tuple[Upgrade, ...] = ()
 
     @property
     def version(self) -> int:
-        """The version that is written, and the newest that is read."""
+        """The version that is written, and the newest that can be read."""
         return 1 + len(self.upgrades)
 
     def refuse_newer(self, version: int) -> None:
-        """Refuse a form that this program does not know.
+        """Refuse a version that this program does not know.
 
         Raises:
             JournalUnavailableError: If the version is above this one.
@@ -48,8 +49,8 @@ class Format:
             )
 
     def upgraded(self, kind: str, data: dict[str, Any], version: int) -> dict[str, Any]:
-        """Return data of an earlier version, at least 1, as this version has it."""
-        # A tombstone looks the same for ever: an upgrade expects what the kind usually says.
+        """Return data of version `version`, at least 1, in this version's form."""
+        # Tombstones never change, and upgrades expect the usual data of a kind.
         if is_tombstone(data):
             return data
         for upgrade in self.upgrades[version - 1 :]:
@@ -57,18 +58,40 @@ class Format:
         return data
 
 
-CURRENT: Final = Format()
-"""The form of this program."""
+def _without_outcomes(kind: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Return version 1 in the form of version 2.
+
+    Version 2 has verdicts. In version 1 a value had a radius, within which later entries counted for or against it by
+    how they ended; `earlier` says that a value is from there.
+    """
+    if kind != "value" or not isinstance(data.get("evidence"), dict):
+        return data
+    kept = {name: part for name, part in data["evidence"].items() if name not in {"radius", "outcome"}}
+    return {**data, "evidence": kept, "earlier": True}
+
+
+CURRENT: Final = Format((_without_outcomes,))
+"""The version that this program writes."""
 
 TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}
-"""The data of a line which says that its id is forgotten, whatever other lines there are about it."""
+"""The data of a line that marks its id as forgotten, whatever other lines say about it."""
+
+
+_VERSION: Final = re.compile(rb',"v":(\d{1,9})\}\n')
+"""The end of a line: keys are sorted, so the version comes last."""
+
+
+def versions_of(lines: bytes) -> Iterator[int]:
+    """Yield the version of each line, from its end alone."""
+    for match in _VERSION.finditer(lines):
+        yield int(match[1])
 
 
 def is_tombstone(data: object) -> bool:
-    """Tell whether the data is a tombstone's."""
+    """Return whether this is a tombstone's data."""
     return isinstance(data, dict) and data.get("forgotten") is True
 
 
 def is_version(version: object) -> TypeGuard[int]:
-    """Tell whether this can be a version. True is a number to Python, and none here."""
+    """Return whether this can be a version. True is an int in Python; here it is not a version."""
     return isinstance(version, int) and not isinstance(version, bool) and version >= 1

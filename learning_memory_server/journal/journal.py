@@ -1,4 +1,4 @@
-"""The journal's files as one thing: see `journal/README.md` in the repository for the format."""
+"""The journal as a whole. `journal/README.md` in the repository describes its files and format."""
 
 from __future__ import annotations
 
@@ -6,39 +6,44 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server import files
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal import files
 from learning_memory_server.journal.codec import MALFORMED, ghap_from_data, ghap_to_data
 from learning_memory_server.journal.content import Purge
-from learning_memory_server.journal.formats import CURRENT, is_version
+from learning_memory_server.journal.disk import journal_errors, matching
+from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
 from learning_memory_server.journal.log import Log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.content import Damage
-    from learning_memory_server.journal.files import Disk
+    from learning_memory_server.journal.disk import Disk
     from learning_memory_server.journal.formats import Format
 
 _UNVERSIONED: Final = 1
-"""The format of open files that say none: they did not at first."""
+"""The version of open files that name none, as the first ones did."""
 
 
 class Journal:
-    """The logs of resolved entries, values, their evidence, clusters and memories, and one file for each open entry.
+    """The logs of resolved entries, values, verdicts, clusters and memories, and one file for each open entry.
+
+    `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
 
     Args:
-        path: The journal's directory. It is created when something is first written.
-        form: The version that is written, and brought forward to in reading.
-        disk: What writes.
+        path: The journal folder, created at the first write.
+        form: The version that is written, and to which older data is upgraded on reading.
+        disk: What writes the files.
     """
 
     def __init__(self, path: Path, *, form: Format = CURRENT, disk: Disk = files) -> None:
         self.path = path
         self.entries = Log(path / "entries", monthly=True, form=form, disk=disk)
         self.values = Log(path / "values", form=form, disk=disk)
+        self.verdicts = Log(path / "verdicts", form=form, disk=disk)
         self.evidence = Log(path / "evidence", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
         self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
@@ -48,17 +53,17 @@ class Journal:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders in the journal's own that are written in, there or not."""
+        """The folders inside the journal folder that are written to, whether or not they exist."""
         return self.path / "entries", self.path / "memories", self._open
 
     def recover(self, at: datetime) -> list[Path]:
-        """Repair what a crash can leave behind, and return the files that torn lines were set aside in.
+        """Repair what a crash can leave behind, and return the files that torn lines were moved to.
 
-        Needs the journal's lock. An entry that is resolved or forgotten and still has an open file, because
-        the process died between the two writes, loses the open file.
+        Needs the journal's lock. If the process died after recording that an entry is resolved or forgotten and before
+        removing its open file, that file is removed now.
 
         Raises:
-            JournalUnavailableError: If a newer program wrote any of it; nothing is changed then.
+            JournalUnavailableError: If a newer program wrote any of it; then nothing is changed.
         """
         for log in self._logs():
             log.refuse_newer_format()
@@ -68,37 +73,102 @@ class Journal:
         return set_aside
 
     def purge(self) -> Purge:
-        """Take what is forgotten out of the files. The tombstones stay, so that no copy brings it back.
+        """Remove what is forgotten from the files. The tombstones stay, so that no copy brings it back.
 
-        Needs the journal's lock. A crash at any moment loses nothing else; purging again does the rest. What
-        cannot be read is kept and named: who knows what it says can remove it.
+        Needs the journal's lock. A crash at any moment loses nothing else, and another purge completes the work.
+        Files with unreadable bytes are kept and named, for a person to decide about.
 
         Raises:
             JournalUnavailableError: If a file cannot be read or replaced.
         """
         self._sweep()
-        purges = [log.purge() for log in self._logs()]
+        about = {("evidence", name) for kind, name in self.entries.read().forgotten if kind == "ghap"}
+        purges = [log.purge(about if log is self.evidence else set()) for log in self._logs()]
         return Purge(
             {path: count for purge in purges for path, count in purge.removed.items()},
             [path for purge in purges for path in purge.doubtful],
         )
 
+    def rewrite(self, changes: Mapping[bytes, bytes]) -> int:
+        """Replace lines of the logs and contents of open files, and return how many were replaced.
+
+        Needs the journal's lock. A crash at any moment leaves every file either as it was or rewritten.
+
+        Args:
+            changes: What stands in place of each line, or of an open file's content.
+
+        Raises:
+            JournalUnavailableError: If a file cannot be read or replaced.
+        """
+        self._sweep()
+        replaced = 0
+        for path in self.open_files():
+            with journal_errors(path):
+                if changed := changes.get(path.read_bytes()):
+                    self._disk.replace(path, changed)
+                    replaced += 1
+        return replaced + sum(sum(log.rewrite(changes).values()) for log in self._logs())
+
+    def raw_lines(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Yield every line of every log; see `Log.raw_lines`."""
+        for log in self._logs():
+            yield from log.raw_lines()
+
     def damage(self) -> list[Damage]:
         """Return every line of every log that cannot be read."""
         return [damage for log in self._logs() for damage in log.read().damage]
 
+    def set_aside_files(self) -> list[Path]:
+        """Return the files that `recover` has moved torn lines to."""
+        return [path for log in self._logs() for path in log.set_aside_files()]
+
+    def count_damage(self) -> int:
+        """Return how many lines cannot be read. Logs that this process has read before are not read again."""
+        return sum(
+            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self._logs()
+        )
+
+    @property
+    def known_damage(self) -> int:
+        """How many lines could not be read in the logs that this process has read."""
+        return sum(log.known_damage or 0 for log in self._logs())
+
+    def forgotten(self) -> set[tuple[str, str]]:
+        """Return the kind and the id of everything that is forgotten."""
+        return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs()))
+
+    def is_older(self) -> bool:
+        """Return whether all of it is in earlier versions than the one that is written, and there is any."""
+        if not self._form.upgrades:
+            return False
+        found = []
+        for path in (path for log in self._logs() for path in log.segments()):
+            with journal_errors(path):
+                found.append(max(versions_of(path.read_bytes()), default=0))
+        for path in self.open_files():
+            with suppress(OSError):
+                found.append(open_version(path.read_bytes()))
+        return 0 < max(found, default=0) < self._form.version
+
+    @property
+    def form(self) -> Format:
+        """The version that is written."""
+        return self._form
+
     def save_open(self, ghap: Ghap) -> None:
-        """Write an open entry's file, in the place of the one it had."""
+        """Write or replace the file of an open entry."""
         data = {"v": self._form.version, **ghap_to_data(ghap)}
         text = json.dumps(data, ensure_ascii=False, indent=1)
-        self._disk.replace(self._open / f"{ghap.id}.json", text.encode())
+        path = self._open_file(ghap.id)
+        with journal_errors(path):
+            self._disk.replace(path, text.encode())
 
     def close_entry(self, ghap_id: str) -> None:
-        """Remove an open entry's file, once the log says that it is resolved or forgotten."""
-        self._disk.remove(self._open / f"{ghap_id}.json")
+        """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
+        self._remove(self._open_file(ghap_id))
 
     def open_entries(self) -> list[Ghap]:
-        """Return the open entries that can be read, oldest first. `doctor` names the files that cannot.
+        """Return the readable open entries, oldest first. `doctor` names the files that cannot be read.
 
         Raises:
             JournalUnavailableError: If a newer program wrote one.
@@ -114,9 +184,10 @@ class Journal:
         """Return the entry of one open file.
 
         Raises:
-            JournalUnavailableError: If the file cannot be read, or is not the entry that its name says.
+            JournalUnavailableError: If the file cannot be read, or does not contain the open entry that it is named
+                after.
         """
-        with files.journal_errors(path):
+        with journal_errors(path):
             content = _parsed(path.read_bytes())
         version = _version(content)
         self._form.refuse_newer(version)
@@ -127,32 +198,42 @@ class Journal:
         except MALFORMED as error:
             raise JournalUnavailableError(
                 f"The open entry {path.name} cannot be read.",
-                hint="Move the file out of the journal's open folder, or mend it; it is JSON.",
+                hint="Move the file out of the journal's open folder, or repair it; it is JSON.",
             ) from error
         return entry
 
     def _refuse_newer_open_files(self) -> None:
         for path in self.open_files():
-            # Who reads a file that cannot be opened is told so; here it must not cost the others anything.
+            # `read_open` reports a file that cannot be opened; the others must still be checked.
             with suppress(OSError):
-                self._form.refuse_newer(_version(_parsed(path.read_bytes())))
+                self._form.refuse_newer(open_version(path.read_bytes()))
 
     def _sweep(self) -> None:
-        """Remove what is left of writes that a crash ended: files not yet whole, open files no longer needed."""
+        """Remove what interrupted writes have left: incomplete files, and open files of entries in the log."""
         for folder in (self.path, *self.folders):
-            for path in files.matching(folder, f"*.json*{files.TEMPORARY}"):
-                self._disk.remove(path)
+            for path in matching(folder, f"*.json*{files.TEMPORARY}"):
+                self._remove(path)
         for ghap_id in self.entries.mentioned("ghap", [path.stem for path in self.open_files()]):
             self.close_entry(ghap_id)
 
     def size(self) -> int:
-        """Return the bytes on disk."""
-        with files.journal_errors(self.path):
-            paths = [path for log in self._logs() for path in log.segments()] + self.open_files()
-            return sum(path.stat().st_size for path in paths)
+        """Return the total size of the files, in bytes. Open entries that are resolved meanwhile are left out."""
+        total = 0
+        with journal_errors(self.path):
+            for path in [*(path for log in self._logs() for path in log.segments()), *self.open_files()]:
+                with suppress(FileNotFoundError):
+                    total += path.stat().st_size
+        return total
+
+    def _open_file(self, ghap_id: str) -> Path:
+        return self._open / f"{ghap_id}.json"
+
+    def _remove(self, path: Path) -> None:
+        with journal_errors(path):
+            self._disk.remove(path)
 
     def _logs(self) -> tuple[Log, ...]:
-        return self.entries, self.values, self.evidence, self.clusters, self.memories
+        return self.entries, self.values, self.verdicts, self.evidence, self.clusters, self.memories
 
     def open_files(self) -> list[Path]:
         """Return the files of the open entries, readable or not.
@@ -160,11 +241,11 @@ class Journal:
         Raises:
             JournalUnavailableError: If their folder cannot be read.
         """
-        return files.matching(self._open, "*.json")
+        return matching(self._open, "*.json")
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    """Return the JSON object that an open file holds; an empty one if it holds none."""
+    """Return the JSON object in an open file; an empty one if it has none."""
     with suppress(ValueError, RecursionError):
         content = json.loads(text)
         if isinstance(content, dict):
@@ -172,7 +253,12 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return {}
 
 
+def open_version(text: bytes) -> int:
+    """Return the version that the content of an open file names; the first if it names none, or nonsense."""
+    return _version(_parsed(text))
+
+
 def _version(content: dict[str, Any]) -> int:
-    """Return the format that an open file says it has; one that says none, or nonsense, is of the first."""
+    """Return the version that an open file names; the first if it names none, or none that is valid."""
     version = content.get("v")
     return version if is_version(version) else _UNVERSIONED

@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.journal import files
+from learning_memory_server import files
 from learning_memory_server.journal.content import Damage, Line, LogContent, Purge
-from learning_memory_server.journal.formats import CURRENT
+from learning_memory_server.journal.disk import journal_errors, matching
+from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
     from pathlib import Path
 
-    from learning_memory_server.journal.files import Disk
+    from learning_memory_server.journal.disk import Disk
     from learning_memory_server.journal.formats import Format
 
-_VERSION: Final = re.compile(rb',"v":(\d{1,9})\}\n')
-"""The end of a line: its keys are sorted, so the version comes last."""
-
 SET_ASIDE: Final = ".corrupt-"
-"""What stands in the name of a file of set-aside bytes, between the log's name and the time."""
+"""In the name of a file of set-aside bytes, the part between the log's name and the time."""
 
 
 class Log:
     """Records in `{path}.jsonl`, or in `{path}/YYYY-MM.jsonl` by the month they were written in.
 
-    Reading never changes a file, so it is safe beside a process that writes. Only the process that holds
-    the journal's lock may append or `recover`.
+    Reading never changes a file, so it is safe while another process writes. Only the process that has locked
+    the journal may append or `recover`.
 
     Args:
-        path: The log's place, without the ending.
-        monthly: Whether to use one file a month.
-        form: The version that is written, and brought forward to in reading.
-        disk: What writes.
+        path: The path of the log, without the suffix.
+        monthly: Whether to use one file per month.
+        form: The version that is written, and to which older data is upgraded on reading.
+        disk: What writes the files.
     """
 
     def __init__(
@@ -48,59 +46,61 @@ class Log:
         self._monthly = monthly
         self._form = form
         self._disk = disk
+        self._damaged: int | None = None
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write the records and wait for the disk.
 
-        A crash in between leaves the first of them, whole; nobody was told yet that they were written.
+        A crash in between leaves the first few of them, complete. No caller has had them acknowledged.
 
         Raises:
-            JournalUnavailableError: If they could not be written; then none of them was.
+            JournalUnavailableError: If they could not be written; then none of them is in the log.
         """
         if records:
             lines = b"".join(record.to_line(self._form) for record in records)
-            self._disk.append(self._segment(records[0].at), lines)
-
-    def forget(self, kind: str, ids: Iterable[str], at: datetime) -> None:
-        """Write down that the ids of a kind are forgotten. That is final: no later line brings one back.
-
-        Raises:
-            JournalUnavailableError: If it could not be written; then nothing is forgotten.
-        """
-        self.append([JournalRecord.tombstone(kind, record_id, at) for record_id in ids])
+            path = self._segment(records[0].at)
+            with journal_errors(path):
+                self._disk.append(path, lines)
 
     def read(self) -> LogContent:
         """Return everything that can be read and is not forgotten.
 
-        A tombstone counts wherever it stands: a clock that was set back, or a copy that was put together from
-        several, must not bring anything back.
+        A tombstone counts wherever it is in the log: neither a clock that was set back nor a copy merged from
+        several journals may bring anything back.
 
         Raises:
             JournalUnavailableError: If a file cannot be opened, or a newer program wrote it.
         """
-        return LogContent.of(self._parsed())
+        content = LogContent.of(self._parsed())
+        self._damaged = len(content.damage)
+        return content
+
+    @property
+    def known_damage(self) -> int | None:
+        """How many lines could not be read when the log was last read; None if it never was."""
+        return self._damaged
 
     def refuse_newer_format(self) -> None:
-        """Look for lines of a newer format, without reading more of a line than its end: each start waits for it.
+        """Refuse a log with lines of a newer format. Only line ends are parsed: every start waits for this.
 
         Raises:
-            JournalUnavailableError: If there is one.
+            JournalUnavailableError: If there is such a line.
         """
         for path in self.segments():
-            with files.journal_errors(path):
+            with journal_errors(path):
                 content = path.read_bytes()
-            for match in _VERSION.finditer(content):
-                self._form.refuse_newer(int(match[1]))
+            for version in versions_of(content):
+                self._form.refuse_newer(version)
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that there is a readable line about, a tombstone included.
+        """Return those of the ids that a readable line is about; tombstones count.
 
-        They are found by the form that every line has, which is quicker than reading all lines.
+        The fixed form of lines allows a text search, which is faster than decoding every line.
         """
         sought = [f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids]
         found = set()
         for path in self.segments() if sought else ():
-            with files.journal_errors(path):
+            with journal_errors(path):
                 content = path.read_bytes()
             for text in sought:
                 for match in re.finditer(re.escape(text), content):
@@ -111,69 +111,100 @@ class Log:
         return found
 
     def recover(self, at: datetime) -> list[Path]:
-        """Set a torn last line of any segment aside as `*.corrupt-<time>` and return those files.
+        """Move the torn last line of each segment to a file `*.corrupt-<time>`, and return those files.
 
-        Damage elsewhere is left alone: it is no crash's trace, and a person should see it.
+        Damage elsewhere is left alone: a crash does not cause it, so a person should look at it.
 
         Raises:
-            JournalUnavailableError: If a newer program wrote the log; nothing is changed then.
+            JournalUnavailableError: If a newer program wrote the log; then nothing is changed.
         """
         self.refuse_newer_format()
         set_aside = []
         for path in self.segments():
             torn = self._torn_tail(path)
             if torn and self._is_whole(torn + b"\n"):
-                # Only the line feed is missing: an editor took it, or the crash fell just before it.
-                self._disk.append(path, b"\n")
+                # Only the line feed is missing: an editor removed it, or a crash came just before it.
+                with journal_errors(path):
+                    self._disk.append(path, b"\n")
             elif torn:
                 aside = path.with_name(f"{path.name}{SET_ASIDE}{at:%Y%m%dT%H%M%S%fZ}")
-                self._disk.replace(aside, torn)
-                with files.journal_errors(path):
-                    size = path.stat().st_size
-                self._disk.truncate(path, size - len(torn))
+                with journal_errors(aside):
+                    self._disk.replace(aside, torn)
+                with journal_errors(path):
+                    self._disk.truncate(path, path.stat().st_size - len(torn))
                 set_aside.append(aside)
         return set_aside
 
-    def purge(self) -> Purge:
-        """Rewrite the files without the lines of what is forgotten.
+    def purge(self, also: AbstractSet[tuple[str, str]] = frozenset()) -> Purge:
+        """Rewrite the files without the lines about forgotten ids.
 
-        Tombstones stay, and so do damaged lines, byte for byte. Each file is replaced as a whole, so a crash
-        leaves every one as it was or purged, and purging again does the rest. Nothing may be appended meanwhile.
+        Tombstones stay, and so do damaged lines, byte for byte. Each file is replaced in one step, so a crash
+        leaves every file either as it was or purged, and another purge completes the work. Nothing may be appended
+        at the same time.
+
+        Args:
+            also: The kinds and ids of lines to remove besides, because what they are about is forgotten.
 
         Raises:
-            JournalUnavailableError: If a file could not be replaced; it is as it was then.
+            JournalUnavailableError: If a file could not be replaced; then it is as it was.
         """
         lines = list(self._parsed())
         content = LogContent.of(lines)
-        if not content.forgotten:
+        forgotten = content.forgotten | also
+        if not forgotten:
             return Purge()
-        kept: dict[Path, list[bytes]] = {}
-        removed: Counter[Path] = Counter()
-        for line in lines:
-            said = line.record
-            if said and not said.is_tombstone and (said.kind, said.id) in content.forgotten:
-                removed[line.path] += 1
-            else:
-                kept.setdefault(line.path, []).append(line.text)
-        for path in removed:
-            self._disk.replace(path, b"".join(kept.get(path, ())))
+        removed = {
+            line.text: b""
+            for line in lines
+            if (said := line.record) and not said.is_tombstone and (said.kind, said.id) in forgotten
+        }
         doubtful = {damage.path for damage in content.damage}.union(self.set_aside_files())
-        return Purge(dict(removed), sorted(doubtful))
+        return Purge(self.rewrite(removed), sorted(doubtful))
+
+    def rewrite(self, changes: Mapping[bytes, bytes]) -> dict[Path, int]:
+        """Replace lines, wherever they are in the log or in what `recover` has set aside.
+
+        Each file is replaced in one step, so a crash leaves every file either as it was or rewritten. Nothing may be
+        appended at the same time.
+
+        Args:
+            changes: What stands in place of each line; nothing to remove it.
+
+        Returns:
+            How many lines of each file were replaced.
+
+        Raises:
+            JournalUnavailableError: If a file could not be replaced; then it is as it was.
+        """
+        rewritten: dict[Path, int] = {}
+        for path in (*self.segments(), *self.set_aside_files()) if changes else ():
+            lines = [line for _, line, _ in _lines(path)]
+            if count := sum(line in changes for line in lines):
+                with journal_errors(path):
+                    self._disk.replace(path, b"".join(changes.get(line, line) for line in lines))
+                rewritten[path] = count
+        return rewritten
+
+    def raw_lines(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Yield the file, the number from 1 and the bytes of every line, readable or not, and of what was set aside."""
+        for path in (*self.segments(), *self.set_aside_files()):
+            for number, line, _ in _lines(path):
+                yield path, number, line
 
     def set_aside_files(self) -> list[Path]:
-        """Return the files that `recover` has put torn lines into."""
+        """Return the files that `recover` has moved torn lines to."""
         folder, name = (self._path, "*") if self._monthly else (self._path.parent, self._path.name)
-        return files.matching(folder, f"{name}.jsonl{SET_ASIDE}*")
+        return matching(folder, f"{name}.jsonl{SET_ASIDE}*")
 
     def segments(self) -> list[Path]:
-        """Return the files there are, oldest first.
+        """Return the log's files, oldest first.
 
         Raises:
             JournalUnavailableError: If their folder cannot be read.
         """
         if self._monthly:
-            return files.matching(self._path, "*.jsonl")
-        return files.matching(self._path.parent, f"{self._path.name}.jsonl")
+            return matching(self._path, "*.jsonl")
+        return matching(self._path.parent, f"{self._path.name}.jsonl")
 
     def _segment(self, at: datetime) -> Path:
         if self._monthly:
@@ -205,7 +236,7 @@ class Log:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (line number from 1, line with its line feed, whether it is the last)."""
-    with files.journal_errors(path):
+    with journal_errors(path):
         lines = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
         yield number, line, number == len(lines)

@@ -1,7 +1,7 @@
 """One line of a journal file.
 
 A line is a JSON object `{"at", "data", "id", "kind", "sum", "v"}` with sorted keys and no spaces, in UTF-8.
-`sum` is the SHA-256 of the line's canonical JSON without `sum`, so that damage is seen, not believed.
+`sum`, the checksum, is the SHA-256 of the line's canonical JSON without `sum`, so that damage is detected.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
@@ -17,7 +18,7 @@ from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, is_tombstone, is_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from learning_memory_server.journal.formats import Format
 
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class DamagedLineError(ValueError):
-    """A line that is not what was written."""
+    """A line is not as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """What a line says.
+    """What one line says.
 
     Args:
-        kind: What `data` describes: ghap, value, memory, evidence, or clusters.
-        id: The id of the thing described. A later line with the same kind and id supersedes it, or, about clusters,
-            continues it.
+        kind: What `data` describes: ghap, value, verdict, memory, clusters, or evidence.
+        id: The id of the thing described. A later line of the same kind and id supersedes this one, except that lines
+            about clusters add up.
         at: When the line was written, in UTC.
-        data: The description, in JSON types; or that the thing is forgotten.
+        data: The description in JSON types, or a tombstone's data.
     """
 
     kind: str
@@ -46,13 +47,15 @@ class JournalRecord:
     data: dict[str, Any]
 
     @classmethod
-    def tombstone(cls, kind: str, record_id: str, at: datetime) -> JournalRecord:
-        """Return the record which says that what has this kind and id is forgotten."""
-        return cls(kind, record_id, at, dict(TOMBSTONE))
+    def tombstone(
+        cls, kind: str, record_id: str, at: datetime, details: Mapping[str, Any] = MappingProxyType({})
+    ) -> JournalRecord:
+        """Return the record that marks the thing of this kind and id as forgotten, with any details."""
+        return cls(kind, record_id, at, {**TOMBSTONE, **details})
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it says that its thing is forgotten, and nothing else."""
+        """Whether it marks the thing as forgotten."""
         return is_tombstone(self.data)
 
     def to_line(self, form: Format = CURRENT) -> bytes:
@@ -64,15 +67,15 @@ class JournalRecord:
             "at": self.at.isoformat(),
             "data": self.data,
         }
-        return _canonical({**body, "sum": _digest(body)}) + b"\n"
+        return _canonical({**body, "sum": digest(body)}) + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes, form: Format = CURRENT) -> JournalRecord:
-        """Return the record that `line`, which ends with a line feed, holds; its data as `form` has it.
+        """Return the record in `line`, which ends with a line feed, with its data upgraded to `form`.
 
         Raises:
-            DamagedLineError: If the line is torn, edited or no record.
-            JournalUnavailableError: If a newer program wrote it, or its data cannot be brought forward.
+            DamagedLineError: If the line is torn, edited or not a record.
+            JournalUnavailableError: If a newer program wrote it, or its data cannot be upgraded.
         """
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
@@ -86,7 +89,7 @@ class JournalRecord:
         form.refuse_newer(version)
         try:
             stated = body.pop("sum")
-            actual = _digest(body)
+            actual = digest(body)
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise DamagedLineError(str(error)) from error
         if stated != actual:
@@ -97,16 +100,23 @@ class JournalRecord:
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedLineError(str(error)) from error
         if not (isinstance(kind, str) and isinstance(record_id, str)):
-            raise DamagedLineError("its kind or its id is no text")
+            raise DamagedLineError("its kind or its id is not text")
         return cls(kind, record_id, at, _understood(record_id, lambda: form.upgraded(kind, data, version)))
 
     def decoded(self, decode: Callable[[dict[str, Any]], T]) -> T:
         """Return what `data` describes.
 
         Raises:
-            JournalUnavailableError: If it describes nothing that this program knows, though it is undamaged.
+            JournalUnavailableError: If the line is undamaged but describes nothing this program knows.
         """
         return _understood(self.id, lambda: decode(self.data))
+
+
+def with_data(line: bytes, data: dict[str, Any]) -> bytes:
+    """Return a readable line with other data in place of its own, in the same version of the format."""
+    body = json.loads(line) | {"data": data}
+    del body["sum"]
+    return _canonical({**body, "sum": digest(body)}) + b"\n"
 
 
 def _understood(record_id: str, read: Callable[[], T]) -> T:
@@ -114,7 +124,7 @@ def _understood(record_id: str, read: Callable[[], T]) -> T:
         return read()
     except MALFORMED as error:
         raise JournalUnavailableError(
-            f"The journal's line about {record_id} is undamaged, but means nothing to this program "
+            f"The journal's line about {record_id} is undamaged, but this program does not understand it "
             f"({type(error).__name__}).",
             hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
         ) from error
@@ -124,5 +134,6 @@ def _canonical(body: dict[str, Any]) -> bytes:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _digest(body: dict[str, Any]) -> str:
+def digest(body: dict[str, Any]) -> str:
+    """Return the SHA-256 of the object's canonical JSON, in hexadecimal."""
     return hashlib.sha256(_canonical(body)).hexdigest()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.indexing.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.memories.cutting import CUT_VERSION
+from learning_memory_server.memories.chunking import CHUNKING_VERSION
 from learning_memory_server.memories.structure import Outline
 
 if TYPE_CHECKING:
@@ -14,27 +14,43 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.document import Document
-    from learning_memory_server.memories.cutting import Cutter
+    from learning_memory_server.memories.chunking import Chunker
     from learning_memory_server.memories.structure import Span
 
 SHAPES: Final = {
     Collection.MEMORIES: DocumentShape(
-        ("tags", "source", "project", "memory_id"), ("created_at",), form=f"cut {CUT_VERSION}"
+        ("tags", "source", "project", "memory_id"), ("created_at",), form=f"cut {CHUNKING_VERSION}"
     )
 }
 """`created_at` is the memory's date."""
 
 _HEADINGS: Final = 3
-"""How many of the headings above a chunk stand in its header, the innermost."""
+"""How many of the headings above a chunk its header has: the innermost ones."""
+
+
+class ChunkText(NamedTuple):
+    """A chunk, with the text that is embedded and searched for it.
+
+    Args:
+        number: Which chunk of its memory it is, from 0.
+        start: Its first character in the memory's text.
+        end: The one after its last.
+        text: Its header, then the chunk itself.
+    """
+
+    number: int
+    start: int
+    end: int
+    text: str
 
 
 class Chunk:
-    """The document of a chunk, which knows its place only: what is pending of a text of megabytes stays small.
+    """The document of a chunk. It stores only the chunk's span, so that pending chunks of a long text take little RAM.
 
     Args:
         whole: The memory's text.
-        header: The line that is put before the chunk.
-        about: The data that all chunks of the memory share.
+        header: The line before the chunk.
+        about: The payload that all chunks of the memory share.
         number: Which chunk it is, from 0.
         span: Where it is in the text.
     """
@@ -54,19 +70,19 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """What to find it by."""
+        """The text that is embedded and searched."""
         start, end = self._span
         return _with_header(self._header, self._whole[start:end])
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The data to give back. It has no text: the place is enough to find that in the journal."""
+        """The point's payload. It has no text: the span suffices to find that in the journal."""
         start, end = self._span
         return self._about | {"chunk_index": self._number, "start": start, "end": end}
 
 
-def documents_of(memory: Memory, cutter: Cutter) -> Iterator[Document]:
-    """Yield the documents of a memory that was cut."""
+def documents_of(memory: Memory, chunker: Chunker) -> Iterator[Document]:
+    """Yield the documents of a memory that has been chunked."""
     about = lean(
         {
             "memory_id": memory.id,
@@ -76,16 +92,14 @@ def documents_of(memory: Memory, cutter: Cutter) -> Iterator[Document]:
             "created_at": memory.date.isoformat(),
         }
     )
-    for number, span, header in _headed(memory, cutter):
+    for number, span, header in _headed(memory, chunker):
         yield Chunk(memory.text, header, about, number, span)
 
 
-def chunk_texts(
-    memory: Memory, cutter: Cutter, only: Container[int] | None = None
-) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, text to embed) of each chunk of a memory that was cut, or only of those with some numbers."""
-    for _, (start, end), header in _headed(memory, cutter, only):
-        yield start, end, _with_header(header, memory.text[start:end])
+def chunk_texts(memory: Memory, chunker: Chunker, only: Container[int] | None = None) -> Iterator[ChunkText]:
+    """Yield the chunks of a memory that has been chunked, or only those with the given numbers."""
+    for number, (start, end), header in _headed(memory, chunker, only):
+        yield ChunkText(number, start, end, _with_header(header, memory.text[start:end]))
 
 
 def point_ids(memory_id: str, chunks: int) -> Iterable[str]:
@@ -98,18 +112,18 @@ def _with_header(header: str, chunk: str) -> str:
 
 
 def _headed(
-    memory: Memory, cutter: Cutter, only: Container[int] | None = None
+    memory: Memory, chunker: Chunker, only: Container[int] | None = None
 ) -> Iterator[tuple[int, Span, str]]:
-    """Yield the number, the place and the header of each chunk, or of some.
+    """Yield the number, span and header of each chunk, or of some.
 
-    What is embedded begins with a line that says what a person sees around a chunk: the date, the source and the title
-    that were given, and the headings above it. That line raised recall@10 from 28.8 to 49.7 % in long conversations.
+    The header says what a reader sees around a chunk: the given date, source and title, and the headings above it. It
+    raised recall@10 from 28.8 to 49.7 % in long conversations.
     """
     outline = Outline.of(memory.text)
-    # The day on which something was stored tells nothing of it.
+    # The day on which a text was stored says nothing about it.
     date = f"{memory.date:%Y-%m-%d}" if memory.is_dated else None
     about = [part for part in (date, memory.source, memory.title) if part]
-    spans = memory.cuts.spans if memory.cuts else ()
+    spans = memory.chunking.spans if memory.chunking else ()
     whole = memory.text if len(spans) == 1 else ""
     headers: dict[tuple[str, ...], str] = {}
     for number, span in enumerate(spans):
@@ -117,5 +131,5 @@ def _headed(
             continue
         path = outline.path_at(span[0])[-_HEADINGS:]
         if path not in headers:
-            headers[path] = cutter.header([*about, *path], beside=whole)
+            headers[path] = chunker.header([*about, *path], body=whole)
         yield number, span, headers[path]

@@ -1,4 +1,4 @@
-"""What a search for memories is asked, and what it answers."""
+"""The query and the results of a memory search."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.domain.vocabulary import SearchMode
+    from learning_memory_server.search.explanation import Explanation
+    from learning_memory_server.search.floor import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Which memories are meant; an absent part does not restrict.
+    """A filter for memories; an absent part matches everything.
 
     Args:
-        tags: All of which a memory must have.
-        source: What its source must be.
-        start: The earliest date.
-        end: The latest date, which is included.
+        tags: A memory must have all of these.
+        source: Its source.
+        start: Its earliest date.
+        end: Its latest date, inclusive.
         project: Its project.
     """
 
@@ -34,7 +36,7 @@ class MemoryFilter:
     project: str | None = None
 
     def matches(self, memory: Memory) -> bool:
-        """Tell whether a memory is meant."""
+        """Return whether a memory passes."""
         return (
             set(self.tags) <= set(memory.tags)
             and (self.source is None or memory.source == self.source)
@@ -44,7 +46,7 @@ class MemoryFilter:
         )
 
     def for_engine(self, without: Iterable[str] = ()) -> Filter:
-        """Return the same as the engine's filter, less the memories of the ids `without`."""
+        """Return the same filter for the engine, without the memories with the given ids."""
         exact = [("source", self.source), ("project", self.project)]
         return Filter(
             matches=(
@@ -63,38 +65,62 @@ class MemoryQuery:
     Args:
         text: The question.
         limit: The most memories to return.
-        where: Which memories are meant.
-        min_similarity: The least cosine similarity, from 0 to 1; nothing where words rank.
+        where: Which memories to search.
+        min_similarity: The least cosine similarity, from 0 to 1; ignored in a lexical search.
+        min_score: The least score of a result; None for the measured floor, if there is one: see `search.floor`.
     """
 
     text: str
     limit: int = 10
     where: MemoryFilter = field(default_factory=MemoryFilter)
     min_similarity: float = 0.0
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory, its best chunk, and how well that matches, from 0 to 1; scores of one mode compare with each other.
+    """A memory, one of its chunks, and where the chunk's score comes from.
 
-    Where a model re-ranked them, a score below .01 may mean that the chunk was not read: only the best 20 are.
+    Args:
+        memory: The memory.
+        number: Which of its chunks was found, from 0.
+        start: The chunk's first character.
+        end: The one after its last.
+        explanation: Where the score comes from.
     """
 
     memory: Memory
+    number: int
     start: int
     end: int
-    score: float
+    explanation: Explanation
 
     @property
     def chunk(self) -> str:
-        """The text of the best chunk."""
+        """The chunk's text."""
         return self.memory.text[self.start : self.end]
+
+    @property
+    def score(self) -> float:
+        """How well the chunk matches, from 0 to 1; comparable with other scores of the same mode.
+
+        In mode `reranked`, a score below 0.01 may only mean that the model did not read the chunk: it reads the best 20.
+        """
+        return self.explanation.score
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """Memories, best first, and what was used to rank them; `is_cut` if time was short and there may be more."""
+    """Memories, best first, and what ranked them.
+
+    Args:
+        found: The memories.
+        mode: What ranked them.
+        is_partial: Whether time was short, so that there may be more.
+        left_out: What was left out for its score.
+    """
 
     found: list[FoundMemory]
     mode: SearchMode
-    is_cut: bool = False
+    is_partial: bool = False
+    left_out: LeftOut | None = None

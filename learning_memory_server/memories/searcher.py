@@ -1,63 +1,64 @@
-"""The search over memories: by meaning and by words when the index is complete, by words alone until then."""
+"""Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late.
+
+Many searches at once are taken up a few at a time, and the deadline of each begins when it is taken up.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.embedding.service import QUERIES_AT_ONCE
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.indexing.document import Collection, Query
-from learning_memory_server.indexing.fusion import relevance
-from learning_memory_server.memories.query import FoundMemories, FoundMemory
-from learning_memory_server.memories.words import needles
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.memories.prefilter import needles
+from learning_memory_server.memories.query import FoundMemories, FoundMemory, MemoryFilter
 from learning_memory_server.retrying import attempts, is_transient
 from learning_memory_server.search import lexical
+from learning_memory_server.search.dates import with_iso_dates
+from learning_memory_server.search.explanation import Explanation
+from learning_memory_server.search.floor import Bar, passing
+from learning_memory_server.search.fusion import relevance
+from learning_memory_server.search.hybrid import Query, mode_of
+from learning_memory_server.search.timing import SearchTimer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.index import VectorIndex
-    from learning_memory_server.indexing.reranking import Reranking
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.memories.log import MemoryLog
     from learning_memory_server.memories.query import MemoryQuery
+    from learning_memory_server.search.reranking import Reranking
     from learning_memory_server.storage.base import Payload
 
 DEADLINE: Final = 1.0
-"""Seconds that a search may take, its retries included."""
+"""Seconds that the index has for a search once it is taken up, retries included. Then the journal answers."""
+_JOURNAL_SHARE: Final = 4.0
+"""How many deadlines the journal then has, so that the answer comes within five seconds."""
 PATIENCE: Final = 0.5
-"""Seconds after which a search asks for no more, so that what it found is told before the deadline."""
-_TELLING: Final = 0.1
-"""Seconds that are left for everything else after the re-ranking."""
+"""Seconds after which a search starts no further round, so that it can answer before the deadline."""
+_MODEL_SHARE: Final = 0.5
+"""The share of the deadline that a search waits for the model at most."""
+_ANSWERING: Final = 0.1
+"""Seconds reserved for everything after the re-ranking."""
 _FIRST_WAIT: Final = 0.05
 """Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
-"""How many chunks to look at for each memory that is wanted, in each round."""
+"""Chunks to fetch for each memory that is wanted, in each round."""
 _DEEPEST: Final = 1_000
-"""The most chunks to look at in a round: a quarter of a second among 26,000."""
+"""The most chunks to fetch in a round: a quarter of a second among 26,000."""
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """A chunk; `cosine` is what `min_similarity` compares, `score` what ranks."""
-
-    memory: Memory
-    start: int
-    end: int
-    score: float
-    number: int = 0
-    cosine: float = 0.0
 
 
 class MemorySearcher:
@@ -66,10 +67,9 @@ class MemorySearcher:
     Args:
         index: Searched once it is complete.
         writer: Knows when it is.
-        memories: Searched by words until then.
-        reranking: Reads the best that the index found once more; their scores are then those of
-            `fusion.reranked`.
-        deadline: Seconds that a search may take.
+        memories: Searched lexically until then.
+        reranking: Reads the best results of the index once more.
+        deadline: Seconds that the index has for a search once it is taken up; the journal has four times as long.
         patience: Seconds after which a search begins no other round.
     """
 
@@ -89,6 +89,9 @@ class MemorySearcher:
         self._reranking = reranking
         self._deadline = deadline
         self._patience = patience
+        self._turns = asyncio.Semaphore(QUERIES_AT_ONCE)
+        # Python runs one ranking at a time anyway; several at once would all be late.
+        self._lexical_turn = asyncio.Lock()
 
     async def search(self, query: MemoryQuery) -> FoundMemories:
         """Return the memories that match best, each once. Filters apply before the best are taken.
@@ -96,114 +99,148 @@ class MemorySearcher:
         Raises:
             DeadlineExceededError: If it took too long.
         """
-        # The journal is read here and once, not in the thread of whoever comes first.
-        memories = self._memories.all()
+        query = replace(query, text=with_iso_dates(query.text))
+        with SearchTimer(Collection.MEMORIES) as timer:
+            result = await self._search(query, timer)
+            timer.answered(result.mode, len(result.found))
+        return result
+
+    async def _search(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
+        if self._writer.is_complete:
+            async with self._turns:
+                try:
+                    async with asyncio.timeout(self._deadline):
+                        return await self._search_index(query, timer)
+                except (StorageUnavailableError, EmbeddingUnavailableError, TimeoutError) as error:
+                    # The journal can still answer, and `mode` says that it did.
+                    reason = "The index did not answer in time."
+                    log.warning("search.degraded", reason=getattr(error, "message", reason))
         try:
-            async with asyncio.timeout(self._deadline):
-                if self._writer.is_complete:
-                    try:
-                        return await self._in_index(query, memories)
-                    except (StorageUnavailableError, EmbeddingUnavailableError) as error:
-                        # The journal can still answer, and `mode` tells that it did.
-                        log.warning("search.degraded", reason=error.message)
-                return await asyncio.to_thread(self._by_words, query, memories)
+            async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
+                # The journal is read here, so that no two threads read it at the same time.
+                return await asyncio.to_thread(self._search_lexical, query, self._memories.all())
         except TimeoutError:
             raise DeadlineExceededError("timed out") from None
 
-    async def _in_index(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
+    async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
+        memories = self._memories.all()
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
         last = began + self._patience
-        is_cut = False
-        seen: list[_Match] = []
+        is_partial = False
+        seen: list[FoundMemory] = []
         without: set[str] = set()
+        contrast: float | None = None
         while True:
-            matches = await self._ranked(query, depth, without)
-            # Those that are not shown are not read, either.
-            similar = [match for match in matches if match.cosine >= query.min_similarity]
+            matches = await self._ranked(query, depth, without, contrast, timer)
+            if contrast is None and matches:
+                # The scores of all rounds are compared.
+                contrast = matches[0].explanation.contrast
+            # Results that are not shown are not re-ranked either.
+            similar = [each for each in matches if _similarity(each) >= query.min_similarity]
             seen += similar
-            found = len({match.memory.id for match in seen})
-            # Below the score that the least similarity alone gives, nothing has it.
-            is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0)
-            # Counted last: with many memories that takes longer than the search.
+            found = len({each.memory.id for each in seen})
+            # A match that scores less than the least similarity alone would give is not similar enough.
+            is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0, 0.0)
+            # Counted last: with many memories, counting takes longer than the search.
             if found >= query.limit or is_all or found >= sum(map(query.where.matches, memories)):
                 break
-            if is_cut := now() >= last:
-                log.warning("search.cut", found=found, wanted=query.limit)
+            if is_partial := now() >= last:
+                log.warning("search.stopped_early", found=found, wanted=query.limit)
                 break
-            # One long memory can fill all ranks by itself, so the next round is without those found. Where it found
-            # none, it is without those that are not similar enough: every round has others.
-            without |= {match.memory.id for match in similar or matches}
+            # One long memory can fill all ranks. So the next round leaves out the memories found in this one or, if it
+            # found none, those that are not similar enough: no two rounds have the same.
+            without |= {each.memory.id for each in similar or matches}
         # A later round may have found better ones.
-        seen.sort(key=lambda match: -match.score)
-        scores, mode = await self._reranking.rerank(
+        seen.sort(key=lambda each: -each.score)
+        explanations = await self._reranking.rerank(
             query.text,
-            [match.score for match in seen],
+            [each.explanation for each in seen],
             lambda count: self._texts(seen[:count]),
-            began + self._deadline - _TELLING - now(),
+            began + self._deadline - _ANSWERING - now(),
         )
-        ranked = [replace(match, score=score) for match, score in zip(seen, scores, strict=True)]
-        return FoundMemories(_best(query.limit, ranked), mode, is_cut)
+        mode = mode_of(explanations, query.text)
+        ranked = [
+            replace(each, explanation=explanation)
+            for each, explanation in zip(seen, explanations, strict=True)
+        ]
+        is_measured = query.where == MemoryFilter() and query.min_similarity == 0
+        bar = await self._index.bar(Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured)
+        kept, left_out = passing(_best(query.limit, ranked), bar)
+        return FoundMemories(kept, mode, is_partial, left_out)
 
-    def _texts(self, matches: Sequence[_Match]) -> list[str]:
+    def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
         """Return the chunks' texts as they were indexed."""
         numbers: dict[str, set[int]] = {}
-        for match in matches:
-            numbers.setdefault(match.memory.id, set()).add(match.number)
-        memories = {match.memory.id: match.memory for match in matches}
+        for each in found:
+            numbers.setdefault(each.memory.id, set()).add(each.number)
+        memories = {each.memory.id: each.memory for each in found}
         texts = {
-            (memory.id, start, end): text
+            (memory.id, chunk.start, chunk.end): chunk.text
             for memory in memories.values()
-            for start, end, text in self._memories.chunk_texts(memory, numbers[memory.id])
+            for chunk in self._memories.chunk_texts(memory, numbers[memory.id])
         }
-        # A chunk may still be in the index as it was cut for another model.
-        return [
-            texts.get((match.memory.id, match.start, match.end), match.memory.text[match.start : match.end])
-            for match in matches
-        ]
+        # The index may still contain chunks made for another model.
+        return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]
 
-    async def _ranked(self, query: MemoryQuery, depth: int, without: Iterable[str]) -> list[_Match]:
-        """Return up to `depth` chunks, best first, none of them of the memories `without`."""
-        asked = Query(Collection.MEMORIES, query.text, depth, query.where.for_engine(without))
-        async for attempt in attempts(is_transient, _FIRST_WAIT):
+    async def _ranked(
+        self,
+        query: MemoryQuery,
+        depth: int,
+        without: Iterable[str],
+        contrast: float | None,
+        timer: SearchTimer,
+    ) -> list[FoundMemory]:
+        """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
+        where = query.where.for_engine(without)
+        asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
+        async for attempt in attempts("memories.search", is_transient, _FIRST_WAIT):
             with attempt:
-                matches = await self._index.search_hybrid(asked, self._is_kept)
+                matches = await self._index.search_hybrid(
+                    asked, self._is_kept, timer, model_within=_MODEL_SHARE * self._deadline
+                )
         return [
-            _Match(
+            FoundMemory(
                 memory,
+                match.payload["chunk_index"],
                 match.payload["start"],
                 match.payload["end"],
-                match.score,
-                match.payload["chunk_index"],
-                match.cosine,
+                match.explanation,
             )
             for match in matches
             if (memory := self._memories.find(match.payload["memory_id"]))
         ]
 
     def _is_kept(self, payload: Payload) -> bool:
-        """Tell whether a point is of a memory that there is; a point may outlive its memory for a moment."""
+        """Return whether a point's memory exists; a point may briefly outlive its memory."""
         return self._memories.find(payload["memory_id"]) is not None
 
-    def _by_words(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
+    def _search_lexical(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
         wanted = needles(query.text)
         texts = [
-            ((memory, start, end), text)
+            ((memory, chunk), chunk.text)
             for memory in memories
             if query.where.matches(memory)
-            for start, end, text in self._memories.worded_chunks(memory, wanted)
+            for chunk in self._memories.candidate_chunks(memory, wanted)
         ]
-        matches = [
-            _Match(memory, start, end, score)
-            for (memory, start, end), score in lexical.rank(query.text, texts, len(texts))
+        mode = SearchMode.LEXICAL
+        found = [
+            FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
+            for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
         ]
-        return FoundMemories(_best(query.limit, matches), SearchMode.LEXICAL)
+        bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
+        kept, left_out = passing(_best(query.limit, found), bar)
+        return FoundMemories(kept, mode, left_out=left_out)
 
 
-def _best(limit: int, matches: Iterable[_Match]) -> list[FoundMemory]:
-    """Return each memory with its best chunk, the best memories first and equal ones by their ids."""
+def _similarity(found: FoundMemory) -> float:
+    return found.explanation.similarity or 0.0
+
+
+def _best(limit: int, found: Iterable[FoundMemory]) -> list[FoundMemory]:
+    """Return each memory with its best chunk, the best memories first, ties ordered by id."""
     best: dict[str, FoundMemory] = {}
-    for match in sorted(matches, key=lambda match: (-match.score, match.memory.id)):
-        best.setdefault(match.memory.id, FoundMemory(match.memory, match.start, match.end, match.score))
+    for each in sorted(found, key=lambda each: (-each.score, each.memory.id)):
+        best.setdefault(each.memory.id, each)
     return list(best.values())[:limit]

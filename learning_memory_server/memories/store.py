@@ -1,4 +1,4 @@
-"""Adding memories and forgetting them: the journal first, then the index."""
+"""Adding and deleting memories: first in the journal, then in the index."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ import anyio
 
 from learning_memory_server.domain.memory import Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
-from learning_memory_server.heap import give_back
+from learning_memory_server.heap import trim_heap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from typing import Any
 
     from learning_memory_server.domain.caller import Caller
-    from learning_memory_server.domain.memory import Cuts
+    from learning_memory_server.domain.memory import Chunking
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.memories.log import MemoryLog
 
 _AT_ONCE: Final = 64
-"""Chunks that a caller waits for: about 8,000 tokens, one or two seconds."""
-_LOOK_SECONDS: Final = 0.5
+"""The most chunks a caller waits for: about 8,000 tokens, one or two seconds."""
+_REPORT_SECONDS: Final = 0.5
 _WITHDRAWN_WITHIN: Final = 5.0
-"""Seconds that a cancelled call may take to leave nothing behind in the index. The journal is first, and sure."""
+"""Seconds that a cancelled call may take to clean up the index. Before that, it is always undone in the journal."""
 
 
-class Tell(Protocol):
-    """Is told how far an addition is."""
+class ReportProgress(Protocol):
+    """Receives the progress of an addition."""
 
     async def __call__(self, done: float, total: float | None, /) -> None:
-        """Take how many chunks are indexed, which only grows, and how many there are.
+        """Receive the number of indexed chunks, which only grows, and their total.
 
-        While that is not known because the text is being cut, `done` is the share of it that is cut, below 1.
+        While the text is being chunked, `total` is None and `done` is the share already chunked, below 1.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What adding a memory came to.
+    """The result of adding a memory.
 
     Args:
-        memory: The memory, new or not.
-        chunks: How many chunks it has.
-        is_new: Whether this call has added it; else the same one was there.
-        is_indexed: Whether searches by meaning find all of it now; else it is indexed in the background.
+        memory: The memory, new or existing.
+        chunks: The number of its chunks.
+        is_new: Whether this call added it; if not, it already existed.
+        is_indexed: Whether all of it is in the index now; if not, it is indexed in the background.
     """
 
     memory: Memory
@@ -60,7 +60,7 @@ class Added:
 
 
 class MemoryStore:
-    """Keeps memories.
+    """Adds and deletes memories.
 
     Args:
         log: Where they are kept.
@@ -78,38 +78,38 @@ class MemoryStore:
         self._is_ending = False
 
     def stop_waiting(self) -> None:
-        """Have long additions answered now and from now on: the process ends, and the next one goes on with them."""
+        """Answer long additions without waiting, both current and future ones: the next process finishes indexing."""
         self._is_ending = True
         for work in self._followed:
             work.cancel()
 
     async def add(
-        self, caller: Caller, text: str, metadata: Mapping[str, Any], tell: Tell | None = None
+        self, caller: Caller, text: str, metadata: Mapping[str, Any], report: ReportProgress | None = None
     ) -> Added:
-        """Keep a text. It is in the journal when this returns, and in the index if it is short.
+        """Add a text. When this returns, the text is in the journal and, if it is short, in the index.
 
-        A long text is indexed in the background, unless somebody is told how far it is: then this returns when all of
-        it is indexed. If the call is cancelled before it has returned, nothing of the memory is left.
+        A long text is indexed in the background; with `report`, this returns once all of it is indexed. If the call is
+        cancelled before it returns, the memory is forgotten: the journal's file has the text until a purge.
 
         Args:
-            caller: Whose project it belongs to.
+            caller: The memory belongs to its project.
             text: The text, stripped.
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
-            tell: Is told how far the indexing of a long text is.
+            report: Receives the progress of a long text.
 
         Raises:
-            InvalidInputError: If the metadata is too large, or its timestamp is none.
-            JournalUnavailableError: If it could not be written down; then nothing is added.
+            InvalidInputError: If the metadata is too large, or its timestamp is invalid.
+            JournalUnavailableError: If the journal could not be written; then nothing is added.
         """
         metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
-            return await self._take_up(done, tell)
+            return await self._continue(done, report)
         if same := self._log.find_same(text, metadata, caller.project):
-            return await self._known(same)
-        cuts = await self._cut(text, tell)
-        # Another call may have been quicker.
+            return self._known(same)
+        chunking = await self._chunk(text, report)
+        # Another call may have added it while this one awaited.
         if same := self._log.find_same(text, metadata, caller.project):
-            return await self._known(same)
+            return self._known(same)
         now = self._clock()
         memory = Memory(
             id=new_memory_id(),
@@ -119,18 +119,18 @@ class MemoryStore:
             project=caller.project,
             created_at=now,
             request=caller.request,
-            cuts=cuts,
+            chunking=chunking,
         )
         self._log.add(memory)
-        is_indexed = await self._or_withdraw(memory, self._index(memory, tell))
-        return Added(memory, len(cuts.spans), is_new=True, is_indexed=is_indexed)
+        is_indexed = await self._or_withdraw(memory, self._index(memory, report))
+        return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
 
     async def delete(self, memory_id: str) -> Memory:
-        """Forget a memory, for ever, and remove its points.
+        """Forget a memory permanently, and remove its points.
 
         Raises:
-            NotFoundError: If there is none of that id.
-            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+            NotFoundError: If there is no memory with that id.
+            JournalUnavailableError: If the journal could not be written; then nothing is forgotten.
         """
         forgetting = self._log.forget([memory_id], self._clock())
         await self._writer.remove(self._log.points_of(forgetting))
@@ -142,22 +142,22 @@ class MemoryStore:
             )
         return forgetting.found[0]
 
-    async def _known(self, memory: Memory) -> Added:
+    def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:
-            # Whoever adds it may still give it up; this caller is told that it is kept.
+            # The call that is adding it may still be cancelled, but this caller learns that it is kept.
             self._promised.add(memory.id)
         return Added(memory, self._log.chunks_of(memory), is_new=False, is_indexed=self._is_all_indexed())
 
-    async def _take_up(self, memory: Memory, tell: Tell | None) -> Added:
-        """Go on with an addition whose answer was lost with another process."""
+    async def _continue(self, memory: Memory, report: ReportProgress | None) -> Added:
+        """Continue an addition whose reply was lost when its process ended."""
         chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
-        if tell is not None and not is_indexed:
-            # It stays if this is cancelled: the process that is gone may have told somebody else that it is kept.
-            is_indexed = await self._follow(chunks, tell)
+        if report is not None and not is_indexed:
+            # If this is cancelled, the memory stays: the earlier process may have confirmed it to others.
+            is_indexed = await self._follow(chunks, report)
         return Added(memory, chunks, is_new=True, is_indexed=is_indexed)
 
     async def _or_withdraw(self, memory: Memory, indexing: Coroutine[Any, Any, bool]) -> bool:
-        """Return what the indexing does; if it is cancelled, the memory is withdrawn."""
+        """Return the result of the indexing; if it is cancelled, withdraw the memory."""
         self._unanswered.add(memory.id)
         try:
             return await indexing
@@ -171,45 +171,45 @@ class MemoryStore:
     def _is_all_indexed(self) -> bool:
         return self._writer.missing == 0
 
-    async def _cut(self, text: str, tell: Tell | None) -> Cuts:
-        """Cut the text in a thread, which stops soon if the call is cancelled."""
-        given_up, reached = threading.Event(), 0
+    async def _chunk(self, text: str, report: ReportProgress | None) -> Chunking:
+        """Chunk the text in a thread that stops soon if the call is cancelled."""
+        cancelled, reached = threading.Event(), 0
 
-        def look(place: int) -> bool:
+        def should_stop(place: int) -> bool:
             nonlocal reached
             reached = place
-            return given_up.is_set()
+            return cancelled.is_set()
 
-        work = asyncio.create_task(asyncio.to_thread(self._log.cut, text, look))
+        work = asyncio.create_task(asyncio.to_thread(self._log.chunk, text, should_stop))
         try:
-            # Below 1 even when all is cut: what follows counts chunks, and must only grow.
-            await _tell_of(work, tell, lambda: (reached - 1) / len(text), None)
+            # Below 1 even at the end: the next step counts chunks, and progress must only grow.
+            await _report_on(work, report, lambda: (reached - 1) / len(text), None)
             return work.result()
         finally:
-            given_up.set()
+            cancelled.set()
 
-    async def _index(self, memory: Memory, tell: Tell | None) -> bool:
+    async def _index(self, memory: Memory, report: ReportProgress | None) -> bool:
         documents = await asyncio.to_thread(self._documents_of, memory)
         if len(documents) <= _AT_ONCE:
             return await self._writer.write(documents)
         self._writer.postpone(documents)
-        return tell is not None and await self._follow(len(documents), tell)
+        return report is not None and await self._follow(len(documents), report)
 
     def _documents_of(self, memory: Memory) -> list[Document]:
         documents = list(self._log.documents_of(memory))
         if len(documents) > _AT_ONCE:
-            # On its way here a long text was copied a dozen times.
-            give_back()
+            # A long text has been copied a dozen times by now.
+            trim_heap()
         return documents
 
-    async def _follow(self, total: int, tell: Tell) -> bool:
-        """Write what is pending and tell how far that is; return whether all is written."""
+    async def _follow(self, total: int, report: ReportProgress) -> bool:
+        """Write what is pending and report progress. Return whether all of it is written."""
         if self._is_ending:
             return False
         work = asyncio.create_task(self._writer.complete())
         self._followed.add(work)
         try:
-            await _tell_of(work, tell, lambda: self._written(total), total)
+            await _report_on(work, report, lambda: self._written(total), total)
             if work.cancelled():
                 return False
             work.result()
@@ -220,35 +220,35 @@ class MemoryStore:
             work.cancel()
             with suppress(asyncio.CancelledError, LearningMemoryError):
                 await work
-        await tell(total, total)
+        await report(total, total)
         return True
 
     def _written(self, total: int) -> int:
         """Return how many of the last `total` documents are written."""
-        # These came last, so what is pending is these once there is nothing else.
+        # They were added last, so they are written last.
         missing = self._writer.missing
         return 0 if missing is None else total - min(total, missing)
 
     async def _withdraw(self, memory: Memory) -> None:
-        """Undo an addition that nobody waits for any more."""
+        """Undo an addition whose call was cancelled."""
         if memory.id in self._promised:
             return
         forgetting = self._log.forget([memory.id], self._clock())
         points = self._log.points_of(forgetting)
         with anyio.move_on_after(_WITHDRAWN_WITHIN, shield=True), suppress(LearningMemoryError):
             await self._writer.remove(points)
-            # A batch that was on its way when the points were removed has arrived after this.
+            # A batch that was in flight during the removal has arrived by now.
             await self._writer.catch_up()
             await self._writer.remove(points)
 
 
-async def _tell_of(
-    work: asyncio.Task[Any], tell: Tell | None, reached: Callable[[], float], total: float | None
+async def _report_on(
+    work: asyncio.Task[Any], report: ReportProgress | None, reached: Callable[[], float], total: float | None
 ) -> None:
-    """Wait for the end of some work and tell every half second how far it is, if it is farther than before."""
-    told = 0.0
-    while not (await asyncio.wait([work], timeout=_LOOK_SECONDS))[0]:
+    """Wait for some work, and report any progress every half second."""
+    reported = 0.0
+    while not (await asyncio.wait([work], timeout=_REPORT_SECONDS))[0]:
         done = reached()
-        if tell is not None and done > told:
-            told = done
-            await tell(done, total)
+        if report is not None and done > reported:
+            reported = done
+            await report(done, total)

@@ -20,7 +20,7 @@ _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _TURN: Final = re.compile(
     r"(?:\[[^\]\n]{1,40}\] ?)?[^\W\d_][\w.'\u2019()-]{0,30}(?: [\w.'\u2019()-]{1,30}){0,3}:(?: |$)"
 )
-"""A line that begins with a name and a colon, after a time in brackets if there is one."""
+"""The start of a turn: a name and a colon, optionally after a time in brackets."""
 _MARKED: Final = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|`{3,}|~{3,}).*", re.MULTILINE)
 
 SENTENCES: Final = re.compile(
@@ -30,7 +30,7 @@ LINES: Final = re.compile(r"[^\n]*\n\s*|[^\n]+")
 
 
 class Kind(Enum):
-    """What a block is."""
+    """The kind of a block."""
 
     HEADING = "heading"
     CODE = "code"
@@ -47,11 +47,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The headings of a text, as paths: what a place in it is under.
+    """The headings of a text, as paths.
 
     Args:
-        starts: Where each heading begins, ascending.
-        paths: The headings that each stands under, and itself, outermost first.
+        starts: The first character of each heading, ascending.
+        paths: For each heading, the headings above it and itself, outermost first.
     """
 
     starts: list[int]
@@ -59,7 +59,7 @@ class Outline:
 
     @classmethod
     def of(cls, text: str) -> Outline:
-        """Return the outline of a text. What looks like a heading in a code block is none."""
+        """Return the outline of a text. A line in a code block is never a heading."""
         starts: list[int] = []
         paths: list[tuple[str, ...]] = []
         open_headings: list[tuple[int, str]] = []
@@ -77,7 +77,7 @@ class Outline:
         return cls(starts, paths)
 
     def path_at(self, position: int) -> tuple[str, ...]:
-        """Return the headings above a place, outermost first; one that begins right there is not above it."""
+        """Return the headings above a position, outermost first, without a heading that begins right there."""
         index = bisect_left(self.starts, position)
         here = index < len(self.starts) and self.starts[index] == position
         if here:
@@ -86,10 +86,10 @@ class Outline:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text in order; together they are all of it but white space.
+    """Yield the blocks of a text in order. Together they cover all of it except white space.
 
-    A fenced code block is one, and so are a heading, a paragraph and a turn of a conversation. A fence that is never
-    closed goes on to the end.
+    A block is a fenced code block, a heading, a paragraph or a turn of a conversation. A fence that is never closed
+    extends to the end.
     """
     start, end, kind, fence = 0, 0, Kind.TEXT, ""
     for match in _LINE.finditer(text):
@@ -120,10 +120,10 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _after_fence(fence: str, mark: re.Match[str]) -> str:
-    """Return the fence that is open after a line with a fence; nothing if none is."""
+    """Return the fence that is open after a line with a fence, or an empty text."""
     found, rest = mark[1], mark[2].strip()
     if not fence:
-        # Three backticks with another one after them are code within a line.
+        # Three backticks followed by another one on the same line are inline code.
         return "" if found[0] == "`" and "`" in rest else found
     closes = found[0] == fence[0] and len(found) >= len(fence) and not rest
     return "" if closes else fence

@@ -1,4 +1,4 @@
-"""The life of a GHAP entry, from its start to its resolution, over the journal."""
+"""The life of a GHAP entry in the journal, from its start to its resolution."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
 from learning_memory_server.indexing.document import point_id
-from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
-from learning_memory_server.journal.forgetting import Forgetting
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.records import Records
 from learning_memory_server.observation.query import EntryQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
     from learning_memory_server.domain.caller import Caller
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.journal.journal import Journal
-
+    from learning_memory_server.journal.records import Forgetting
 
 _NAMED: Final = 5
-"""How many open entries a message names, the newest."""
+"""How many open entries a message names: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A new entry, and the one of the same caller that it left open."""
+    """A new entry, and the caller's earlier one if that is still open."""
 
     entry: Ghap
     orphan: Ghap | None
@@ -41,24 +40,22 @@ class Started:
 class ObservationCollector:
     """Open and resolved entries. Every change is on the disk before the call returns.
 
-    "Current" belongs to a caller: an agent's present entry is never another agent's. The journal is read
-    once, at the first use. Nothing here awaits: a change is complete or has not begun, whatever is
-    cancelled, and writes by parallel sessions cannot interleave.
+    Each caller has its own current entry, which no other agent sees. The journal is read once, at first use. Nothing
+    here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot interleave
+    their writes.
 
     Args:
-        journal: Where entries live. The process must hold its lock to change them.
+        journal: Where entries are kept. The process must have its lock to change them.
         clock: Tells the time.
     """
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self._journal = journal
         self._clock = clock
+        self._resolved = Records(journal.entries, GHAP)
         self._loaded = False
         self._open: dict[str, Ghap] = {}
-        self._resolved: dict[str, Ghap] = {}
         self._by_time: list[Ghap] = []
-        self._by_request: dict[str, str] = {}
-        self._forgotten: set[str] = set()
 
     def start(  # noqa: PLR0913 - a GHAP has six parts
         self,
@@ -71,13 +68,13 @@ class ObservationCollector:
         action: str,
         prediction: str,
     ) -> Started:
-        """Open an entry. The caller's open one, if any, stays open as an orphan."""
+        """Open an entry. The caller's current one, if any, stays open as an orphan."""
         self.load()
         if done := self._done(caller):
             return Started(done, None)
         now = self._clock()
         ghap_id = new_ghap_id(now)
-        while ghap_id in self._open or ghap_id in self._resolved or ghap_id in self._forgotten:
+        while not self.look_up([ghap_id]).unknown:
             ghap_id = new_ghap_id(now)
         entry = Ghap(
             id=ghap_id,
@@ -109,13 +106,13 @@ class ObservationCollector:
         strategy: Strategy | None = None,
         note: str | None = None,
     ) -> Ghap:
-        """Change an open entry: the caller's current one, or the one named.
+        """Change an open entry: the caller's current one, or the one with the given id.
 
-        A caller without a current entry adopts the one it names, if it is of its project.
+        A caller without a current entry adopts the one it names, if that belongs to its project.
 
         Raises:
-            NoActiveGhapError: If none is named and the caller has none.
-            NotFoundError: If the one named is not open.
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
         """
         self.load()
         if done := self._done(caller):
@@ -146,12 +143,12 @@ class ObservationCollector:
         root_cause: RootCause | None = None,
         lesson: Lesson | None = None,
     ) -> Ghap:
-        """Close an open entry: the caller's current one, or the one named.
+        """Resolve an open entry: the caller's current one, or the one with the given id.
 
         Raises:
-            InvalidInputError: If a falsified hypothesis comes without its explanation.
-            NoActiveGhapError: If none is named and the caller has none.
-            NotFoundError: If the one named is not open.
+            InvalidInputError: If a falsified hypothesis is not explained.
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
         """
         self.load()
         if (done := self._done(caller)) and done.resolution:
@@ -161,87 +158,110 @@ class ObservationCollector:
         resolution = Resolution(status, result, now, surprise, root_cause, lesson)
         resolution.require_explanation()
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
-        self._journal.entries.append([_record(resolved, now)])
-        self._keep(resolved)
-        # The entry is safe: a leftover open file is removed at the next start, and no reason to fail.
+        self._resolved.add(resolved, at=now)
+        self._open.pop(resolved.id, None)
+        insort(self._by_time, resolved, key=_resolution_order)
+        # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
         return resolved
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
-        """Take resolved entries from elsewhere and return those that were new, by id.
+        """Import resolved entries and return those whose ids were new.
 
-        What was forgotten here is never new: `are_forgotten` tells which those are.
+        Forgotten ids never count as new; see `are_forgotten`.
         """
         self.load()
-        known = self._resolved.keys() | self._open.keys() | self._forgotten
-        new = list({entry.id: entry for entry in entries if entry.id not in known}.values())
-        now = self._clock()
-        self._journal.entries.append([_record(entry, now) for entry in new])
+        new = self._resolved.add_new(
+            (entry for entry in entries if entry.id not in self._open), self._clock()
+        )
         for entry in new:
-            self._keep(entry)
+            insort(self._by_time, entry, key=_resolution_order)
         return new
 
     def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
-        """Take open entries from elsewhere as orphans, and return those that were new, by id."""
+        """Import open entries as orphans, and return those whose ids were new."""
         self.load()
-        known = self._resolved.keys() | self._open.keys() | self._forgotten
-        new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id not in known}
+        unknown = self.look_up(entry.id for entry in entries).unknown
+        new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id in unknown}
         for entry in new.values():
             self._save_open(entry)
         return list(new.values())
 
+    def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
+        """Change open entries with these ids on the disk and here, and return how many the change altered.
+
+        Raises:
+            JournalUnavailableError: If one cannot be written; those before it are changed.
+        """
+        self.load()
+        altered = 0
+        for entry in [entry for entry in self._open.values() if entry.id in ids]:
+            if (changed := change(entry)) != entry:
+                self._save_open(changed)
+                altered += 1
+        return altered
+
+    def hold(self, entries: Iterable[Ghap]) -> None:
+        """Replace resolved entries whose lines were rewritten; their times are the same."""
+        changed = {entry.id: entry for entry in entries}
+        self._resolved.hold(*changed.values())
+        self._by_time = [changed.get(entry.id, entry) for entry in self._by_time]
+
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
         self.load()
-        return Forgetting.of(ids, {**self._resolved, **self._open}, self._forgotten)
+        return self._resolved.look_up(ids, self._open)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
-        """Return what there is of a project, as what would be forgotten."""
+        """Return what `forget` would return for everything in a project, and change nothing."""
         self.load()
         entries = (*self._by_time, *self._open.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
-        """Forget entries, open ones as well; they are gone from every reading once this returns.
+        """Forget entries permanently, open ones included; see `Records.forget`.
 
-        That is final: their ids never come back. Their points are the caller's to remove from the index.
-
-        Args:
-            ids: Which.
-            at: When.
-            unknown_too: Write unknown ids down as well, so that what they name elsewhere is never taken here.
-
-        Raises:
-            JournalUnavailableError: If it could not be written down; then nothing is forgotten.
+        The caller must remove their points from the index.
         """
-        forgetting = self.look_up(ids)
-        gone = [entry.id for entry in forgetting.found] + list(forgetting.unknown if unknown_too else ())
-        self._journal.entries.forget("ghap", gone, at)
-        self._forgotten.update(gone)
+        self.load()
+        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open)
+        gone = {entry.id for entry in forgetting.found}
         self._by_time = [entry for entry in self._by_time if entry.id not in gone]
         for ghap_id in gone:
-            self._resolved.pop(ghap_id, None)
             if self._open.pop(ghap_id, None):
-                # The tombstone is written: a leftover open file is removed at the next start.
+                # The tombstone is on the disk: a leftover open file is removed at the next start.
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(ghap_id)
         return forgetting
 
     def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:
-        """Return the ids of the points of what was forgotten, now or before."""
+        """Return the point ids of what was forgotten, now or earlier."""
         gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
         return [point_id("ghap", ghap_id) for ghap_id in gone]
 
     def all_forgotten(self) -> frozenset[str]:
-        """Return the ids of everything that is forgotten."""
-        self.load()
-        return frozenset(self._forgotten)
+        """Return the ids of all forgotten entries."""
+        return self._resolved.forgotten_ids()
 
     def are_forgotten(self, ids: Iterable[str]) -> set[str]:
         """Return those of the ids that are forgotten."""
-        self.load()
-        return self._forgotten.intersection(ids)
+        return set(self._resolved.look_up(ids).before)
+
+    def get(self, ghap_id: str) -> Ghap:
+        """Return an entry, open or resolved.
+
+        Raises:
+            NotFoundError: If there is none with that id, or it was forgotten.
+        """
+        looked = self.look_up([ghap_id])
+        if looked.found:
+            return looked.found[0]
+        if looked.before:
+            raise NotFoundError(f"{ghap_id} was forgotten.")
+        raise NotFoundError(
+            f"There is no entry {ghap_id}.", hint="list_ghap_entries and search_experiences show the ids."
+        )
 
     def find_current(self, caller: Caller) -> Ghap | None:
         """Return the caller's current entry, if it has one."""
@@ -256,7 +276,7 @@ class ObservationCollector:
         return sorted(others, key=lambda entry: (entry.created_at, entry.id), reverse=True)
 
     def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
-        """Return the resolved entries that match, newest first by their resolution."""
+        """Return the resolved entries that match, most recently resolved first."""
         self.load()
         wanted = query or EntryQuery()
         return [entry for entry in reversed(self._by_time) if wanted.matches(entry)]
@@ -265,25 +285,16 @@ class ObservationCollector:
         """Read the journal, once."""
         if self._loaded:
             return
-        # A later line about the same entry supersedes an earlier one.
-        content = self._journal.entries.read()
-        self._resolved = {record.id: record.decoded(ghap_from_data) for record in content.records}
-        self._forgotten = content.forgotten_ids("ghap")
-        self._by_time = sorted(self._resolved.values(), key=_resolution_order)
-        self._open = {
-            entry.id: entry
-            for entry in self._journal.open_entries()
-            if entry.id not in self._resolved and entry.id not in self._forgotten
-        }
-        # A crash in `start` can leave two entries of one caller that are not orphaned; the newest is meant.
+        self._by_time = sorted(self._resolved.all(), key=_resolution_order)
+        still_open = {entry.id: entry for entry in self._journal.open_entries()}
+        self._open = {ghap_id: still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown}
+        # A crash in `start` can leave a caller with two entries that are not orphaned; the newest is current.
         newest = {
             (entry.project, entry.agent_session): entry for entry in self._open.values() if not entry.orphaned
         }
         for entry in list(self._open.values()):
             if not entry.orphaned and newest[entry.project, entry.agent_session] is not entry:
                 self._open[entry.id] = replace(entry, orphaned=True)
-        for entry in (*self._resolved.values(), *self._open.values()):
-            self._by_request.update(dict.fromkeys(entry.requests, entry.id))
         self._loaded = True
 
     def _current(self, caller: Caller) -> Ghap | None:
@@ -310,42 +321,32 @@ class ObservationCollector:
             return entry
         if ghap_id in self._open:
             return self._open[ghap_id]
-        if ghap_id in self._resolved:
-            status = self._resolved[ghap_id].outcome.status
+        if resolved := self._resolved.find(ghap_id):
             raise NotFoundError(
-                f"{ghap_id} is resolved already ({status}) and stays as it is.",
+                f"{ghap_id} is already resolved ({resolved.outcome.status}) and cannot be changed.",
                 hint="Call start_ghap for a new hypothesis.",
             )
-        if ghap_id in self._forgotten:
+        if self.are_forgotten([ghap_id]):
             raise NotFoundError(f"{ghap_id} was forgotten.", hint="Call start_ghap for a new hypothesis.")
         raise NotFoundError(
             f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
         )
 
     def _done(self, caller: Caller) -> Ghap | None:
-        """Return the entry that this very call has changed before, if its answer was lost and it is sent again."""
-        ghap_id = self._by_request.get(caller.request) if caller.request and caller.again else None
-        return (self._open.get(ghap_id) or self._resolved.get(ghap_id)) if ghap_id else None
+        """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""
+        if not (caller.request and caller.again):
+            return None
+        still_open = (entry for entry in self._open.values() if caller.request in entry.requests)
+        return next(still_open, None) or self._resolved.find_by_request(caller.request)
 
     def _save_open(self, entry: Ghap) -> None:
         self._journal.save_open(entry)
         self._open[entry.id] = entry
-        self._by_request.update(dict.fromkeys(entry.requests, entry.id))
-
-    def _keep(self, entry: Ghap) -> None:
-        self._open.pop(entry.id, None)
-        self._resolved[entry.id] = entry
-        self._by_request.update(dict.fromkeys(entry.requests, entry.id))
-        insort(self._by_time, entry, key=_resolution_order)
 
 
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:
     before = entry.requests if entry else ()
     return (*before, caller.request) if caller.request else before
-
-
-def _record(entry: Ghap, at: datetime) -> JournalRecord:
-    return JournalRecord("ghap", entry.id, at, ghap_to_data(entry))
 
 
 def _resolution_order(entry: Ghap) -> tuple[datetime, str]:

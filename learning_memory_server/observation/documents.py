@@ -1,4 +1,4 @@
-"""A resolved entry as documents, one for each axis, and the payload's way back."""
+"""A resolved entry as documents, one for each axis, and back from the payload."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SHAPES: Final = dict.fromkeys(
     map(Collection.of, Axis),
     DocumentShape(("project", "domain", "strategy", "outcome_status"), ("resolved_at",)),
 )
-"""What searches for experiences filter on."""
+"""What experience searches filter on."""
 
 
 def documents_of(entry: Ghap) -> list[Document]:
-    """Return the documents of a resolved entry: full and strategy always, the others where they apply."""
+    """Return the documents of a resolved entry: always full and strategy, the other axes where they apply."""
     payload = payload_of(entry)
     point = point_id("ghap", entry.id)
     return [
@@ -41,8 +41,8 @@ def documents_of(entry: Ghap) -> list[Document]:
 def axis_texts(entry: Ghap) -> dict[Axis, str]:
     """Return the text that is embedded for each axis that a resolved entry has.
 
-    The parts stand on lines of their own, without headings: a heading that every text shares pulls all
-    vectors together. What tells entries apart comes first, because a model cuts long texts at the end.
+    Each part is a line without a label: a label that every text has would pull all vectors together. What distinguishes
+    entries comes first, because a model truncates long texts.
     """
     end = entry.outcome
     cause = end.root_cause
@@ -62,7 +62,7 @@ def axis_texts(entry: Ghap) -> dict[Axis, str]:
 
 
 def full_parts(entry: Ghap) -> tuple[str, ...]:
-    """Return what a resolved entry says, in sentences that can stand alone."""
+    """Return the statements of a resolved entry. Each makes sense on its own."""
     end = entry.outcome
     said = (
         entry.goal,
@@ -79,7 +79,7 @@ def full_parts(entry: Ghap) -> tuple[str, ...]:
 
 
 def is_on(axis: Axis, entry: Ghap) -> bool:
-    """Tell whether a resolved entry has a text on the axis; quicker than making the text."""
+    """Return whether a resolved entry has a text on the axis, without building the text."""
     if axis is Axis.SURPRISE:
         return bool(entry.outcome.surprise)
     if axis is Axis.ROOT_CAUSE:
@@ -88,7 +88,7 @@ def is_on(axis: Axis, entry: Ghap) -> bool:
 
 
 def payload_of(entry: Ghap) -> dict[str, Any]:
-    """Return the data stored with each of an entry's points: flat fields to filter on, and the entry."""
+    """Return the payload of an entry's points: flat fields to filter on, and the entry itself."""
     end = entry.outcome
     return {
         "ghap_id": entry.id,
@@ -104,7 +104,7 @@ def payload_of(entry: Ghap) -> dict[str, Any]:
 
 
 def entry_of(payload: Mapping[str, Any]) -> Ghap:
-    """Return the entry that a payload holds."""
+    """Return the entry in a payload."""
     return ghap_from_data(payload["entry"])
 
 

@@ -1,4 +1,4 @@
-"""A JSON object that another program wrote: read field by field, with nothing dropped in silence."""
+"""A JSON object that another program wrote: read field by field, without dropping anything silently."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     Category = TypeVar("Category", bound=StrEnum)
 
 _CLOSE: Final = 0.8
-"""The similarity from which a misspelt name is obvious; at 0.75 "investigation" would be an integration."""
+"""The lowest similarity at which a misspelling is unmistakable; at 0.75, "investigation" would match integration."""
 _PREFIX_FROM: Final = 4
 
 
 def find_category(kind: type[Category], name: str) -> Category | None:
-    """Return the member that `name` obviously means, or None.
+    """Return the member that `name` unmistakably means, or None.
 
-    Case, spaces and underscores do not matter. A name that begins exactly one member (`config`), or that
-    goes on after a whole one (`feature-development`), means it; so does one that is misspelt slightly.
+    Case, spaces and underscores do not matter. A name matches a member that it abbreviates unambiguously (`config`),
+    extends (`feature-development`), or slightly misspells.
     """
     wanted = re.sub(r"[\s_-]+", "-", name.strip().casefold())
     members = {str(member): member for member in kind}
@@ -44,12 +44,12 @@ def find_category(kind: type[Category], name: str) -> Category | None:
 
 
 class ForeignPart:
-    """A JSON object of a line, read field by field; what nobody asked for is noted, not dropped in silence.
+    """A JSON object in a line, read field by field. Unread fields are recorded, not dropped silently.
 
     Args:
-        path: Where it stands in the line, empty for the line itself.
+        path: Its place in the line; empty for the line itself.
         data: The object.
-        changes: Where to count what is not kept as it was.
+        changes: Counts what is changed or dropped.
     """
 
     def __init__(self, path: str, data: dict[str, Any], changes: Counter[str]) -> None:
@@ -58,7 +58,7 @@ class ForeignPart:
         self._changes = changes
 
     def text(self, name: str, limit: int) -> str:
-        """Return a text that must be there, stripped."""
+        """Return a required text, stripped."""
         return _checked(self._name(name), self._take(name), limit)
 
     def find_text(self, name: str, limit: int) -> str | None:
@@ -74,21 +74,21 @@ class ForeignPart:
         return tuple(_checked(f"{self._name(name)}[{index}]", item, limit) for index, item in items)
 
     def moment(self, name: str) -> datetime:
-        """Return a time that must be there."""
+        """Return a required time."""
         return parse_moment(self._name(name), self.text(name, limits.ID_MAX))
 
     def category(self, name: str, kind: type[Category]) -> Category:
-        """Return the member of a vocabulary that a text obviously means."""
+        """Return the member of a vocabulary that a text unmistakably means."""
         written = self.text(name, limits.ID_MAX)
         found = find_category(kind, written)
         if found is None:
-            raise InvalidInputError(f"{self._name(name)}: {written!r} is none of {', '.join(kind)}.")
+            raise InvalidInputError(f"{self._name(name)}: {written!r} is not one of {', '.join(kind)}.")
         if written != found:
-            self._changes[f"{self._name(name)} {written!r} is taken as {found}"] += 1
+            self._changes[f"{self._name(name)} {written!r} is read as {found}"] += 1
         return found
 
     def flag(self, name: str) -> bool:
-        """Return a truth value; an absent one is false."""
+        """Return a boolean; an absent one is false."""
         value = self._take(name)
         if value is not None and not isinstance(value, bool):
             raise InvalidInputError(f"{self._name(name)}: must be true or false, not {type(value).__name__}.")
@@ -107,16 +107,16 @@ class ForeignPart:
         return [self._part(f"{self._name(name)}[{index}]", item) for index, item in items]
 
     def note_difference(self, name: str, derived: object) -> None:
-        """Note that a field which follows from the others said something else than `derived`."""
+        """Record that a derived field differed from `derived`."""
         stated = self._take(name)
         if stated is not None and stated != derived:
-            self._changes[f"{self._name(name)} {stated!r} is {derived} by this program's rule"] += 1
+            self._changes[f"{self._name(name)} {stated!r} was recomputed as {derived}"] += 1
 
     def note_left_out(self) -> None:
-        """Note every field with content that was not read."""
+        """Record each non-empty field that was never read."""
         for name, value in self._unread.items():
             if value not in (None, "", [], {}):
-                # Positions in a list would make many lines of what is the same everywhere.
+                # Without list positions, so that the same field of many items is one line.
                 place = re.sub(r"\[\d+\]", "[]", self._name(name))
                 self._changes[f"{place} is not kept"] += 1
 
@@ -147,6 +147,8 @@ def _checked(name: str, value: object, limit: int) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # JSON can spell half of a character; a file cannot hold it.
-        raise InvalidInputError(f"{name}: holds half of a surrogate pair, which is no character.") from None
+        # JSON can escape half a character, which no UTF-8 file can contain.
+        raise InvalidInputError(
+            f"{name}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
+        ) from None
     return text

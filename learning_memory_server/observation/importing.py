@@ -1,4 +1,4 @@
-"""GHAP entries from elsewhere: lines of JSON, in this journal's own form or in the predecessor's."""
+"""Parsing GHAP entries to import: lines of JSON in this journal's format or the predecessor's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line that is no entry, and why."""
+    """A line that is not an entry, and why."""
 
     line_number: int
     reason: str
@@ -35,16 +35,15 @@ class Rejection:
 
 @dataclass(slots=True)
 class ParsedEntries:
-    """What a file holds.
+    """The content of a file.
 
     Args:
-        entries: The entries by id, in the order of the file; of several lines about one, the last. What the file
-            says is forgotten is not among them.
-        rejections: The lines that were not taken.
-        repeated: How many lines were superseded by a later one about the same entry.
-        changes: What the entries do not say in the file's words, and how often: names that were mapped,
-            fields that have no place here.
-        forgotten: The ids of the entries that the file says are forgotten.
+        entries: The entries by id, in file order, without forgotten ones. The last line about an entry counts.
+        rejections: The lines that are not entries.
+        repeated: The number of lines superseded by a later one about the same entry.
+        changes: What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
+        forgotten: The ids of the entries that the file marks as forgotten.
+        unnamed: The ids of the entries whose lines name no project.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)
@@ -52,14 +51,20 @@ class ParsedEntries:
     repeated: int = 0
     changes: Counter[str] = field(default_factory=Counter)
     forgotten: set[str] = field(default_factory=set)
+    unnamed: set[str] = field(default_factory=set)
+
+    def assign(self, project: str) -> None:
+        """Put the entries whose lines name no project under this one."""
+        for name in self.unnamed:
+            self.entries[name] = replace(self.entries[name], project=project)
 
 
 def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
-    """Read resolved entries, each line by itself.
+    """Read resolved entries, line by line.
 
     Args:
-        lines: The file's lines, in UTF-8. Blank ones are passed over.
-        project: The project of lines in the predecessor's form, which name none.
+        lines: The file's lines, in UTF-8. Blank ones are skipped.
+        project: The project of lines in the predecessor's format, which do not name one.
     """
     parsed = ParsedEntries()
     for number, line in enumerate(lines, start=1):
@@ -67,7 +72,7 @@ def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
             continue
         changes: Counter[str] = Counter()
         try:
-            found = _parse(line, project, changes)
+            found, is_named = _parse(line, project, changes)
         except InvalidInputError as error:
             parsed.rejections.append(Rejection(number, error.message))
             continue
@@ -76,27 +81,29 @@ def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
             continue
         parsed.repeated += found.id in parsed.entries
         parsed.entries[found.id] = found
+        (parsed.unnamed.discard if is_named else parsed.unnamed.add)(found.id)
         parsed.changes.update(changes)
-    # Only now: a tombstone counts wherever it stands.
+    # Last, because a tombstone counts wherever it is in the file.
     for forgotten in parsed.forgotten:
         parsed.entries.pop(forgotten, None)
+    parsed.unnamed -= parsed.forgotten
     return parsed
 
 
 def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) -> Ghap:
-    """Return the resolved entry that a line of a journal holds.
+    """Return the resolved entry in a journal line.
 
     Args:
-        record: The line, whose checksum was right.
-        changes: Where to count what is not kept as it was.
+        record: The line, with a correct checksum.
+        changes: Counts what is changed or dropped.
 
     Raises:
-        InvalidInputError: If it holds none, or one that this program would not have written.
+        InvalidInputError: If there is none, or this program could not have written it.
     """
     if record.kind != "ghap" or not isinstance(record.data, dict):
         raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
     if record.id != record.data.get("id"):
-        raise InvalidInputError("id: the journal line and its data name different ones.")
+        raise InvalidInputError("id: the journal line and its data have different ids.")
     entry = _own(record.data, Counter() if changes is None else changes)
     if entry.resolution is None:
         raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
@@ -104,10 +111,10 @@ def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) 
 
 
 def parse_open(text: bytes) -> Ghap:
-    """Return the open entry that a file of a journal's open folder holds, as an orphan.
+    """Return the open entry in a file of a journal's `open` folder, as an orphan.
 
     Raises:
-        InvalidInputError: If it holds none.
+        InvalidInputError: If there is none.
         JournalUnavailableError: If a newer program wrote it.
     """
     try:
@@ -121,15 +128,17 @@ def parse_open(text: bytes) -> Ghap:
     try:
         data = CURRENT.upgraded("ghap", body, version)
     except MALFORMED as error:
-        raise InvalidInputError(f"the open entry cannot be brought forward ({error}).") from None
+        raise InvalidInputError(
+            f"the open entry cannot be converted to the present format ({error})."
+        ) from None
     entry = _own(data, Counter())
     if entry.resolution is not None:
         raise InvalidInputError("the open entry is resolved.")
     return replace(entry, orphaned=True)
 
 
-def _parse(line: bytes, project: str, changes: Counter[str]) -> Ghap | JournalRecord:
-    """Return the entry of a line, or the tombstone that it is."""
+def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | JournalRecord, bool]:
+    """Return the entry of a line, or the line itself if it is a tombstone, and whether it names its project."""
     try:
         body = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -141,36 +150,36 @@ def _parse(line: bytes, project: str, changes: Counter[str]) -> Ghap | JournalRe
     if "kind" in body or "sum" in body:
         record = _record(line, body)
         is_tombstone = record.kind == "ghap" and record.is_tombstone
-        return record if is_tombstone else entry_of_record(record, changes)
-    return _predecessors(ForeignPart("", body, changes), project)
+        return record if is_tombstone else entry_of_record(record, changes), True
+    return _predecessors(ForeignPart("", body, changes), project), False
 
 
 def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
     if "sum" not in body:
         raise InvalidInputError("the journal line has no checksum.")
     try:
-        # An editor may have changed how lines end; the checksum is about what is in them.
+        # An editor may have changed the line ending, which the checksum does not cover.
         return JournalRecord.from_line(line.removeprefix(b"\xef\xbb\xbf").strip() + b"\n")
     except DamagedLineError as error:
         raise InvalidInputError(f"the journal line is damaged: {error}.") from None
     except JournalUnavailableError as error:
         raise InvalidInputError(error.message) from None
     except (UnicodeEncodeError, RecursionError):
-        # JSON can spell what has no canonical form to take a checksum of.
-        raise InvalidInputError("the journal line cannot be what a journal has written.") from None
+        # JSON can express values that have no canonical form, and so no checksum.
+        raise InvalidInputError("the journal line was not written by a journal.") from None
 
 
 def _own(data: dict[str, Any], changes: Counter[str]) -> Ghap:
     part = ForeignPart("", data, changes)
     end = part.find_part("resolution")
     session = part.text("agent_session", limits.ID_MAX)
-    # They name calls of fronts that are gone, and are of no use elsewhere.
+    # Read and dropped: these name calls of fronts that no longer exist.
     part.texts("requests", limits.ID_MAX)
     part.flag("orphaned")
     entry = _entry(
         part,
         project=part.text("project", limits.PROJECT_MAX),
-        # Only what is a hash already may be kept as it is.
+        # Anything but a hash is hashed.
         session=session if _HASH.fullmatch(session) else session_hash(session),
         resolution=_resolution(end, end, "resolved_at") if end else None,
         revised="at",
@@ -192,7 +201,7 @@ def _predecessors(part: ForeignPart, project: str) -> Ghap:
         resolution=_resolution(end, part, "captured_at"),
         revised="timestamp",
     )
-    # Both follow from the rest here; where they said something else, the reader should know.
+    # Both follow from the rest here; a reader should know if the file said something else.
     part.note_difference("confidence_tier", entry.tier.value)
     part.note_difference("iteration_count", entry.iteration_count)
     part.note_left_out()
@@ -205,7 +214,7 @@ def _entry(
 ) -> Ghap:
     entry_id = part.text("id", limits.ID_MAX)
     if not _ID.fullmatch(entry_id):
-        raise InvalidInputError(f"id: {entry_id!r} has other characters than letters, digits, - and _.")
+        raise InvalidInputError(f"id: {entry_id!r} has characters other than letters, digits, - and _.")
     return Ghap(
         id=entry_id,
         project=project,
@@ -235,7 +244,7 @@ def _revision(part: ForeignPart, revised: str) -> Revision:
 
 
 def _resolution(end: ForeignPart, story: ForeignPart, resolved: str) -> Resolution:
-    """Return the outcome. `story` is where surprise, root cause and lesson stand: in `end`, or around it."""
+    """Return the outcome. `story` is the object with surprise, root cause and lesson: `end`, or the one around it."""
     cause, lesson = story.find_part("root_cause"), story.find_part("lesson")
     resolution = Resolution(
         status=end.category("status", OutcomeStatus),

@@ -1,4 +1,4 @@
-"""From a resolved entry to its points on the four axes."""
+"""Resolved entries on their way from the journal to the index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExperienceSource:
-    """Every resolved entry in the journal, as documents."""
+    """All resolved entries of the journal, as documents."""
 
     def __init__(self, collector: ObservationCollector) -> None:
         self._collector = collector
@@ -28,20 +28,20 @@ class ExperienceSource:
             yield from documents_of(entry)
 
     def forgotten(self) -> Iterator[str]:
-        """Return the point ids of the entries that are forgotten."""
+        """Return the point ids of forgotten entries."""
         return (point_id("ghap", ghap_id) for ghap_id in self._collector.all_forgotten())
 
 
 class ObservationPersister:
-    """Puts resolved entries into the index.
+    """Writes resolved entries to the index.
 
     Args:
-        writer: Tries three times, and remembers what is pending.
+        writer: Retries, and keeps track of what is pending.
     """
 
     def __init__(self, writer: IndexWriter) -> None:
         self._writer = writer
 
     async def persist(self, entry: Ghap) -> bool:
-        """Index the entry and tell whether it can be found now; if not, it is pending."""
+        """Index the entry. Return whether it is in the index now; if not, it is pending."""
         return await self._writer.write(documents_of(entry))

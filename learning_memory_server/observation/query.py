@@ -1,22 +1,26 @@
-"""Which resolved entries are meant."""
+"""The query and the results of an experience search."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, SearchMode, Strategy
+    from learning_memory_server.search.explanation import Explanation
+    from learning_memory_server.search.floor import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
 class EntryQuery:
-    """Which resolved entries are meant; an absent part does not restrict."""
+    """A filter for resolved entries; an absent part matches everything."""
 
     domain: Domain | None = None
     outcome: OutcomeStatus | None = None
@@ -25,7 +29,7 @@ class EntryQuery:
     since: datetime | None = None
 
     def matches(self, entry: Ghap) -> bool:
-        """Tell whether a resolved entry is meant. `since` compares the time of its resolution."""
+        """Return whether a resolved entry passes. `since` is compared with the resolution time."""
         return (
             (self.domain is None or entry.domain is self.domain)
             and (self.outcome is None or entry.outcome.status is self.outcome)
@@ -35,7 +39,7 @@ class EntryQuery:
         )
 
     def for_engine(self) -> Filter:
-        """Return the same as the engine's filter."""
+        """Return the same filter for the engine."""
         exact = {
             "domain": self.domain,
             "outcome_status": self.outcome,
@@ -46,3 +50,52 @@ class EntryQuery:
             matches=tuple((name, str(value)) for name, value in exact.items() if value is not None),
             times=(TimeRange("resolved_at", start=self.since),) if self.since else (),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ExperienceQuery:
+    """What to look for.
+
+    Args:
+        text: The question.
+        axis: Which view of an experience to search.
+        where: Which experiences to search.
+        limit: The most experiences to return.
+        min_score: The least score of a result; None for the measured floor, if there is one: see `search.floor`.
+    """
+
+    text: str
+    axis: Axis = Axis.FULL
+    where: EntryQuery = field(default_factory=EntryQuery)
+    limit: int = 10
+    min_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundExperience:
+    """An entry that was found, and where its score comes from."""
+
+    entry: Ghap
+    explanation: Explanation
+
+    @property
+    def score(self) -> float:
+        """How well it matches, from 0 to 1; comparable with other scores of the same mode.
+
+        In mode `reranked`, a score below 0.01 may only mean that the model did not read the entry: it reads the best 20.
+        """
+        return self.explanation.score
+
+    @property
+    def axis(self) -> Axis | None:
+        """The axis whose vector was nearest to the query; None in a lexical search."""
+        return next((axis for axis in Axis if Collection.of(axis) == self.explanation.nearest), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results, best first, what ranked them, and what was left out for its score."""
+
+    found: list[FoundExperience]
+    mode: SearchMode
+    left_out: LeftOut | None = None

@@ -1,1 +1,1 @@
-"""The MCP server: settings, composition, tools, and the one place where failures become replies."""
+"""The MCP server: sessions, tools, and the only place where failures become replies."""

@@ -1,19 +1,21 @@
-"""The one place where a tool's failure becomes a reply."""
+"""The only place where a tool's failure becomes a reply."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import structlog
 from pydantic import ValidationError
+from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.server.progress import Progress
-from learning_memory_server.server.schema import did_you_mean, shorten
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.call_log import CallLog
+from learning_memory_server.server.schema import shorten
+from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
@@ -23,21 +25,20 @@ if TYPE_CHECKING:
 
     from learning_memory_server.server.tools.toolset import Tool
 
-log = structlog.get_logger()
-
 _OF_THE_CALL: Final = (Caller, Progress)
-"""What tools ask for like services, and every call brings along."""
+"""What tools request like services, but the call supplies."""
 
 
 class Boundary:
-    """Runs tools: arguments are validated before, and every outcome is a result after.
+    """Runs tools: validates their arguments and turns every outcome into a result.
 
     Args:
-        tools: The tools there are.
-        services: One object for each type that a tool asks for, but for what a call brings along.
+        tools: The tools.
+        services: One object for each type that a tool requests, except those that a call provides; and the gate that
+            all arguments pass.
 
     Raises:
-        KeyError: If a tool asks for a service that is not there.
+        KeyError: If a service is missing.
     """
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
@@ -45,35 +46,41 @@ class Boundary:
             tool.name: (tool, {kind: services[kind] for kind in tool.services if kind not in _OF_THE_CALL})
             for tool in tools
         }
+        self._redaction = cast("RedactionGate", services[RedactionGate])
 
     async def call(
         self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
     ) -> CallToolResult:
-        """Call a tool and return its result, or its failure, in the form that the tool's results have."""
-        wire = self._tools[name][0].wire if name in self._tools else JSON
+        """Call a tool, log the call, and return its result or failure in the tool's own form."""
+        tool = self._tools[name][0] if name in self._tools else None
+        wire = tool.wire if tool else JSON
         request = secrets.token_hex(4)
-        started = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(tool=name, request=request):
+        # An unknown name could be any text, so it is not logged.
+        with bound_contextvars(tool=name if tool else None, request=request):
+            call_log = CallLog(arguments, tool.arguments.model_fields if tool else ())
             try:
                 payload = await self.run(name, arguments, caller, progress)
             except LearningMemoryError as error:
-                log.info("tool.refused", type=error.wire_type, message=error.message)
+                call_log.refused(error)
                 return wire.failure(error)
-            except Exception:
-                # Nothing of an unforeseen failure reaches the client but the number to look it up by.
-                log.exception("tool.crashed")
+            except asyncio.CancelledError:
+                call_log.cancelled()
+                raise
+            except Exception as error:  # noqa: BLE001 - the top level of every tool
+                # The client gets only the request id; the log has the failure.
+                call_log.crashed(error)
                 return wire.failure(unforeseen(request))
-            log.info("tool.called", milliseconds=round(1000 * (time.perf_counter() - started), 1))
+            call_log.succeeded(wire.facts(payload))
             return wire.reply(payload)
 
     async def run(
         self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """Validate the arguments, call the tool and return its reply.
+        """Redact and validate the arguments, call the tool and return its reply, which names what was redacted.
 
         Raises:
-            InvalidInputError: If there is no such tool, or it takes other arguments.
-            LearningMemoryError: What the tool raises.
+            InvalidInputError: If the tool does not exist or the arguments are wrong.
+            LearningMemoryError: Whatever the tool raises.
         """
         if name not in self._tools:
             raise InvalidInputError(
@@ -81,21 +88,26 @@ class Boundary:
                 f"{did_you_mean(name, self._tools)}"
             )
         tool, services = self._tools[name]
+        reads = tool.annotations.read_only_hint is True
+        redacted = await self._redaction.pass_data(arguments, stored=not reads)
         available = {**services, Caller: caller, Progress: progress or Progress()}
-        return tool.wire.payload(
-            await tool.function(*(available[kind] for kind in tool.services), **_validated(tool, arguments))
+        payload = tool.wire.payload(
+            await tool.function(
+                *(available[kind] for kind in tool.services), **_validated(tool, redacted.data)
+            )
         )
+        # A tool that stores nothing has only searched, with the markers that are stored.
+        return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
 
 
 def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments as the tool takes them.
+    """Return the arguments in the types of the tool's parameters.
 
     Raises:
-        InvalidInputError: If it takes others.
+        InvalidInputError: If they do not match its schema.
     """
     try:
-        # As JSON, because that is what a client sends: strictness then means JSON's own types. And null
-        # means absent.
+        # Validated as JSON, so that strict means JSON's own types. Null means absent.
         given = {key: value for key, value in arguments.items() if value is not None}
         valid = tool.arguments.model_validate_json(_encoded(given))
     except ValidationError as error:
@@ -104,12 +116,12 @@ def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _one_of(given: object, valid: object) -> object:
-    """Return a text as it was given, if it is the same: the message holds it anyway, and a second may have 40 MB."""
+    """Return the given text if it passed unchanged: a copy may take 40 MB, and the message keeps the original alive."""
     return given if type(valid) is str and given == valid else valid
 
 
 def _encoded(arguments: Mapping[str, Any]) -> bytes:
-    # Joined once, because a text among them may have 40 MB.
+    # Joined once: a text may take 40 MB.
     parts = [b"{"]
     for name, value in arguments.items():
         try:
@@ -117,14 +129,14 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
             parts.append(json.dumps(value, ensure_ascii=False).encode())
         except UnicodeEncodeError:
             raise InvalidInputError(
-                f"{name}: holds half of a surrogate pair, such as an emoji that was cut; it is no Unicode text."
+                f"{name}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
             ) from None
     return b"".join([*parts, b"}"])
 
 
 def unforeseen(request: str | None = None) -> LearningMemoryError:
-    """Return what is said of a failure that only the log knows, under the request's number if it has one."""
+    """Return the error for an unexpected failure, with the request id to look up."""
     return LearningMemoryError(
-        "The server failed in an unforeseen way" + (f" (request {request})." if request else "."),
-        hint="The server's log has the details" + (" under that number." if request else "."),
+        "The server failed unexpectedly" + (f" (request {request})." if request else "."),
+        hint="The server's log has the details" + (" under that request id." if request else "."),
     )

@@ -1,4 +1,4 @@
-"""The process of the server without a hub: errors at start-up become a sentence, and the end is quick."""
+"""The process behind `--direct`: start-up errors become a sentence, and the exit is quick."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sys
 from typing import NoReturn
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.server.hurry import hurried
+from learning_memory_server.interrupts import INTERRUPTED
+from learning_memory_server.server.startup import fast_imports
 
 
 def main() -> NoReturn:
-    """Serve until the client leaves, and end the process."""
-    with hurried():
+    """Serve until the client leaves, then exit the process."""
+    with fast_imports():
         from learning_memory_server.server.stdio import serve_stdio  # noqa: PLC0415
 
     status = 0
@@ -23,8 +24,8 @@ def main() -> NoReturn:
         print(f"learning-memory-server: {error.sentence}", file=sys.stderr)  # noqa: T201
         status = 1
     except KeyboardInterrupt:
-        status = 130
+        status = INTERRUPTED
     sys.stderr.flush()
-    # Everything is closed and on the disk. A plain exit would wait for the thread that may still be importing
-    # the model, for seconds in which the client thinks that the server hangs.
+    # Everything is closed and on disk. A plain exit would wait for a thread that may still be importing the
+    # model, and for those seconds the client would think that the server hangs.
     os._exit(status)

@@ -1,12 +1,13 @@
-"""JSON schemas as small as they can be, and what they say about a wrong argument."""
+"""JSON schemas without dead weight, and validation errors in plain sentences."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.errors import did_you_mean
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
@@ -22,16 +23,22 @@ _KINDS: Final = {
     dict: "an object",
     type(None): "null",
 }
+_CALLED: Final = {
+    "status": "outcome status",
+    "outcome": "outcome status",
+    "root_cause.category": "root_cause category",
+}
+"""What messages call an argument, where that is not its name."""
 _SHOWN: Final = 60
-"""Characters of a wrong value or name that a message repeats."""
+"""Characters of a wrong value or name that a message quotes."""
 _PROBLEMS_SHOWN: Final = 10
 
 
 def lean_schema(schema: Schema) -> Schema:
-    """Return the schema with its references inlined and without titles, nulls and class docstrings.
+    """Return the schema with its references inlined, and without titles, nulls and class docstrings.
 
-    A client reads each schema into its context, so every word counts; and some do not resolve references.
-    An optional argument may be null, which means absent; that need not be advertised.
+    Clients put each schema into the model's context, so every word counts, and some do not resolve references. An
+    optional argument can be null, which means absent, and no text can be empty; the schema need not say so.
     """
     definitions = schema.get("$defs", {})
 
@@ -42,7 +49,7 @@ def lean_schema(schema: Schema) -> Schema:
             return node
         if "$ref" in node:
             target = lean(definitions[node["$ref"].rpartition("/")[2]])
-            # A vocabulary's docstring is for readers of the code.
+            # The docstring of a vocabulary is for readers of the code.
             return {**{k: v for k, v in target.items() if k != "description"}, **lean(_without(node, "$ref"))}
         alternatives = [item for item in node.get("anyOf", ()) if item.get("type") != "null"]
         if len(alternatives) == 1:
@@ -50,7 +57,7 @@ def lean_schema(schema: Schema) -> Schema:
         return {
             key: {name: lean(item) for name, item in value.items()} if key == "properties" else lean(value)
             for key, value in node.items()
-            if key not in ("title", "$defs") and not (key == "default" and value is None)
+            if key not in ("title", "$defs", "minLength") and not (key == "default" and value is None)
         }
 
     result: Schema = lean(_without(schema, "description"))
@@ -58,7 +65,7 @@ def lean_schema(schema: Schema) -> Schema:
 
 
 def explain(error: ValidationError, schema: Schema) -> str:
-    """Return what is wrong with the arguments and what is allowed, one sentence for each problem."""
+    """Return what is wrong with the arguments and what is allowed, one sentence per problem."""
     problems = error.errors(include_url=False)
     sentences = [_sentence(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
     if len(problems) > _PROBLEMS_SHOWN:
@@ -67,7 +74,7 @@ def explain(error: ValidationError, schema: Schema) -> str:
 
 
 def explain_fields(error: ValidationError, schema: Schema) -> str:
-    """Return `field: message` for each problem with the arguments, the message as pydantic has it."""
+    """Return `field: message` for each problem, with pydantic's own message."""
     problems = error.errors(include_url=False, include_context=False)
     parts = [_field_message(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
     if len(problems) > _PROBLEMS_SHOWN:
@@ -78,10 +85,11 @@ def explain_fields(error: ValidationError, schema: Schema) -> str:
 def _field_message(problem: ErrorDetails, schema: Schema) -> str:
     name = _clipped(".".join(map(str, problem["loc"])))
     message = problem["msg"]
-    if problem["type"] in ("too_short", "too_long") and isinstance(problem["input"], str):
-        # Pydantic counts a stripped text's characters as items.
+    if _is_empty(problem):
+        message = "cannot be empty or whitespace-only"
+    elif problem["type"] == "too_long" and isinstance(problem["input"], str):
+        # Pydantic calls the characters of a stripped text items.
         message = message.replace("Value", "String").replace("items after validation", "characters")
-        message = message.replace("item after validation", "character")
     elif problem["type"] == "extra_forbidden":
         location = [part for part in problem["loc"] if isinstance(part, str)]
         known = _at(schema, location[:-1]).get("properties", {})
@@ -90,33 +98,34 @@ def _field_message(problem: ErrorDetails, schema: Schema) -> str:
     return f"{name}: {message}"
 
 
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a sentence with the nearest known word, with a space before it, or nothing."""
-    close = difflib.get_close_matches(str(word).strip().lower().replace("_", "-"), known, n=1)
-    close = close or difflib.get_close_matches(str(word).strip().lower(), known, n=1)
-    return f" Did you mean {close[0]}?" if close else ""
-
-
 def _sentence(problem: ErrorDetails, schema: Schema) -> str:
     location = [part for part in problem["loc"] if isinstance(part, str)]
     name, given = ".".join(location), problem["input"]
     if problem["type"] == "extra_forbidden":
         known = _at(schema, location[:-1]).get("properties", {})
-        allowed = f"; allowed are {', '.join(known)}" if known else "; none are taken"
+        allowed = f"; allowed are {', '.join(known)}" if known else "; this tool takes none"
         return f"{_clipped(name)}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
     node = _at(schema, location)
     if problem["type"] == "missing":
         return f"{name}: required; expected {_expectation(node)}."
-    hint = did_you_mean(given, node["enum"]) if "enum" in node and isinstance(given, str) else ""
-    return f"{name}: {_fault(problem, given)}; expected {_expectation(node)}.{hint}"
+    if "enum" in node:
+        hint = did_you_mean(given, node["enum"]) if isinstance(given, str) else ""
+        options = ", ".join(node["enum"])
+        return f"Invalid {_CALLED.get(name, name)} {shorten(given)}. Valid options: {options}.{hint}"
+    if _is_empty(problem):
+        return f"Field '{name}' cannot be empty (1-{node['maxLength']} characters)."
+    if problem["type"] in ("too_long", "string_too_long"):
+        length = len(str(given).strip())
+        return f"Field '{name}' exceeds {node['maxLength']} character limit ({length} chars)."
+    return f"{name}: {_fault(problem, given)}; expected {_expectation(node)}."
+
+
+def _is_empty(problem: ErrorDetails) -> bool:
+    return problem["type"] in ("too_short", "string_too_short") and isinstance(problem["input"], str)
 
 
 def _fault(problem: ErrorDetails, given: object) -> str:
-    if problem["type"] in ("too_short", "string_too_short"):
-        return "is empty"
-    if problem["type"] in ("too_long", "string_too_long"):
-        return f"has {len(str(given).strip())} characters"
-    if problem["type"] == "enum" or problem["type"].startswith(("less_than", "greater_than")):
+    if problem["type"].startswith(("less_than", "greater_than")):
         return f"{shorten(given)} is not allowed"
     return f"is {_KINDS.get(type(given), 'of another kind')} ({shorten(given)})"
 
@@ -126,11 +135,7 @@ def _expectation(node: Schema) -> str:
         return f"one of {', '.join(node['enum'])}"
     kind = node.get("type")
     if kind == "string":
-        return (
-            f"text of {node.get('minLength', 0)}-{node['maxLength']} characters"
-            if "maxLength" in node
-            else "text"
-        )
+        return f"text of 1-{node['maxLength']} characters" if "maxLength" in node else "text"
     if kind == "integer":
         low, high = node.get("minimum"), node.get("maximum")
         return f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low}"
@@ -147,7 +152,7 @@ def _at(schema: Schema, location: Sequence[str]) -> Schema:
 
 
 def shorten(value: object) -> str:
-    """Return a value as a message shows it."""
+    """Return a value as a message quotes it."""
     return _clipped(repr(value))
 
 

@@ -1,46 +1,37 @@
-"""The server in one process: a client on stdin and stdout, and the data held alone."""
+"""The server in one process: one client on stdin and stdout, and no hub."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import anyio
 import structlog
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
-from pydantic import ValidationError
+from anyio import to_thread
 
+from learning_memory_server.composition.logging import configure_logging
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.identity import caller_of
+from learning_memory_server.rendezvous import FRAME_MAX
 from learning_memory_server.server.app import build_server
-from learning_memory_server.server.config import load_settings, unknown_variables
-from learning_memory_server.server.frames import refusal
-from learning_memory_server.server.logging import configure_logging
-from learning_memory_server.server.services import open_services
+from learning_memory_server.server.session import Session
+from learning_memory_server.settings import load_settings, unknown_variables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterator
-
-    from anyio.abc import ObjectReceiveStream, ObjectSendStream
-    from mcp.shared._stream_protocols import WriteStream
+    from collections.abc import Iterator
 
 log = structlog.get_logger()
 
-_LISTEN = "subscriptions/listen"
-"""A request that is answered at the end."""
-_GRACE_SECONDS = 1.0
-"""How long the server goes on for calls that are open when the client closes its side: hosts soon end it by force."""
+_GRACE_SECONDS: Final = 5.0
+"""How long open calls may run after the client has closed its side. Hosts kill the server when they think it time."""
 
 
 async def serve_stdio() -> None:
     """Serve one client on stdin and stdout until it leaves.
 
     Raises:
-        LearningMemoryError: If the settings are wrong, or another process holds the journal.
+        LearningMemoryError: If the settings are wrong, or another process has locked the journal.
     """
     settings = load_settings()
     configure_logging(settings.log_level)
@@ -56,91 +47,59 @@ async def serve_stdio() -> None:
             yield
 
         server = build_server(services.injectable(), caller, around_call=noticed)
-
-        async with stdio_server() as (read, write):
-            unanswered = Unanswered()
-            readable, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            answers, outgoing = anyio.create_memory_object_stream[SessionMessage]()
-            writing = asyncio.create_task(_write(outgoing, write, unanswered))
-            tasks = [
-                writing,
-                asyncio.create_task(services.writer.run_after(used)),
-                asyncio.create_task(_read(read, readable, write, unanswered)),
-            ]
-            try:
-                await server.run(messages, answers, server.create_initialization_options())
-                await writing
-            finally:
-                for task in tasks:
-                    task.cancel()
+        indexing = asyncio.create_task(services.writer.run_after(used))
+        try:
+            await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()
+        finally:
+            indexing.cancel()
 
 
-class Unanswered:
-    """The client's requests that have no answer yet."""
+class StdioLines:
+    """Reads and writes lines in threads: stdin and stdout can be files, which an event loop cannot wait for.
 
-    def __init__(self) -> None:
-        self._open: set[int | str] = set()
-        self._answered = asyncio.Event()
+    Args:
+        source: The descriptor to read from.
+        target: The descriptor to write to.
+        frame_max: Bytes of the longest line that is read as a whole.
+    """
 
-    def read(self, message: object) -> None:
-        """Note what the client has sent."""
-        if isinstance(message, JSONRPCRequest) and message.method != _LISTEN:
-            self._open.add(message.id)
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._close((message.params or {}).get("requestId"))
+    def __init__(self, source: int, target: int, frame_max: int = FRAME_MAX) -> None:
+        # Not closed: at the end of the process a thread may still read.
+        self._source = os.fdopen(source, "rb", closefd=False)
+        self._target = os.fdopen(target, "wb", closefd=False)
+        self._frame_max = frame_max
 
-    def written(self, message: object) -> None:
-        """Note what the client gets."""
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
-            self._close(message.id)
+    async def read(self) -> bytes:
+        """Return the next line, or the first `frame_max` + 1 bytes of a longer one; empty at the end."""
+        return await to_thread.run_sync(self._read, abandon_on_cancel=True)
 
-    async def wait(self) -> None:
-        """Wait until there are none."""
-        while self._open:
-            self._answered.clear()
-            await self._answered.wait()
+    async def write(self, line: bytes) -> None:
+        """Write a line.
 
-    def _close(self, identity: object) -> None:
-        if isinstance(identity, int | str):
-            self._open.discard(identity)
-        self._answered.set()
+        Raises:
+            BrokenPipeError: If the client is gone.
+        """
+        await to_thread.run_sync(self._write, line)
 
+    def _read(self) -> bytes:
+        line = rest = self._source.readline(self._frame_max + 1)
+        while len(line) > self._frame_max and rest and not rest.endswith(b"\n"):
+            rest = self._source.readline(self._frame_max)
+        return line
 
-async def _read(
-    read: AsyncIterable[SessionMessage | Exception],
-    readable: ObjectSendStream[SessionMessage | Exception],
-    write: WriteStream[SessionMessage],
-    unanswered: Unanswered,
-) -> None:
-    """Pass on what the transport could read, and answer what it could not."""
-    async with readable:
-        async for item in read:
-            answer = refusal(_unread(item)) if isinstance(item, ValidationError) else None
-            if answer is not None:
-                await write.send(answer)
-                continue
-            if isinstance(item, SessionMessage):
-                unanswered.read(item.message)
-            await readable.send(item)
-        # The library interrupts what runs when there is nothing left to read.
-        with anyio.move_on_after(_GRACE_SECONDS):
-            await unanswered.wait()
+    def _write(self, line: bytes) -> None:
+        self._target.write(line)
+        self._target.flush()
 
 
-async def _write(
-    outgoing: ObjectReceiveStream[SessionMessage], write: WriteStream[SessionMessage], unanswered: Unanswered
-) -> None:
-    """Pass on what the client gets."""
-    async with outgoing, write:
-        async for item in outgoing:
-            await write.send(item)
-            unanswered.written(item.message)
+def _claim_stdio() -> tuple[int, int]:
+    """Return the descriptors of the client, and point stdin at nothing and stdout at stderr.
 
-
-def _unread(error: ValidationError) -> str:
-    """Return the line that the transport could not read: it is what the error was about, whole or parsed."""
-    given = error.errors(include_url=False)[0]["input"]
-    try:
-        return given if isinstance(given, str) else json.dumps(given, default=str)
-    except (ValueError, RecursionError):
-        return ""
+    Whatever a library or a child process prints then goes to the log, not into the protocol.
+    """
+    source, target = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, target

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp.types import CallToolResult, TextContent
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
+from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import explain, explain_fields
 
 if TYPE_CHECKING:
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from learning_memory_server.server.schema import Schema
+
+
+_FOUND: Final = re.compile(r"Found ([0-9]+) results:")
+_NOTHING_FOUND: Final = "No results found"
+_ID: Final = "ID: "
 
 
 class Wire(Protocol):
@@ -35,8 +42,16 @@ class Wire(Protocol):
         """Return the result of a call that succeeded."""
         ...
 
+    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+        """Return the payload, which also says how many secrets of each kind were not stored."""
+        ...
+
     def failure(self, error: LearningMemoryError) -> CallToolResult:
         """Return the result of a call that failed: one block of text, and no structured content."""
+        ...
+
+    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the payload's `id`, `cluster_id` and `count`, where it has them; other keys are ignored."""
         ...
 
     def explain(self, error: ValidationError, schema: Schema) -> str:
@@ -45,7 +60,7 @@ class Wire(Protocol):
 
 
 class JsonWire:
-    """Structured content, and the same as compact JSON for those who read text only."""
+    """Structured content, and the same as compact JSON for clients that read only text."""
 
     is_structured = True
 
@@ -56,6 +71,14 @@ class JsonWire:
     def reply(self, payload: dict[str, Any]) -> CallToolResult:
         """Return the payload."""
         return CallToolResult(content=[_block(compact(payload))], structured_content=payload)
+
+    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+        """Return the payload with a field `redacted`."""
+        return {**payload, "redacted": dict(kinds)}
+
+    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the payload."""
+        return payload
 
     def failure(self, error: LearningMemoryError) -> CallToolResult:
         """Return `{"error": {"type", "message", "hint"?}}`."""
@@ -71,14 +94,14 @@ class TextWire:
     """Plain text.
 
     Args:
-        failed: What is said before the reason of a failure that is not the arguments' fault.
+        failed: What precedes the reason of a failure that is not the arguments' fault.
     """
 
     failed: str
 
     @property
     def is_structured(self) -> bool:
-        """There is no structure but the lines."""
+        """False: the reply is lines of text."""
         return False
 
     def payload(self, reply: str) -> dict[str, Any]:
@@ -89,8 +112,22 @@ class TextWire:
         """Return the text."""
         return CallToolResult(content=[_block(payload["text"])])
 
+    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+        """Return the text with one more line."""
+        return {"text": f"{payload['text']}\nRedacted before storing: {listed(kinds)}."}
+
+    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the number of results in the first line, or the id in the second."""
+        first, _, rest = payload["text"].partition("\n")
+        if first.startswith(_NOTHING_FOUND):
+            return {"count": 0}
+        if found := _FOUND.match(first):
+            return {"count": int(found[1])}
+        second = rest.partition("\n")[0]
+        return {"id": second.removeprefix(_ID)} if second.startswith(_ID) else {}
+
     def failure(self, error: LearningMemoryError) -> CallToolResult:
-        """Return `Error: ` and what was wrong: with the arguments, with the work, or unforeseen."""
+        """Return `Error: ` and what went wrong: the arguments, the work, or something unexpected."""
         if isinstance(error, (InvalidInputError, NotFoundError)):
             reason = f"Invalid input - {error.sentence}"
         elif type(error) is LearningMemoryError:

@@ -1,4 +1,4 @@
-"""The port to a vector engine: the few operations that the services need, in their own words."""
+"""The port to a vector engine: the few operations that the services need, in their own terms."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is stored: a UUID, one dense vector of the collection's dimension, and JSON data.
+    """What is stored: a UUID, one dense vector of the collection's dimension, and a JSON payload.
 
     Args:
         id: The UUID.
         vector: The dense vector.
-        payload: The data.
-        terms: What `search_terms` finds it by; without any it is never found by them.
+        payload: The payload.
+        terms: The terms `search_terms` matches; a point without any is never found by it.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Record:
 
     Args:
         id: The UUID.
-        payload: The data, if the point was retrieved; a scroll reads none.
+        payload: The payload if the point was retrieved; empty from a scroll.
         vector: Shape (dimension,), where it was asked for.
     """
 
@@ -66,7 +66,7 @@ class Record:
 class Hit:
     """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0.
 
-    It has no data: to read that of a hundred points would take longer than to find them.
+    It carries no payload: reading a hundred would take longer than the search.
     """
 
     id: str
@@ -84,7 +84,7 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all hold, evaluated inside the engine before the top results are taken.
+    """Conditions that must all hold, applied inside the engine before the top results are taken.
 
     Args:
         matches: (field, value) pairs; a field that holds a list matches if the list contains the value.
@@ -106,7 +106,7 @@ class CollectionSpec:
         dimension: The length of its vectors. Distance is always cosine.
         keyword_fields: Payload fields that filters match exactly.
         datetime_fields: Payload fields that filters range over.
-        about: JSON data that is kept with the collection from its creation on.
+        about: JSON data that is stored with the collection when it is created.
     """
 
     name: str
@@ -117,7 +117,7 @@ class CollectionSpec:
 
 
 class VectorStore(Protocol):
-    """A place for points. One contract suite runs over every implementation.
+    """A store of points. One contract suite runs over every implementation.
 
     Vendor exceptions never leave an adapter. All methods raise `StorageUnavailableError` when the engine
     fails, `MissingCollectionError` when `collection` was never ensured, and `WrongDimensionError` when a
@@ -125,10 +125,10 @@ class VectorStore(Protocol):
     """
 
     async def ensure(self, spec: CollectionSpec) -> Payload:
-        """Create the collection and its payload indexes unless they exist, and return what it is `about`. Idempotent.
+        """Create the collection and its payload indexes unless they exist, and return its `about`. Idempotent.
 
         Raises:
-            WrongDimensionError: If it exists with another dimension.
+            WrongDimensionError: If it exists and has another dimension.
             DamagedCollectionError: If it exists and cannot be opened.
         """
         ...
@@ -138,12 +138,12 @@ class VectorStore(Protocol):
         ...
 
     async def promote(self, source: str, target: str) -> None:
-        """Put the collection `source` in the place of `target`, whose points are gone then. `source` ceases to be.
+        """Replace the collection `target` and its points with `source`, which no longer exists afterwards.
 
-        Whoever uses `target` finds either the one or the other, also after a crash.
+        Readers of `target` see either the old or the new one, even after a crash.
 
         Raises:
-            MissingCollectionError: If there is no `source`.
+            MissingCollectionError: If `source` does not exist.
         """
         ...
 
@@ -164,7 +164,7 @@ class VectorStore(Protocol):
         where: Filter | None = None,
         with_vectors: bool = False,
     ) -> list[Record]:
-        """Return every matching point, however many there are, ordered by id, without its data."""
+        """Return every matching point, however many there are, ordered by id, without payloads."""
         ...
 
     async def count(self, collection: str) -> int:
@@ -172,7 +172,7 @@ class VectorStore(Protocol):
         ...
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove the points; ids that do not exist are passed over."""
+        """Remove the points; ids that do not exist are ignored."""
         ...
 
     async def search(
@@ -188,10 +188,10 @@ class VectorStore(Protocol):
 
         Args:
             collection: Where to search.
-            vector: What to be similar to.
+            vector: The query vector.
             limit: The most points to return; at least 1.
-            where: What must hold for a point.
-            ids: The only points that are looked at, each of them exactly; None for all.
+            where: Conditions on the points.
+            ids: Consider only these, all of them, and without the graph; None for all points.
         """
         ...
 
@@ -207,16 +207,17 @@ class VectorStore(Protocol):
         """Return the `limit` points of highest BM25 score, best first, ties ordered by id.
 
         The score is the sum over the terms that query and point share: weight in the query * weight in the point *
-        ln(1 + (N - n + 0.5) / (n + 0.5)), where n of the N points that have terms have that one. N and n are of the
-        whole collection, whatever `where` and `ids` say, and an engine may go on to count points that are deleted.
+        ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the number of points that have terms, and n the number of those
+        with this term. N and n count all points of the collection, whatever `where` and `ids` say, and an engine may
+        still count deleted points.
         Points that share no term are left out, so an empty query finds nothing.
 
         Args:
             collection: Where to search.
             query: The terms to look for.
             limit: The most points to return; at least 1.
-            where: What must hold for a point.
-            ids: The only points that are looked at; None for all.
+            where: Conditions on the points.
+            ids: Consider only these; None for all points.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""The embedded engine behind the `VectorStore` port: one qdrant-edge shard a collection.
+"""The embedded engine behind the `VectorStore` port: one qdrant-edge shard per collection.
 
-The engine holds the GIL for the length of every call, so a thread would gain nothing: calls are made on
-the event loop, in batches of a few milliseconds, with a turn for other tasks between them.
+The engine holds the GIL during every call, so threads would gain nothing. Calls are made on the event loop in batches
+of a few milliseconds, and yield to other tasks in between.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from learning_memory_server.heap import let_go
+from learning_memory_server.heap import release_mapped
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
 from learning_memory_server.storage.edge_open import OpenShards
@@ -42,25 +42,26 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.edge_shards import Shard
 
 _WRITE_BATCH: Final = 100
-"""Points a call: 4 ms at 384 dimensions."""
+"""Points per call: 4 ms at 384 dimensions."""
 _READ_BATCH: Final = 100
-"""Points a call: 2-8 ms with vectors of 384 dimensions."""
+"""Points per call: 2-8 ms with vectors of 384 dimensions."""
 _TURNS: Final = 20
-"""Turns of the event loop after each batch of reads. A call of another session takes about as many from its arrival to
-its answer, and would otherwise wait for a batch at each of them. A turn in which nothing happens takes 15 us."""
-_LET_GO_AFTER: Final = 1_000
-"""Points, 4 MB: what is written stays in memory as mapped files, though nothing has asked for it."""
+"""Turns of the event loop after each batch of reads. A call of another session takes about this many from arrival to
+answer, and would otherwise wait for a batch at each of them. An idle turn takes 15 us."""
+_RELEASE_AFTER: Final = 1_000
+"""Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
 MIN_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Free space below which writes are refused."""
 
 
 class EdgeStore:
     """A `VectorStore` in this process, on local disk. One process at a time.
 
-    Writes survive a killed process at once, and a power loss after `flush()`.
+    Writes survive a killed process immediately, and a power loss after `flush()`.
 
     Args:
-        path: The directory that holds one sub-directory a collection. Created when first needed.
-        min_free_bytes: Writes are refused below this: on a full disk the engine ends the process (SIGBUS).
+        path: The directory, with one sub-directory per collection. Created when first needed.
+        min_free_bytes: Free space below which writes are refused: on a full disk the engine ends the process (SIGBUS).
     """
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
@@ -79,7 +80,7 @@ class EdgeStore:
             if not schema and spec.keyword_fields:
                 shard.shared = spec.keyword_fields
             kinds = {keys_field(shard.shared): PayloadSchemaType.Keyword} if shard.shared else {}
-            # A field that was added later has points without its key, so it gets an index of its own.
+            # Points older than a field that was added later lack its key, so that field gets a separate index.
             later = set(spec.keyword_fields) - set(shard.shared)
             kinds |= dict.fromkeys(later, PayloadSchemaType.Keyword)
             kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
@@ -94,7 +95,7 @@ class EdgeStore:
         self._shards.drop(collection)
 
     async def promote(self, source: str, target: str) -> None:
-        """Put one collection in the place of another; see the port."""
+        """Replace one collection with another; see the port."""
         self._shards.promote(source, target)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
@@ -125,9 +126,9 @@ class EdgeStore:
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.upsert_points(stored))
             shard.mapped += len(stored)
-            if shard.mapped >= _LET_GO_AFTER:
+            if shard.mapped >= _RELEASE_AFTER:
                 shard.mapped = 0
-                let_go(self._path / collection)
+                release_mapped(self._path / collection)
             await asyncio.sleep(0)
 
     async def retrieve(
@@ -138,7 +139,7 @@ class EdgeStore:
         records: list[Record] = []
         for start in range(0, len(ids), _READ_BATCH):
             if start:
-                await _give_way()
+                await _yield()
             with engine_errors(collection):
                 wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
                 read = shard.engine.retrieve(
@@ -175,7 +176,7 @@ class EdgeStore:
                 records += [_record(item, shard) for item in read]
             if offset is None:
                 return records
-            await _give_way()
+            await _yield()
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points; see the port."""
@@ -189,7 +190,7 @@ class EdgeStore:
         """Remove the points; see the port.
 
         Raises:
-            DiskFullError: If too little space is left: a deletion is written before it takes effect.
+            DiskFullError: If too little space is left: a deletion is logged before it takes effect.
         """
         from qdrant_edge import UpdateOperation  # noqa: PLC0415 - loaded on first use
 
@@ -227,9 +228,9 @@ class EdgeStore:
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` points that share the most telling terms; see the port.
+        """Return the `limit` points of highest BM25 score; see the port.
 
-        Points that are deleted count for how common a term is until the shard is opened again.
+        Deleted points count towards term rarity until the shard is reopened.
         """
         from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
 
@@ -245,7 +246,7 @@ class EdgeStore:
         await self._shards.flush()
 
     async def close(self) -> None:
-        """Flush and release every shard, also when one of them fails; see the port."""
+        """Flush and release every shard, even if one of them fails; see the port."""
         self._shards.close()
 
 
@@ -256,7 +257,7 @@ def _query(
     where: Filter | None,
     ids: Collection[str] | None,
 ) -> Callable[[int], Awaitable[list[Hit]]]:
-    """Return what asks the engine for a number of hits, highest score first."""
+    """Return a function that fetches a given number of hits, highest score first."""
     from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
 
     async def fetch(asked: int) -> list[Hit]:
@@ -283,16 +284,16 @@ def _terms(collection: str, terms: SparseVector | None) -> qdrant_edge.SparseVec
     return EdgeSparseVector(indices, values) if indices else None
 
 
-async def _give_way() -> None:
+async def _yield() -> None:
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
 def _wanted(with_vectors: bool) -> list[str]:
-    """Return the names of the vectors to read: never the terms, which nobody asks for and which cost as much."""
+    """Return the names of the vectors to read. Terms are never read: nothing needs them, and they cost as much."""
     return [VECTOR] if with_vectors else []
 
 
 def _record(read: qdrant_edge.Record, shard: Shard) -> Record:
-    # Each access to `vector` converts it anew.
+    # Each access to `vector` converts it again.
     return Record(str(read.id), without_keys(read.payload, shard.shared), read_vector(read.vector, VECTOR))

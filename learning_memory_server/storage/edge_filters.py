@@ -1,8 +1,8 @@
-"""Filters of the embedded engine, and the one index that they use for all of a collection's keyword fields.
+"""Filters of the embedded engine, and the one index they use for all keyword fields of a collection.
 
-Each payload index of the engine costs 9 MB of memory in every collection, however few points there are. So the
-keyword fields that a collection is created with share one: every point has a list of `field=value` texts, under a
-name that tells which fields are in it.
+Each payload index of the engine takes 9 MB of RAM in every collection, however few its points. So the keyword
+fields that a collection is created with share an index: every point has a list of `field=value` texts, in a payload
+field whose name lists those fields.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BETWEEN: Final = "__"
 
 
 def keys_field(fields: Iterable[str]) -> str:
-    """Return the name of the payload field that holds the keys of `fields`."""
+    """Return the name of the payload field with the keys of `fields`."""
     return _BETWEEN.join((_PREFIX, *fields))
 
 
@@ -35,7 +35,7 @@ def shared_fields(schema: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_keys(payload: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return the payload as it is stored."""
+    """Return the payload in its stored form."""
     if not fields:
         return dict(payload)
     keys = []
@@ -57,15 +57,15 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
 def edge_filter(
     where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None
 ) -> qdrant_edge.Filter | None:
-    """Return the engine's form of `where` and, if there are any, of the only ids that are meant.
+    """Return the engine's form of `where`, restricted to `ids` if they are given.
 
     Args:
-        where: What must hold.
+        where: The conditions.
         fields: The fields of the collection that share an index.
         ids: The ids; None for all.
 
     Raises:
-        ValueError: If an id is no UUID.
+        ValueError: If an id is not a UUID.
     """
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         FieldCondition,

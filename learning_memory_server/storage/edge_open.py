@@ -1,4 +1,4 @@
-"""The shards of an `EdgeStore` that are open: opened when they are asked for, flushed, closed, exchanged."""
+"""The open shards of an `EdgeStore`: opened on demand, flushed, closed, replaced."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class OpenShards:
     """The open shards below a directory, by collection.
 
     Args:
-        path: The directory that holds one sub-directory a collection. Created when first needed.
-        min_free_bytes: Writes are refused below this; see `require_space`.
+        path: The directory, with one sub-directory per collection. Created when first needed.
+        min_free_bytes: Free space below which writes are refused; see `require_space`.
     """
 
     def __init__(self, path: Path, min_free_bytes: int) -> None:
@@ -41,10 +41,10 @@ class OpenShards:
         self._closed = False
 
     def get(self, collection: str) -> Shard:
-        """Return the open shard; open it if it exists on disk.
+        """Return the shard, opening it if necessary.
 
         Raises:
-            MissingCollectionError: If it does not.
+            MissingCollectionError: If it does not exist on disk.
         """
         self._require_open()
         if collection not in self._shards:
@@ -56,7 +56,7 @@ class OpenShards:
         return self._shards[collection]
 
     def ensure(self, spec: CollectionSpec) -> Shard:
-        """Return the open shard; create it if it does not exist on disk."""
+        """Return the shard, creating and opening it if necessary."""
         self._require_open()
         with engine_errors(spec.name):
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,31 +75,31 @@ class OpenShards:
         drop_shard(self._path / collection)
 
     def promote(self, source: str, target: str) -> None:
-        """Put one shard in the place of another."""
+        """Replace one shard with another."""
         self._release(source, self.get(source))
         del self._shards[source]
         self._shut(target)
         promote_shard(self._path / source, self._path / target)
 
     async def flush(self) -> None:
-        """Make what was written survive a power loss, with a turn for other tasks after each shard."""
+        """Make what was written survive a power loss. Yields to other tasks after each shard."""
         self._require_open()
         for collection, shard in list(self._shards.items()):
             self._flush(collection, shard)
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """Flush and release every shard, also when one of them fails; nothing can be opened any more."""
+        """Flush and release every shard, even if one of them fails. Nothing can be opened afterwards."""
         self._closed = True
         with ExitStack() as releases:
             while self._shards:
                 releases.callback(self._release, *self._shards.popitem())
 
     def require_space(self) -> None:
-        """Refuse to write when too little space is left.
+        """Raise an error if too little space is left to write.
 
         Raises:
-            DiskFullError: If that is so.
+            DiskFullError: If less than `min_free_bytes` is free.
         """
         require_space(self._path, self._min_free_bytes)
 
@@ -111,7 +111,7 @@ class OpenShards:
                 shard.engine.close()
 
     def _shut(self, collection: str) -> None:
-        """Close the shard without a flush, if it is open: it is removed next."""
+        """Close the shard, if it is open, without flushing: it is about to be removed."""
         if collection in self._shards:
             with engine_errors(collection):
                 self._shards.pop(collection).engine.close()

@@ -1,4 +1,4 @@
-"""Shards of the embedded engine as directories on disk: created whole, opened with a clear error."""
+"""Shards of the embedded engine as directories on disk: created atomically, opened or refused with a clear error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.heap import let_go
+from learning_memory_server.heap import release_mapped
 from learning_memory_server.storage.edge_filters import shared_fields
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _ABOUT: Final = "about.json"
 _REPLACED: Final = ".old"
 _REMOVABLE: Final = (
-    "The index's folder has to be readable and writable. If it is and this stays so, end what uses it and remove it: "
-    "it is made anew from the journal."
+    "The index folder must be readable and writable. If it is, and this persists, end the process that uses it and "
+    "remove the folder: it is rebuilt from the journal."
 )
 _NEVER_KB: Final = 100_000_000
-"""A segment size no collection reaches: exact search is fast enough, and HNSW would block for minutes."""
+"""A segment size that no collection reaches: exact search is fast enough, and building a graph blocks for minutes."""
 
 
 @dataclass(slots=True)
@@ -39,12 +39,12 @@ class Shard:
     """An open shard.
 
     Args:
-        engine: The engine's own.
+        engine: The engine's own shard.
         dimension: The length of its vectors.
-        about: What is kept with it.
+        about: The data stored with the collection.
         shared: The keyword fields that share an index.
         dirty: Whether it was written to since its last flush.
-        mapped: Points written since its files were last let go.
+        mapped: Points written since its mapped files were last released.
     """
 
     engine: EdgeShard
@@ -56,18 +56,18 @@ class Shard:
 
 
 def shard_exists(directory: Path) -> bool:
-    """Whether there is anything in `directory`; an empty one is what a killed process may leave."""
+    """Return whether there is anything in `directory`; a killed process may leave it empty."""
     with engine_errors(directory.name):
         return directory.is_dir() and any(directory.iterdir())
 
 
 def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
-    """Create a shard beside `directory` and move it there, so that it is whole or absent.
+    """Create a shard next to `directory` and move it there, so that it is complete or absent.
 
     Args:
-        directory: Where it shall be; absent or empty. Its parent exists.
+        directory: Its directory, absent or empty. The parent exists.
         dimension: The length of its vectors.
-        about: What is kept with it.
+        about: The data stored with the collection.
     """
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         Distance,
@@ -81,8 +81,8 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
     from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415
 
     config = EdgeConfig(
-        # Cold: a file that is read as it is needed. By default 32 MB a collection are read in at each opening,
-        # which with 10,000 points in six collections made 130 MB of memory and no search faster.
+        # Cold: the file is read as needed. By default the engine reads in 32 MB per collection at each opening:
+        # with 10,000 points in six collections, 130 MB more RAM and no faster search.
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
         sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
@@ -102,7 +102,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
 
 
 def drop_shard(directory: Path) -> None:
-    """Remove whatever is in `directory`. A crash on the way leaves nothing that is looked at."""
+    """Remove whatever is in `directory`. A crash midway leaves nothing that is ever read."""
     with engine_errors(directory.name):
         doomed = directory.with_name(f".{directory.name}{_REPLACED}")
         shutil.rmtree(doomed, ignore_errors=True)
@@ -112,9 +112,9 @@ def drop_shard(directory: Path) -> None:
 
 
 def promote_shard(source: Path, target: Path) -> None:
-    """Move the closed shard in `source` to `target`, whose shard, closed too, is removed.
+    """Replace the shard in `target` with the one in `source`; both are closed.
 
-    A crash between the two renames leaves `target` absent and the old shard beside it; see `recover_shard`.
+    A crash between the two renames leaves `target` absent and the old shard next to it; see `recover_shard`.
     """
     with engine_errors(target.name):
         old = target.with_name(f".{target.name}{_REPLACED}")
@@ -126,7 +126,7 @@ def promote_shard(source: Path, target: Path) -> None:
 
 
 def recover_shard(directory: Path) -> None:
-    """Put back what an interrupted `promote_shard` has taken from `directory`."""
+    """Restore the shard that an interrupted `promote_shard` has moved away from `directory`."""
     with engine_errors(directory.name):
         old = directory.with_name(f".{directory.name}{_REPLACED}")
         if old.exists() and not directory.exists():
@@ -151,25 +151,25 @@ def load_shard(directory: Path) -> Shard:
         with ExitStack() as on_failure:
             engine = Engine.load(str(directory))
             on_failure.callback(engine.close)
-            # The engine opens a shard whose vectors are cut off or gone, and the next write makes zeros of
-            # them. To read one point finds out.
+            # The engine opens a shard whose vectors are truncated or missing, and the next write turns them into
+            # zeros. Reading one point detects this.
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-            let_go(directory / "wal")
+            release_mapped(directory / "wal")
         return Shard(engine, dimension, about, shared)
 
 
 def require_space(path: Path, needed: int) -> None:
-    """Refuse to go on with fewer than `needed` bytes free: the engine would end the process (SIGBUS).
+    """Raise an error if fewer than `needed` bytes are free: on a full disk the engine ends the process (SIGBUS).
 
     Raises:
-        DiskFullError: If there are fewer.
+        DiskFullError: If fewer are free.
     """
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:
-        raise StorageUnavailableError("The storage directory cannot be read.") from error
+        raise StorageUnavailableError("The storage folder cannot be read.") from error
     if free < needed:
         raise DiskFullError(
             f"{free // 2**20} MiB are free where the index is stored; "
@@ -180,10 +180,10 @@ def require_space(path: Path, needed: int) -> None:
 
 @contextmanager
 def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
-    """Turn whatever the engine or the file system raises into `StorageUnavailableError`.
+    """Translate whatever the engine or the file system raises into `StorageUnavailableError`.
 
-    The engine raises bare `Exception`, told apart by its text alone, and where it panics a `BaseException`
-    whose class cannot be imported.
+    The engine raises bare `Exception`s that only their texts distinguish, and, when it panics, a `BaseException` whose
+    class cannot be imported.
     """
     try:
         yield
@@ -195,7 +195,7 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
         if opening and "WouldBlock" in str(error):
             raise StorageUnavailableError(
                 f"Collection `{collection}` is in use by another process.",
-                hint="End the other process, or give this one a storage path of its own.",
+                hint="End the other process, or give this one another storage path.",
             ) from error
         if opening:
             raise DamagedCollectionError(

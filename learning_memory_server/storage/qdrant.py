@@ -1,14 +1,16 @@
-"""A Qdrant server or cluster behind the `VectorStore` port; `:memory:` is a double for tests."""
+"""A Qdrant server or cluster behind the `VectorStore` port; `:memory:` is a test double."""
 
 from __future__ import annotations
 
 import math
+from contextlib import asynccontextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
-from learning_memory_server.storage.qdrant_errors import checked_address, request_errors
+from learning_memory_server.storage.qdrant_errors import checked_address, late, request_errors
 from learning_memory_server.storage.qdrant_filters import qdrant_filter
 from learning_memory_server.storage.qdrant_schema import (
     Spread,
@@ -27,7 +29,7 @@ from learning_memory_server.storage.vectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from qdrant_client import models
@@ -43,19 +45,25 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _WRITE_BATCH: Final = 100
-"""Points a request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server takes 32 MB."""
+"""Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB."""
 _READ_BATCH: Final = 500
+_VECTORS_BATCH: Final = 100
+"""Points per request with vectors: 8 MB of JSON at 4,096 dimensions, in time even from far away."""
+_READ_WITHIN: Final = 4.0
+"""Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
+_SILENCE: Final = 5.0
+"""Seconds after a late answer in which every request fails at once: callers that wait in a row must not add up."""
 
 
 class QdrantStore:
-    """A `VectorStore` over a Qdrant server, over REST.
+    """A `VectorStore` on a Qdrant server, over REST.
 
     Args:
         url: `http(s)://host[:port][/prefix]` without user name and password, or `:memory:`.
-        api_key: The server's key. Send it over https only.
-        timeout: Seconds that one request may take, answer included.
-        suffix: Appended to every collection's name after a hyphen, so that the vectors of two embedding
-            models never meet.
+        api_key: The server's key. Use it over https only.
+        timeout: Seconds that one request may take, including its answer; a read has four at most.
+        suffix: Appended to the name of every collection after a hyphen, so that vectors of two embedding models
+            never mix.
         spread: How a cluster spreads new collections.
 
     Raises:
@@ -78,21 +86,27 @@ class QdrantStore:
         self._spread = spread or Spread()
         self._dimensions: dict[str, int] = {}
         self._closed = False
+        self._silent_until = 0.0
         if self._local:
             self._address, self._timeout = "in memory", None
             self._client = AsyncQdrantClient(location=MEMORY)
             return
         self._address, self._timeout = checked_address(url, api_key), timeout
-        # The vendor's own limit is in whole seconds and starts anew with every byte: `request_errors` keeps
-        # the real one. Its compatibility check would warn from a thread of its own.
+        # The vendor's own timeout is in whole seconds and restarts with every byte: `request_errors` enforces the
+        # real one. The client's compatibility check would warn from another thread.
         self._client = AsyncQdrantClient(
-            url=url, api_key=api_key, timeout=math.ceil(timeout), check_compatibility=False
+            url=url,
+            api_key=api_key,
+            timeout=math.ceil(timeout),
+            check_compatibility=False,
+            # Loading certificates takes 60 ms, and plain HTTP has no use for them.
+            verify=url.startswith("https:"),
         )
 
     async def ensure(self, spec: CollectionSpec) -> Payload:
         """Create the collection and its payload indexes unless they exist; see the port.
 
-        What callers know is an alias, so that another collection can take its place in one step.
+        The name that callers use is an alias, so that a replacement can be swapped in atomically.
         """
         try:
             info = await self._info(spec.name)
@@ -102,7 +116,7 @@ class QdrantStore:
         dimension = self._dimensions[spec.name] = stored_dimension(spec.name, info)
         if dimension != spec.dimension:
             raise wrong_dimension(spec.name, dimension, spec.dimension)
-        # Local mode has no payload indexes, and warns when it is asked for one.
+        # Local mode has no payload indexes, and warns if it is asked for one.
         if not self._local:
             await self._ensure_indexes(spec, info)
         return info.config.metadata or {}
@@ -110,14 +124,14 @@ class QdrantStore:
     async def drop(self, collection: str) -> None:
         """Remove the collection; see the port."""
         self._dimensions.pop(collection, None)
-        behind = await self._behind(collection)
+        behind = await self._aliased_collection(collection)
         if behind is not None:
             async with self._request(collection):
                 await self._client.delete_collection(behind)
 
     async def promote(self, source: str, target: str) -> None:
-        """Put one collection in the place of another; see the port."""
-        new, old = await self._behind(source), await self._behind(target)
+        """Replace one collection with another; see the port."""
+        new, old = await self._aliased_collection(source), await self._aliased_collection(target)
         if new is None:
             raise MissingCollectionError(f"Collection `{source}` does not exist.")
         await self._set_alias(target, new, [self._name(source), *([self._name(target)] if old else [])])
@@ -153,9 +167,10 @@ class QdrantStore:
     ) -> list[Record]:
         """Return the points that exist among `ids`, in that order; see the port."""
         records: list[Record] = []
-        for start in range(0, len(ids), _READ_BATCH):
-            async with self._request(collection):
-                wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
+        size = _VECTORS_BATCH if with_vectors else _READ_BATCH
+        for start in range(0, len(ids), size):
+            async with self._reading(collection):
+                wanted = [str(UUID(point_id)) for point_id in ids[start : start + size]]
                 read = await self._client.retrieve(
                     self._name(collection), wanted, with_payload=True, with_vectors=with_vectors
                 )
@@ -174,11 +189,11 @@ class QdrantStore:
         records: list[Record] = []
         offset: Any = None
         while True:
-            async with self._request(collection):
+            async with self._reading(collection):
                 read, offset = await self._client.scroll(
                     self._name(collection),
                     scroll_filter=qdrant_filter(where),
-                    limit=_READ_BATCH,
+                    limit=_VECTORS_BATCH if with_vectors else _READ_BATCH,
                     offset=offset,
                     with_payload=False,
                     with_vectors=with_vectors,
@@ -189,7 +204,7 @@ class QdrantStore:
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points; see the port."""
-        async with self._request(collection):
+        async with self._reading(collection):
             counted = await self._client.count(self._name(collection), exact=True)
             return counted.count
 
@@ -213,8 +228,8 @@ class QdrantStore:
     ) -> list[Hit]:
         """Return the `limit` most similar points; see the port.
 
-        A large collection on a server is searched through HNSW, so a hit may be missed, unless `ids` names those to
-        look at; scores are exact.
+        A server searches a large collection through HNSW, so a hit may be missed unless `ids` names the points to
+        consider; scores are exact.
         """
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
@@ -237,20 +252,20 @@ class QdrantStore:
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` points that share the most telling terms; see the port.
+        """Return the `limit` points of highest BM25 score; see the port.
 
-        A server tells how common a term is by each of a collection's shards apart, deleted points included.
+        A server counts term rarity per shard, deleted points included.
         """
         terms = _terms(collection, query)
         if terms is None:
             await self._dimension(collection)  # Raises if there is no such collection.
             return []
         fetch = self._query(collection, TERMS, terms, None, where=where, ids=ids)
-        # Local mode also gives points whose score is 0.
+        # Local mode also returns points whose score is 0.
         return [hit for hit in await best_hits(fetch, limit) if hit.score > 0]
 
     async def flush(self) -> None:
-        """Do nothing: how writes survive a power loss is the server's own setting."""
+        """Do nothing: whether writes survive a power loss is up to the server's settings."""
         self._require_open()
 
     async def close(self) -> None:
@@ -260,7 +275,7 @@ class QdrantStore:
             async with request_errors("", self._address, self._timeout):
                 await self._client.close()
 
-    def _query(  # noqa: PLR0913 - as many parts as a request has
+    def _query(  # noqa: PLR0913 - the parts of a request
         self,
         collection: str,
         using: str,
@@ -270,16 +285,16 @@ class QdrantStore:
         where: Filter | None,
         ids: Collection[str] | None,
     ) -> Callable[[int], Awaitable[list[Hit]]]:
-        """Return what asks the server for a number of hits, highest score first."""
+        """Return a function that fetches a given number of hits, highest score first."""
 
         async def fetch(asked: int) -> list[Hit]:
-            async with self._request(collection):
+            async with self._reading(collection):
                 answer = await self._client.query_points(
                     self._name(collection),
                     query=query,
                     using=using,
                     query_filter=qdrant_filter(where, ids),
-                    # Local mode searches exactly, and warns when it is given parameters.
+                    # Local mode searches exactly, and warns if it is given parameters.
                     search_params=None if self._local else params,
                     limit=asked,
                     with_payload=False,
@@ -296,7 +311,7 @@ class QdrantStore:
         await self._set_alias(spec.name, behind)
 
     async def _set_alias(self, collection: str, behind: str, removed: Sequence[str] = ()) -> None:
-        """Let the collection's name stand for the one behind it, and drop other aliases, all in one step."""
+        """Make the name an alias of the collection `behind`, and drop the `removed` aliases, atomically."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
         changes: list[models.AliasOperations] = [
@@ -307,15 +322,15 @@ class QdrantStore:
         async with self._request(collection):
             await self._client.update_collection_aliases(changes)
 
-    async def _behind(self, collection: str) -> str | None:
-        """Return the collection that the name stands for, if there is one."""
-        async with self._request(collection):
+    async def _aliased_collection(self, collection: str) -> str | None:
+        """Return the collection that the name is an alias of, or None."""
+        async with self._reading(collection):
             aliases = (await self._client.get_aliases()).aliases
         name = self._name(collection)
         return next((each.collection_name for each in aliases if each.alias_name == name), None)
 
     async def _ensure_indexes(self, spec: CollectionSpec, info: models.CollectionInfo) -> None:
-        """Create the indexes that are missing; before the first point they also shape its graph."""
+        """Create missing indexes. Indexes created before the first point are also used to build the graph."""
         for name, index in payload_indexes(spec).items():
             if name not in info.payload_schema:
                 async with self._request(spec.name):
@@ -324,7 +339,7 @@ class QdrantStore:
                     )
 
     async def _info(self, collection: str) -> models.CollectionInfo:
-        async with self._request(collection):
+        async with self._reading(collection):
             return await self._client.get_collection(self._name(collection))
 
     async def _dimension(self, collection: str) -> int:
@@ -333,9 +348,23 @@ class QdrantStore:
             self._dimensions[collection] = stored_dimension(collection, await self._info(collection))
         return self._dimensions[collection]
 
-    def _request(self, collection: str) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def _request(self, collection: str, seconds: float | None = None) -> AsyncIterator[None]:
+        """Make a request whose failures are the port's errors, unless the server has just been late."""
         self._require_open()
-        return request_errors(collection, self._address, self._timeout)
+        if monotonic() < self._silent_until:
+            raise late(self._address)
+        seconds, began = seconds or self._timeout, monotonic()
+        try:
+            async with request_errors(collection, self._address, seconds):
+                yield
+        except StorageUnavailableError:
+            if seconds is not None and monotonic() - began >= seconds:
+                self._silent_until = monotonic() + _SILENCE
+            raise
+
+    def _reading(self, collection: str) -> AbstractAsyncContextManager[None]:
+        return self._request(collection, self._timeout and min(self._timeout, _READ_WITHIN))
 
     def _require_open(self) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""Filters in the form that a Qdrant server takes."""
+"""Filters in the form of a Qdrant server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> models.Filter | None:
-    """Return the vendor's form of `where` and, if there are any, of the only ids that are meant.
+    """Return the vendor's form of `where`, restricted to `ids` if they are given.
 
     Raises:
-        ValueError: If an id is no UUID.
+        ValueError: If an id is not a UUID.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 

@@ -18,12 +18,12 @@ _TENANT: Final = "project"
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a cluster spreads a collection; None leaves it to the server. It applies to new collections.
+    """How a cluster distributes new collections; None leaves it to the server.
 
     Args:
-        shard_number: Into how many parts it is divided.
-        replication_factor: How many copies there are of each part.
-        write_consistency_factor: How many of the copies must have taken a write before it counts as done.
+        shard_number: The number of shards.
+        replication_factor: The number of copies of each shard.
+        write_consistency_factor: How many copies must have accepted a write before it counts as done.
     """
 
     shard_number: int | None = None
@@ -32,10 +32,10 @@ class Spread:
 
 
 def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
-    """Return the arguments of the vendor's `create_collection`, apart from the name and what it is about.
+    """Return the arguments of the vendor's `create_collection`, except the name and the metadata.
 
-    The graph has links within a tenant (`payload_m`), so that a filter on one keeps its recall; strict mode
-    refuses filters on fields without an index.
+    The graph also links points within each tenant (`payload_m`), so that filtering by tenant keeps its recall. Strict
+    mode refuses filters on fields without an index.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
@@ -58,7 +58,7 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
 def payload_indexes(
     spec: CollectionSpec,
 ) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
-    """Return an index for each field of `spec`.
+    """Return an index for each filterable field of `spec`.
 
     `project` is the tenant; the first datetime field is the principal one.
     """
@@ -85,13 +85,13 @@ def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
     """Return the length of the collection's vectors.
 
     Raises:
-        StorageUnavailableError: If it holds vectors under other names only.
+        StorageUnavailableError: If it has vectors under other names only.
     """
     vectors = info.config.params.vectors
     dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
     if dense is None:
         raise StorageUnavailableError(
-            f"Collection `{collection}` holds no vectors named `{VECTOR}`: another program made it.",
-            hint="Give this program a Qdrant of its own, or remove that collection.",
+            f"Collection `{collection}` has no vectors named `{VECTOR}`: another program created it.",
+            hint="Use a separate Qdrant for this program, or remove that collection.",
         )
     return dense.size

@@ -1,4 +1,4 @@
-"""Search results whose order never depends on chance."""
+"""Search results in a deterministic order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import Hit
 
 _MARGIN: Final = 8
+"""Hits to fetch beyond the limit at first."""
 _GROWTH: Final = 4
+"""How many times as many to fetch while there is a tie at the limit."""
 
 
 async def best_hits(fetch: Callable[[int], Awaitable[list[Hit]]], limit: int) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id.
 
-    Engines order equal scores as they like, also where the cut goes through them. So a few more than
-    `limit` are fetched, and more again while the last of them still ties with the last that would be kept.
+    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
+    more again while the last of them ties with the last that would be kept.
 
     Args:
         fetch: Returns at most the given number of hits, highest score first.
@@ -32,5 +34,5 @@ async def best_hits(fetch: Callable[[int], Awaitable[list[Hit]]], limit: int) ->
 
 
 def as_cosine(score: float) -> float:
-    """Return `score` without the rounding error that carries it past -1 or 1."""
+    """Return `score` without a rounding error past -1 or 1."""
     return max(-1.0, min(1.0, score))

@@ -1,1 +1,1 @@
-"""Values: short principles, each judged against the cluster of experiences it claims to sum up."""
+"""Values: short principles, each judged against the cluster of experiences that it summarises."""

@@ -1,4 +1,4 @@
-"""Values that say nearly the same."""
+"""Find values that say nearly the same."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.index import VectorIndex
 
 ALIKE: Final = 0.8
-"""The cosine from which a text is near enough to another to be shown. With all-MiniLM-L6-v2, 13 of 15 pairs of principles
-that say the same in other words have it (3 of them 0.9), and one of 12 that differ: a pair of which one forbids what the
-other asks for, which is worth seeing as well."""
+"""The minimum cosine at which a value is shown as similar. With all-MiniLM-L6-v2, 13 of 15 pairs of principles that say
+the same in other words reach it (3 of them 0.9), and 1 of 12 pairs that differ: there, one forbids what the other asks
+for, which is worth showing as well."""
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A value, and the cosine of its text to the one that is asked about."""
+    """A value, and the cosine of its text to the text in question."""
 
     value: Value
     similarity: float
@@ -35,21 +35,20 @@ class Likeness:
 async def values_like(
     index: VectorIndex, vector: NDArray[np.float32], values: Sequence[Value]
 ) -> tuple[Likeness, ...]:
-    """Return the values that are most like a text, the most alike first; five at most.
+    """Return at most five values similar to a text, most similar first.
 
-    Values that are not in the index yet are left out, and all of them while there is no engine.
+    Values that are not indexed yet are left out; without an engine, the result is empty.
 
     Args:
         index: Where the values' vectors are.
-        vector: Shape (d,), the text as a document.
-        values: Those that come into question.
+        vector: Shape (d,), the text embedded as a document.
+        values: The candidates.
     """
     by_point = {point_id("value", value.id): value for value in values}
     if not by_point:
         return ()
     try:
-        store = await index.open()
-        hits = await store.search(Collection.VALUES, vector, limit=_SHOWN, ids=by_point.keys())
+        hits = await index.nearest(Collection.VALUES, vector, limit=_SHOWN, ids=by_point.keys())
     except (StorageUnavailableError, EmbeddingUnavailableError):
         return ()
     return tuple(Likeness(by_point[hit.id], hit.score) for hit in hits if hit.score >= ALIKE)

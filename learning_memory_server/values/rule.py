@@ -1,15 +1,15 @@
-"""Whether a text speaks for a cluster, judged by where its vector lies.
+"""Decide from a text's vector whether it represents a cluster.
 
 Two conditions must hold: the text is nearer to the cluster than to any other, by a margin, and it is no farther from
 the centroid than members are.
 
-Nearness is the mean of the cosine to the centroid and of that to the three nearest members. Among banking requests,
-where topics touch, the centroid alone accepts 80 % of the genuine texts and 2.2 % of those of the nearest
-other topic; with the members, at the same 80 %, 0.9 %.
+Nearness is the mean of the cosine to the centroid and the average cosine to the three nearest members. Among banking
+requests, whose topics overlap, the centroid alone accepts 80 % of genuine texts and 2.2 % of those of the nearest other
+topic; with the members it is 0.9 % at the same 80 %.
 
-Distances are cosine distances, 1 - cos, from 0 to 2; Euclidean ones between unit vectors accept a point more of the
-genuine texts, but twice as many that are off every topic. A member's distance is taken to the centroid of the others
-(leave one out): measured to a centroid that contains it, it comes out too short, and the rule then rejects nearly
+Distances are cosine distances, 1 - cos, from 0 to 2. Euclidean distances between unit vectors accept one percentage
+point more genuine texts, but twice as many that are off every topic. A member's distance is measured to the centroid of
+the others (leave one out): to a centroid that includes it the distance is too short, and the rule would reject nearly
 everything genuine in small clusters.
 """
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 DEVIATIONS: Final = 3.0
 PRIOR_MEMBERS: Final = 5
-"""How many members' worth of belief the typical spread of all clusters has against a cluster's own."""
+"""The weight, in members, of all clusters' typical spread against a cluster's own."""
 MARGIN: Final = 0.04
-"""How much nearer the own cluster must be than the next. Of .02 to .04, in the same draws of banking requests 84 to 82 %
-of the genuine texts pass, and 3.2 to 2.3 % of those of the nearest other topic."""
+"""How much nearer its own cluster must be than the next. From .02 to .04, in the same draws of banking requests, genuine
+texts accepted fall from 84 to 82 %, and texts of the nearest other topic from 3.2 to 2.3 %."""
 _RIVALS: Final = 8
-"""How many of the other clusters are looked at closely, by their centroids' order."""
+"""How many other clusters, those with the nearest centroids, are compared in full."""
 STRICT_DEVIATIONS: Final = 0.5
 _GENERAL: Final = 3
-"""A text that is as near to so many clusters, and within the reach of each, tells none of them apart."""
+"""A text that is equally near to this many clusters, and within reach of each, distinguishes none of them."""
 _ROUNDING: Final = 1e-6
 """Single precision leaves this much distance between two equal unit vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The nearest cluster besides a text's own.
+    """The nearest cluster other than a text's own.
 
     Args:
         name: Its id.
         similarity: The cosine of the text to its centroid.
-        margin: By how much the text's own cluster is nearer, in the measure of the module; below 0 if it is not.
+        margin: How much nearer the text's own cluster is, by this module's nearness; negative if it is farther.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a text, with every figure that led to it.
+    """The verdict on a text, with every number behind it.
 
     Args:
         valid: Whether both conditions hold.
@@ -71,8 +71,8 @@ class Judgement:
         threshold: The largest distance that passes.
         mean: The mean distance of members to the centroid, themselves included.
         deviation: The standard deviation of those distances.
-        rival: The nearest other cluster, if there are others.
-        reason: Why, in words.
+        rival: The nearest other cluster, if there is one.
+        reason: The reason, in words.
     """
 
     valid: bool
@@ -86,7 +86,7 @@ class Judgement:
 
     @property
     def strict_threshold(self) -> float:
-        """The mean distance of members plus half a standard deviation, for comparison only."""
+        """The mean distance of members plus half a standard deviation; for comparison only."""
         return self.mean + STRICT_DEVIATIONS * self.deviation
 
 
@@ -97,8 +97,8 @@ def judge(
 
     Args:
         candidate: Shape (d,): the text's vector.
-        own: The cluster it is said to belong to.
-        others: The other clusters of the same axis. Without any, only the distance decides.
+        own: The cluster it claims to represent.
+        others: The other clusters of the axis. Without any, only the distance decides.
     """
     unit = unit_rows(np.asarray(candidate, dtype=np.float32)[None])[0]
     similarity = float(own.centroid @ unit)
@@ -127,26 +127,26 @@ def judge(
 
 
 def _reason(judged: Judgement, own: str, alike: Sequence[str]) -> str:
-    """Say in words what decided."""
+    """Return the reason for the verdict, in words."""
     away = f"{judged.centroid_distance:.2f} away from the centre of {own}"
     if len(alike) + 1 >= _GENERAL:
-        return f"too general: as close to {', '.join(alike)} as to {own}, and within the reach of each"
+        return f"too general: as close to {', '.join(alike)} as to {own}, and within reach of each"
     rival = judged.rival
     if rival and rival.margin <= 0:
         return (
             f"closer to cluster {rival.name} than to {own}, by {-rival.margin:.2f} "
-            "(centre and nearest members taken together)"
+            "(centre and nearest members combined)"
         )
     if rival and rival.margin < MARGIN:
         return f"as close to cluster {rival.name} as to {own}: it does not tell them apart"
     if not judged.valid:
-        return f"{away}, its members reach {judged.threshold:.2f}"
+        return f"{away}, but its members reach only {judged.threshold:.2f}"
     nearest = ", and no other cluster is closer" if rival else ""
     return f"{away}, within the {judged.threshold:.2f} of its members{nearest}"
 
 
 def _nearness(unit: NDArray[np.float32], others: Sequence[ClusterEvidence]) -> list[tuple[int, float]]:
-    """Return the positions of the other clusters that can be the nearest, and how near they are, nearest first."""
+    """Return the index and nearness of each cluster that can be the nearest, nearest first."""
     if not others:
         return []
     cosines = np.stack([other.centroid for other in others]) @ unit
@@ -162,7 +162,7 @@ def _as_near(
     others: Sequence[ClusterEvidence],
     nearness: Sequence[tuple[int, float]],
 ) -> list[str]:
-    """Return the names of the clusters that are within the margin of the own one, either way, and within reach."""
+    """Return the names of the clusters within the margin of the text's own, either way, and within reach."""
     here = own.nearness(unit)
     as_near = [others[place] for place, near in nearness if abs(here - near) < MARGIN]
     return [
@@ -174,9 +174,9 @@ def _as_near(
 
 
 def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:
-    """Return the mean plus three deviations, where few members' deviation is drawn to that of all clusters.
+    """Return the mean plus three deviations; a small cluster's deviation is shrunk towards that of all clusters.
 
-    That is taken to be at least `LEAST_DEVIATION`: near copies do not tell how their kind scatters.
+    The latter is at least `LEAST_DEVIATION`: near copies do not show how far their topic spreads.
     """
     typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
     typical = max(typical, LEAST_DEVIATION)

@@ -1,15 +1,20 @@
-"""Values: accepted only where they sit in the middle of their evidence."""
+"""Store values: a text is accepted only if its topic is that of the cluster it was learned from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.value import Evidence, Value, ValueOrder, new_value_id
+from learning_memory_server.domain.value import Evidence, Value, new_value_id
+from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.values.closest import Closest, closest_members
+from learning_memory_server.values.judge import require_resolved
 from learning_memory_server.values.likeness import values_like
 from learning_memory_server.values.log import document_of
-from learning_memory_server.values.standing import ordered, usual_outcome, weigh_all
+from learning_memory_server.values.standing import weigh_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,30 +35,65 @@ if TYPE_CHECKING:
     from learning_memory_server.values.log import ValueLog
     from learning_memory_server.values.rule import Judgement
     from learning_memory_server.values.standing import Standing
-    from learning_memory_server.values.witnesses import Witnesses
+    from learning_memory_server.values.verdict_log import VerdictLog
+
+
+_EMBED_WITHIN: Final = 4.0
+"""Seconds that the model has for a text. The longest wait of a validation is for a model or an engine that does not
+answer, never both, and ends within five seconds."""
+_SETTLE_WITHIN: Final = 4.0
+"""Seconds that the index has to open and to catch up."""
+_COMPARE_WITHIN: Final = 4.5
+"""Seconds for the comparison with other values; a server's own deadline is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of a text that was tried as a value.
+    """The result of validating a text as a value.
 
     Args:
-        judgement: Whether it holds, and why.
+        judgement: Whether its topic is the cluster's, and why.
         similar: The values of the axis that say nearly the same.
+        closest: What the cluster's members learned and believed that is closest to it.
     """
 
     judgement: Judgement
     similar: tuple[Likeness, ...] = ()
+    closest: Closest = field(default_factory=Closest)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The entries an author gives for a value.
+
+    Args:
+        supported_by: The ids of the entries that support it.
+        contradicted_by: The ids of those that contradict it.
+    """
+
+    supported_by: tuple[str, ...] = ()
+    contradicted_by: tuple[str, ...] = ()
+
+    @property
+    def stances(self) -> dict[str, Stance]:
+        """What each of them says about the value, by its id."""
+        return {
+            **dict.fromkeys(self.supported_by, Stance.SUPPORTS),
+            **dict.fromkeys(self.contradicted_by, Stance.CONTRADICTS),
+        }
+
+
+_NOTHING_CITED: Final = Cited()
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What storing a value came to.
+    """The result of storing a value.
 
     Args:
         standing: The value, new or not.
         similar: The values that say nearly the same as a new one.
-        is_new: Whether this call has stored it; else the same one was there.
+        is_new: Whether this call stored it; if not, the same value already existed.
     """
 
     standing: Standing
@@ -62,11 +102,11 @@ class Stored:
 
 
 class ValueStore:
-    """Judges texts against clusters, keeps those that hold, and tells how they have held since.
+    """Tests texts against clusters, and stores those on topic as values.
 
     Args:
         log: Where values are kept.
-        witnesses: Which experiences count for them.
+        verdicts: The verdicts on them.
         collector: Where experiences are.
         clusterer: Where clusters come from.
         index: Embeds the texts.
@@ -74,10 +114,10 @@ class ValueStore:
         clock: Tells the time.
     """
 
-    def __init__(  # noqa: PLR0913 - a value draws on everything there is
+    def __init__(  # noqa: PLR0913 - a value depends on every other service
         self,
         log: ValueLog,
-        witnesses: Witnesses,
+        verdicts: VerdictLog,
         collector: ObservationCollector,
         clusterer: ExperienceClusterer,
         index: VectorIndex,
@@ -85,7 +125,7 @@ class ValueStore:
         clock: Clock,
     ) -> None:
         self._log = log
-        self._witnesses = witnesses
+        self._verdicts = verdicts
         self._collector = collector
         self._clusterer = clusterer
         self._index = index
@@ -93,36 +133,49 @@ class ValueStore:
         self._clock = clock
 
     async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
-        """Judge a text against a cluster, and look for values that say nearly the same.
+        """Test whether a text's topic is a cluster's, and find what to compare it with.
 
         Raises:
             NotFoundError: If there is no such cluster.
             InsufficientDataError: If there are too few experiences for clusters.
+            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
-        vector = await self._index.embed(text)
-        _, judgement = await self._judge(vector, cluster_id)
-        return Trial(judgement, await self._similar(vector, cluster_id.axis))
+        vector = await self._index.embed(text, _EMBED_WITHIN)
+        cluster, judgement = await self._judge(vector, cluster_id)
+        similar, closest = await asyncio.gather(
+            self._similar(vector, cluster_id.axis),
+            closest_members(self._index, cluster_id.axis, cluster.members, vector),
+        )
+        return Trial(judgement, similar, closest)
 
-    async def store(
-        self, caller: Caller, text: str, cluster_id: ClusterId, axis: Axis, supersedes: str | None = None
+    async def store(  # noqa: PLR0913 - what a value is made of
+        self,
+        caller: Caller,
+        text: str,
+        cluster_id: ClusterId,
+        axis: Axis,
+        supersedes: str | None = None,
+        cited: Cited = _NOTHING_CITED,
     ) -> Stored:
-        """Keep a text as a value, if it holds.
+        """Store a text as a value, if its topic is the cluster's, with verdicts on the entries that are cited.
 
-        If the project has the same text on the axis in force already, that value stays as it is, with its record, and
-        is returned: also if it is the one to be superseded, since only other words can take its place.
+        If the project already has a current value with the same text and axis, that value is returned, with the
+        verdicts, even if it is the one to be superseded: a text cannot supersede itself.
 
         Args:
             caller: Who stores it.
             text: The value.
-            cluster_id: The cluster that taught it.
+            cluster_id: The cluster it was learned from.
             axis: The cluster's axis.
-            supersedes: The id of the value whose place it takes.
+            supersedes: The id of the value it replaces.
+            cited: The entries that support and contradict it.
 
         Raises:
-            InvalidInputError: If the axis is not the cluster's, the text does not hold, or the value that it is to
-                supersede is superseded already, or is another one than the value that has this text.
-            NotFoundError: If there is no such cluster, or no such value to supersede.
+            InvalidInputError: If the axis is not the cluster's, the text is not valid, the value to supersede is
+                already superseded, another value already has this text, or a cited entry is open or cited twice.
+            NotFoundError: If the cluster, the value to supersede, or a cited entry does not exist.
             InsufficientDataError: If there are too few experiences for clusters.
+            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
             return Stored(self._weighed([done])[0])
@@ -130,22 +183,24 @@ class ValueStore:
             raise InvalidInputError(
                 f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
             )
+        self._require_citable(cited)
         if same := self._find_same(caller.project, text, axis, supersedes):
-            return Stored(self._weighed([same])[0], is_new=False)
-        vector = await self._index.embed(text)
+            return self._existing(caller, same, cited)
+        vector = await self._index.embed(text, _EMBED_WITHIN)
         cluster, judgement = await self._judge(vector, cluster_id)
         if not judgement.valid:
             raise InvalidInputError(
                 f"text: not accepted as a value of {cluster_id}: {judgement.reason} "
                 f"(distance {judgement.centroid_distance:.3f}, at most {judgement.threshold:.3f}).",
                 hint="Say what the cluster's members have in common, in their words; "
-                "get_cluster_members shows them. validate_value tries a text without storing it.",
+                "get_cluster_members shows them. validate_value tests a text without storing it.",
             )
         similar = await self._similar(vector, axis, supersedes)
-        origin = await self._index.origin()
-        # Another call may have been quicker; from here on, nothing waits.
+        origin = await self._index.origin(Collection.of(axis))
+        # Another call may have stored it during the awaits above; from here to the append there are none.
+        self._require_citable(cited)
         if same := self._find_same(caller.project, text, axis, supersedes):
-            return Stored(self._weighed([same])[0], is_new=False)
+            return self._existing(caller, same, cited)
         now = self._clock()
         value = Value(
             id=new_value_id(now),
@@ -157,49 +212,40 @@ class ValueStore:
             supersedes=supersedes,
             evidence=_evidence_of(cluster, judgement, origin),
         )
+        # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
+        self._verdicts.record(caller, value, self._clock(), cited.stances)
         self._log.add(value)
         await self._writer.write([document_of(value)])
         return Stored(self._weighed([value])[0], similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
-        """Take values from elsewhere, as they were judged there, and return those that were new, by id.
+        """Import values as they were judged elsewhere, and return those whose ids are new.
 
         Raises:
-            JournalUnavailableError: If they could not be written down; then none is taken.
+            JournalUnavailableError: If the journal cannot be written; then none is imported.
         """
         new = self._log.add_new(values)
         self._writer.postpone([document_of(value) for value in new])
         return new
 
-    async def list_values(
-        self,
-        axis: Axis | None = None,
-        project: str | None = None,
-        *,
-        order: ValueOrder = ValueOrder.CLUSTER_SIZE,
-        superseded: bool = False,
-    ) -> list[Standing]:
-        """Return the values as they stand now, with the experiences that can be judged at once taken into account.
+    def _existing(self, caller: Caller, value: Value, cited: Cited) -> Stored:
+        self._verdicts.record(caller, value, self._clock(), cited.stances)
+        return Stored(self._weighed([value])[0], is_new=False)
 
-        Args:
-            axis: Only values of this axis.
-            project: Only values of this project.
-            order: Which come first.
-            superseded: Also those whose place another one took.
-        """
-        await self._witnesses.catch_up(self._log.all())
-        return ordered(self._weighed(self._log.standing(axis, project, superseded=superseded)), order)
-
-    def count_unjudged(self, standings: Sequence[Standing]) -> int:
-        """Return how many experiences may count for these values, and are not judged yet."""
-        return self._witnesses.count_unjudged([each.value for each in standings], self._log.all())
+    def _require_citable(self, cited: Cited) -> None:
+        if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
+            raise InvalidInputError(
+                f"supported_by, contradicted_by: {', '.join(twice)} is in both; an entry has one verdict on a value."
+            )
+        require_resolved("supported_by", cited.supported_by, self._collector)
+        require_resolved("contradicted_by", cited.contradicted_by, self._collector)
 
     async def _judge(
         self, vector: NDArray[np.float32], cluster_id: ClusterId
     ) -> tuple[ExperienceCluster, Judgement]:
         from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy
 
-        found = await self._clusterer.cluster_axis(cluster_id.axis)
+        found = await self._clusterer.clusters_with(cluster_id, _SETTLE_WITHIN)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
         return cluster, judge(vector, cluster.evidence, others)
@@ -207,35 +253,37 @@ class ValueStore:
     async def _similar(
         self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
     ) -> tuple[Likeness, ...]:
-        standing = [value for value in self._log.standing(axis) if value.id != besides]
-        return await values_like(self._index, vector, standing)
+        others = [value for value in self._log.current(axis) if value.id != besides]
+        try:
+            async with asyncio.timeout(_COMPARE_WITHIN):
+                return await values_like(self._index, vector, others)
+        except TimeoutError:
+            return ()
 
     def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
-        """Return the value in force that has this text, if there is one; there is nothing to do then.
+        """Return the current value that already has this text, if there is one to return.
 
         Raises:
-            InvalidInputError: If it cannot take the place of the value that is to be superseded.
-            NotFoundError: If there is no value to be superseded.
+            InvalidInputError: If that value cannot replace the one to be superseded.
+            NotFoundError: If the value to be superseded does not exist.
         """
         same = self._log.find_same(text, axis, project)
         if same and supersedes in (None, same.id, same.supersedes):
             return same
         if supersedes is not None:
-            self._log.require_standing(supersedes)
+            self._log.require_current(supersedes)
         if same:
             raise InvalidInputError(
-                f"supersedes: {same.id} has this text already, and cannot take another's place.",
-                hint=f"Say it in other words to supersede {supersedes}, or leave supersedes out.",
+                f"supersedes: {same.id} already has this text and cannot replace another value.",
+                hint=f"Reword the text to supersede {supersedes}, or leave supersedes out.",
             )
         return None
 
     def _weighed(self, values: Sequence[Value]) -> list[Standing]:
-        return weigh_all(values, self._log, self._witnesses.of_values(), self._collector)
+        return weigh_all(values, self._log, self._verdicts, self._collector)
 
 
 def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, origin: str) -> Evidence:
-    from learning_memory_server.values.circles import radius_of  # noqa: PLC0415 - numpy
-
     return Evidence(
         member_ids=tuple(member.id for member in cluster.members),
         centroid=tuple(float(x) for x in cluster.evidence.centroid),
@@ -243,6 +291,4 @@ def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, origin: str) 
         centroid_distance=judgement.centroid_distance,
         threshold=judgement.threshold,
         embedding=origin,
-        radius=radius_of(cluster.evidence),
-        outcome=usual_outcome(cluster.members),
     )

@@ -1,10 +1,11 @@
-"""Fronts over a hub of a test's own, which ends with the test."""
+"""Fronts, and a hub that ends with its test."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import learning_memory_server
 from tests.acceptance.wire import COMMAND, Wire
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Memory:
         package: Path | None = None,
         **settings: str,
     ) -> Wire:
-        """Start a front, which is not greeted yet.
+        """Start a front without a handshake.
 
         Args:
             session: The agent session that it belongs to.
@@ -67,18 +69,19 @@ class Memory:
             variables = MappingProxyType(here)
 
         Front.command = (sys.executable, "-m", "learning_memory_server") if package else command
-        # A hub that a failing test leaves behind ends by itself.
+        # A hub that a failing test leaves behind ends on its own.
         self.fronts.append(Front(self.storage, era, **{"hub_idle_minutes": "1", **settings}))
         return self.fronts[-1]
 
     def variables(self, session: str = "one session") -> dict[str, str]:
-        """Return the variables of a front that are no settings."""
+        """Return the variables of a front that are not settings."""
         return {"XDG_RUNTIME_DIR": str(self.runtime), "CLAUDE_CODE_SESSION_ID": session}
 
     def greeted(self, session: str = "one session", era: Era = "2026-07-28", **settings: Any) -> Wire:
-        """Start a front and shake hands."""
+        """Start a front, shake hands, and wait until it has a hub."""
         front = self.front(session, era, **settings)
         front.handshake()
+        front.reach_hub()
         return front
 
     @property
@@ -90,12 +93,12 @@ class Memory:
         return list(self.runtime.glob("*/*"))
 
     def hub(self) -> int:
-        """Return the process of the hub that runs now."""
+        """Return the process id of the running hub."""
         until(self.is_held, "there is no hub")
         return int(until(self._written, "the hub did not write its lock")["pid"])
 
     def is_held(self) -> bool:
-        """Tell whether a process holds the journal."""
+        """Return whether a process has locked the journal."""
         try:
             with self.lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -106,7 +109,7 @@ class Memory:
         return False
 
     def processes(self) -> list[int]:
-        """Return every process that works on this memory, but for zombies, which have no variables."""
+        """Return every process of this store, except zombies, which have no variables."""
         wanted = f"LEARNING_MEMORY_STORAGE_PATH={self.storage}".encode()
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
@@ -116,13 +119,13 @@ class Memory:
         return found
 
     def end_hub(self) -> None:
-        """Ask the hub to end, and wait for it."""
+        """Ask the hub to shut down, and wait for it."""
         pid = self.hub()
         os.kill(pid, signal.SIGTERM)
         until(lambda: not is_alive(pid), "the hub did not end")
 
     def end(self) -> None:
-        """End everything that was started, whatever state it is in."""
+        """End every process that was started, whatever its state."""
         for front in self.fronts:
             if front.process.returncode is None:
                 front.kill()
@@ -154,7 +157,7 @@ def memory_in(storage: Path) -> Iterator[Memory]:
 
 
 def until(condition: Callable[[], Any], otherwise: str, seconds: float = END_SECONDS) -> Any:
-    """Wait for a condition of another process, which says nothing when it becomes true."""
+    """Poll until a condition of another process holds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, otherwise
@@ -163,12 +166,12 @@ def until(condition: Callable[[], Any], otherwise: str, seconds: float = END_SEC
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     return state_of(pid) not in {None, "Z", "X"}
 
 
 def state_of(pid: int) -> str | None:
-    """Return the letter of a process's state, or None if there is none."""
+    """Return the letter of a process's state; None if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -188,3 +191,20 @@ def entries_in(storage: Path) -> list[dict[str, Any]]:
     """Return the data of every line about an entry."""
     files = sorted((storage / "journal" / "entries").glob("*.jsonl"))
     return [json.loads(line)["data"] for file in files for line in file.read_bytes().splitlines()]
+
+
+def copy_of_the_package(folder: Path, version: str) -> Path:
+    """Copy the sources, with another version, and return the folder that they can be imported from."""
+    source = Path(learning_memory_server.__file__ or "").parent
+    copy = folder / version / "learning_memory_server"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "version.py").write_text(f'"""Another version."""\n\nVERSION = "{version}"\n')
+    return copy.parent
+
+
+def package_of(process: int) -> str:
+    """Return the folder that a hub imports the package from."""
+    variables = dict(
+        line.partition(b"=")[::2] for line in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    )
+    return variables[b"PYTHONPATH"].decode().split(os.pathsep)[0]

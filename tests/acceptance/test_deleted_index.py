@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import SearchMode
-from learning_memory_server.search.searcher import ExperienceQuery
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.settings import load_settings
 from tests.support import numbered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from learning_memory_server.composition.services import Services
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.server.services import Services
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ COUNT = 10_000
 
 @asynccontextmanager
 async def serving(path: Path) -> AsyncIterator[Services]:
-    """The services as a server has them, at work in the background."""
+    """Services with their background work, as in a server."""
     settings = load_settings(
         {"LEARNING_MEMORY_STORAGE_PATH": str(path), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
     )
@@ -52,7 +52,7 @@ async def answers(services: Services) -> tuple[SearchMode, list[str], list[float
     return result.mode, [each.entry.id for each in result.found], [each.score for each in result.found]
 
 
-async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_gives_the_same_index_back(
+async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_the_index_is_rebuilt_the_same(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path) as services:
@@ -76,7 +76,7 @@ async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_gives_
     np.testing.assert_allclose(scores_after, scores, atol=1e-4)
 
 
-async def test_an_index_that_is_deleted_while_it_is_used_is_rebuilt(tmp_path: Path) -> None:
+async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) -> None:
     settings = load_settings(
         {
             "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path),

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.doctor.finding import Level
+from learning_memory_server.doctor.folders import check_folders
 from learning_memory_server.domain.vocabulary import OutcomeStatus, SearchMode
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
-from learning_memory_server.search.searcher import ExperienceQuery
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.settings import load_settings
 from tests.support import ALICE, start
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MB, less than the engine needs to write safely."""
+    """A file system of 4 MB: too small for the engine to write safely."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -37,7 +39,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(disk)], check=True)  # noqa: S607
 
 
-async def test_a_full_disk_gives_an_error_and_loses_nothing(small_disk: Path) -> None:
+async def test_a_full_disk_is_an_error_and_loses_nothing(small_disk: Path) -> None:
     settings = load_settings(
         {
             "LEARNING_MEMORY_STORAGE_PATH": str(small_disk / "memory"),
@@ -57,13 +59,14 @@ async def test_a_full_disk_gives_an_error_and_loses_nothing(small_disk: Path) ->
 
         fill.unlink()
         resolved = services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It held")
-        # Four megabytes are enough for the journal and too little for the engine.
+        # 4 MB are enough for the journal, and too little for the engine.
         with pytest.raises(DiskFullError):
             await services.index.open()
         assert not await services.persister.persist(resolved)
         found = await services.searcher.search_experiences(ExperienceQuery(text=first.hypothesis))
         assert (found.mode, [hit.entry for hit in found.found]) == (SearchMode.LEXICAL, [resolved])
 
+    assert [finding.level for finding in check_folders(settings) if finding.topic == "disk"] == [Level.RED]
     async with open_services(settings, purpose="a test") as again:
         assert again.collector.list_resolved() == [resolved]
         assert again.journal.damage() == []

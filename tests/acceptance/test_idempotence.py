@@ -26,8 +26,8 @@ TOPIC = "the price cache returns stale totals after every deploy"
 
 MORTAL_HUB = """
 import os, signal, sys
-from learning_memory_server.journal import files
-from learning_memory_server.server.hub.main import main
+from learning_memory_server import files
+from learning_memory_server.hub.main import main
 
 def then_die(write):
     def wrapper(path, data):
@@ -39,7 +39,7 @@ def then_die(write):
 files.append, files.replace = then_die(files.append), then_die(files.replace)
 main()
 """
-"""A hub that is killed when it has written to a file whose path has the argument in it, before it answers."""
+"""A hub that is killed after its first write to a file whose path contains the argument, before it answers."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 class MortalHub:
-    """Starts the hub that dies of its first write to a file, in the place of the one that runs."""
+    """Replaces the running hub by one that dies after its first write to a file."""
 
     def __init__(self, memory: Memory, dies_of: str) -> None:
         self._memory = memory
@@ -67,11 +67,11 @@ class MortalHub:
         until(memory.is_held, "the hub did not start")
 
     def answer(self, front: Wire, tool: str, **arguments: object) -> dict[str, object]:
-        """Call the tool that the hub dies of, and return the one answer."""
+        """Call the tool that kills the hub, and return the only answer."""
         return payload_of(self.frame(front, tool, **arguments))
 
     def frame(self, front: Wire, tool: str, **arguments: object) -> dict[str, Any]:
-        """Call the tool that the hub dies of, and return the one answer as it is on the wire."""
+        """Call the tool that kills the hub, and return the only answer in its wire form."""
         request = front.send_call(tool, **arguments)
         assert self._process.wait(30) == -signal.SIGKILL
         return front.answer(request)
@@ -127,11 +127,13 @@ def test_a_value_is_stored_once(memory: Memory) -> None:
     assert front.call("validate_value", text=text, cluster_id=cluster)["valid"] is True
     hub = MortalHub(memory, "/values")
     stored = hub.answer(front, "store_value", text=text, cluster_id=cluster, axis="full")
-    assert front.call("list_values") == {"results": [stored], "count": 1}
+    values = front.call("list_values", full=True)
+    assert str(stored.pop("note")).startswith("Unattested: ")
+    assert (values["results"], values["count"]) == ([stored], 1)
     assert len((memory.storage / "journal" / "values.jsonl").read_bytes().splitlines()) == 1
 
 
-def test_a_memory_is_added_once_and_answered_as_new(memory: Memory) -> None:
+def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
     front = memory.greeted()
     hub = MortalHub(memory, "/memories/")
     (block,) = hub.frame(front, "add_memory", text=TOPIC)["result"]["content"]
@@ -145,7 +147,7 @@ def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) ->
     front = memory.greeted()
     front.call("start_ghap", **ENTRY)
     hub = MortalHub(memory, "/open/")
-    # The hub dies of the first; the second was read, or was on its way, and has not been written.
+    # The first call kills the hub; the second was received or sent, but not written.
     request = front.send_call("update_ghap", note="the first")
     following = front.send_call("update_ghap", note="the second")
     assert hub._process.wait(30) == -signal.SIGKILL

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.server.config import Settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.settings import Settings
 from tests.acceptance.wire import Wire, payload_of, running
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 ROUNDS = 10
 WRITES = 200
 AHEAD = 8
-"""Requests on the way at the same time, so that a kill interrupts some."""
+"""Requests in flight at the same time, so that a kill interrupts some."""
 
 
 def start_entries(wire: Wire, count: int) -> list[str]:
@@ -41,7 +41,7 @@ def start_entries(wire: Wire, count: int) -> list[str]:
 def resolve_until_killed(wire: Wire, ids: list[str], kill_after: int) -> set[str]:
     """Resolve the entries, kill the server after some answers, and return the ids that were acknowledged.
 
-    An entry that was resolved in an earlier round without an answer counts, too: the server says so.
+    An entry that an earlier round resolved without an answer counts too: the server says so.
     """
     waiting: list[tuple[str, int]] = []
     acknowledged: set[str] = set()
@@ -68,7 +68,7 @@ def resolve_until_killed(wire: Wire, ids: list[str], kill_after: int) -> set[str
 def acknowledge(wire: Wire, ghap_id: str, request: int, acknowledged: set[str]) -> None:
     result = wire.answer(request)["result"]
     if result["isError"]:
-        assert f"{ghap_id} is resolved already" in result["content"][0]["text"]
+        assert f"{ghap_id} is already resolved" in result["content"][0]["text"]
     acknowledged.add(ghap_id)
 
 
@@ -98,7 +98,7 @@ async def test_ten_kills_lose_no_acknowledged_entry(tmp_path: Path) -> None:
         assert len(listed) == len(set(listed))
         lost = acknowledged - set(listed)
         assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged entries are not in the journal"
-        # Waits until the index has caught up, or says why it has not.
+        # Waits until the index has caught up, or fails with the reason why it has not.
         wire.call("get_clusters", axis="strategy")
         found = wire.call("search_experiences", query="survive the end number 7", limit=50)
         assert (found["mode"], found["count"]) == ("hybrid", 50)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{number} least of all. " * 6
 TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()
 EXTRA = 200 << 20
-"""Bytes that a process may need more than before."""
+"""How many more bytes a process may need than before."""
 
 
 @pytest.fixture
@@ -34,23 +34,23 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def text_of(wire: Wire, tool: str, **arguments: object) -> str:
-    """Return the text of a tool that speaks text."""
+    """Call a tool that replies in text, and return the text."""
     text: str = wire.answer(wire.send_call(tool, **arguments))["result"]["content"][0]["text"]
     return text
 
 
 def own_memory(pid: int, name: str) -> int:
-    """Return bytes of a process that are no pages of files: those go when others need the room."""
+    """Return the bytes of a process that /proc gives under this name."""
     lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
 
 def indexed(front: Wire) -> bool:
-    """Tell whether nothing is pending."""
+    """Return whether nothing is pending."""
     return bool(front.call("get_stats")["index"]["complete"])
 
 
-def test_it_is_taken_in_indexed_after_a_kill_and_found(memory: Memory) -> None:
+def test_it_is_stored_indexed_after_a_kill_and_found(memory: Memory) -> None:
     front = memory.greeted()
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
     until(lambda: indexed(front), "the index was not opened")
@@ -72,18 +72,18 @@ def test_it_is_taken_in_indexed_after_a_kill_and_found(memory: Memory) -> None:
     assert found.endswith("Mode: hybrid")
 
 
-def test_half_a_message_of_64_mib_is_no_reason_to_end(memory: Memory) -> None:
+def test_a_message_of_half_the_largest_size_does_not_end_the_session(memory: Memory) -> None:
     front = memory.greeted()
     assert "at most 10000000 characters" in text_of(front, "add_memory", text="x" * 30_000_000)
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
 
 
-def test_a_hub_that_is_asked_to_end_answers_a_long_addition_and_the_next_one_goes_on(memory: Memory) -> None:
+def test_a_hub_that_shuts_down_answers_a_long_addition_and_the_next_hub_continues_it(memory: Memory) -> None:
     front, other = memory.greeted(era="2025-11-25"), memory.greeted("another session")
     until(lambda: indexed(other), "the index was not opened")
     arguments = {"text": TEXT[:3_000_000]}
     call = front.send("tools/call", name="add_memory", arguments=arguments, _meta={"progressToken": "1"})
-    until(lambda: not indexed(other), "it was not begun")
+    until(lambda: not indexed(other), "it was not started")
     assert not front.has_answer(call)
 
     memory.end_hub()

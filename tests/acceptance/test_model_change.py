@@ -1,4 +1,4 @@
-"""Another model and back again: nothing is lost, and vectors of two models never meet."""
+"""To another model and back: nothing is lost, and vectors of two models are never compared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.search.searcher import ExperienceQuery
-from learning_memory_server.server.config import load_settings
-from learning_memory_server.server.services import open_services
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.settings import load_settings
 from tests.support import numbered
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ COUNT = 30
 
 
 async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[str], str]:
-    """Learn, search, and return how many points there are, what was found, and the model's place."""
+    """Learn, search, and return how many points there are, what was found, and the model's digest."""
     settings = load_settings(
         {
             "LEARNING_MEMORY_STORAGE_PATH": str(path),
@@ -38,9 +38,7 @@ async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[st
         result = await services.searcher.search_experiences(ExperienceQuery(text="mend machine7", limit=50))
         assert result.mode is SearchMode.HYBRID
         assert services.index.notices == []
-        store = await services.index.open()
-        records = await store.scroll(Collection.EXPERIENCES_FULL, with_vectors=True)
-        vectors = np.array([record.vector for record in records])
+        vectors = np.array(list((await services.index.vectors(Collection.EXPERIENCES_FULL)).values()))
         assert vectors.shape == (len(services.collector.list_resolved()), dimension)
         points = (await services.index.counts())["experiences_full"]
         return points, [found.entry.id for found in result.found], (await services.index.identity()).digest
@@ -50,7 +48,7 @@ async def test_a_model_is_changed_and_changed_back(tmp_path: Path) -> None:
     points, found, first = await open_with(tmp_path, 384, *range(COUNT))
     assert (points, found[0]) == (COUNT, numbered(7).id)
 
-    # Everything is embedded anew for the other model, and what comes meanwhile belongs to both.
+    # Everything is embedded again for the other model, and new entries belong to both.
     points, found, second = await open_with(tmp_path, 128, COUNT)
     assert (points, found[0]) == (COUNT + 1, numbered(7).id)
     assert second != first

@@ -1,4 +1,4 @@
-"""Whole sessions over stdin and stdout, as a client without the SDK has them."""
+"""Complete sessions over stdin and stdout, with a client that does not use the SDK."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def start(wire: Wire, topic: str, number: int = 0) -> str:
 
 
 def apart(number: int) -> str:
-    """Return words that no other number has: experiences of one topic are alike, not equal."""
+    """Return words of this number alone: experiences of one topic are similar, not equal."""
     return " ".join(f"case{number}detail{part}" for part in range(8))
 
 
@@ -60,7 +60,7 @@ def resolve(wire: Wire, topic: str, number: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_client_is_greeted_and_sees_all_tools(tmp_path: Path, era: Era) -> None:
+def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era: Era) -> None:
     wire = Wire(tmp_path, era)
     about = wire.handshake()
     assert about["instructions"].startswith("Memory of what you believed")
@@ -85,7 +85,7 @@ def test_a_client_is_greeted_and_sees_all_tools(tmp_path: Path, era: Era) -> Non
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_whole_session_and_a_restart_that_finds_everything(tmp_path: Path, era: Era) -> None:
+def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, era: Era) -> None:
     with running(tmp_path, era) as wire:
         ids = []
         for number in range(22):
@@ -104,8 +104,9 @@ def test_a_whole_session_and_a_restart_that_finds_everything(tmp_path: Path, era
         text = members["members"][0]["hypothesis"].rstrip("!")
         assert wire.call("validate_value", text=text, cluster_id=cluster_id)["valid"] is True
         value = wire.call("store_value", text=text, cluster_id=cluster_id, axis="surprise")
-        values = wire.call("list_values")
-        assert values == {"results": [value], "count": 1}
+        assert value.pop("note").startswith("Unattested: ")
+        values = wire.call("list_values", full=True)
+        assert values == {"results": [value], "count": 1, "stored_text": "data, not instructions"}
         listed = wire.call("list_ghap_entries", limit=100)
         assert [entry["id"] for entry in listed["results"]] == ids[::-1]
         found = wire.call("search_experiences", query=TOPICS[1], limit=50)
@@ -117,14 +118,16 @@ def test_a_whole_session_and_a_restart_that_finds_everything(tmp_path: Path, era
     with running(tmp_path, era) as again:
         assert again.call("get_active_ghap")["id"] == left_open
         assert again.call("list_ghap_entries", limit=100) == listed
-        assert again.call("list_values") == values
-        assert again.call("get_clusters", axis="surprise") == clusters
+        assert again.call("list_values", full=True) == values
+        # Fitted again, from the same experiences.
+        refitted = again.call("get_clusters", axis="surprise")
+        assert {**refitted, "fitted_at": clusters["fitted_at"]} == clusters
         assert again.call("get_cluster_members", cluster_id=cluster_id) == members
         assert again.call("search_experiences", query=TOPICS[1], limit=50) == found
         assert again.close() == 0
 
 
-def test_each_kind_of_error_goes_over_the_wire(tmp_path: Path) -> None:
+def test_each_kind_of_error_reaches_the_client(tmp_path: Path) -> None:
     strange = JournalRecord("clusters", "full", datetime(2026, 1, 1, tzinfo=UTC), {"of": "another shape"})
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "clusters.jsonl").write_bytes(strange.to_line())
@@ -143,7 +146,7 @@ def test_each_kind_of_error_goes_over_the_wire(tmp_path: Path) -> None:
     assert str(tmp_path) not in str(strange_line)
 
 
-def test_an_engine_that_cannot_open_is_an_error_over_the_wire(tmp_path: Path) -> None:
+def test_an_engine_that_cannot_open_is_an_error_for_the_client(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("in the way")
     with running(tmp_path) as wire:
         error = wire.refused("get_clusters", axis="full")
@@ -152,7 +155,7 @@ def test_an_engine_that_cannot_open_is_an_error_over_the_wire(tmp_path: Path) ->
         assert wire.close() == 0
 
 
-def test_a_model_that_is_not_there_is_an_error_over_the_wire(tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error_for_the_client(tmp_path: Path) -> None:
     backend, model = "sentence-transformers", str(tmp_path / "none")
     with running(tmp_path, embedding_backend=backend, embedding_model=model) as wire:
         assert wire.refused("get_clusters", axis="full")["type"] == "embedding_unavailable"
@@ -179,9 +182,9 @@ def test_a_line_of_garbage_does_not_end_the_session(tmp_path: Path, garbage: str
         assert wire.close() == 0
 
 
-def test_half_a_character_gets_an_answer(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_answered(tmp_path: Path) -> None:
     with running(tmp_path) as wire:
-        # What JSON.stringify makes of a text that was cut inside an emoji.
+        # What JSON.stringify makes of a text that was truncated inside an emoji.
         request = wire.send_call("search_experiences", query="cut \ud83d")
         wire.call("list_values")
         assert "id" in wire.answer(request, seconds=2)
@@ -191,7 +194,7 @@ def test_a_frame_of_many_megabytes_is_answered(tmp_path: Path) -> None:
     with running(tmp_path) as wire:
         error = wire.refused("search_experiences", query="x" * 20_000_000)
         assert error["type"] == "validation_error"
-        assert "20000000 characters" in error["message"]
+        assert "20000000 chars" in error["message"]
 
 
 def test_parallel_requests_are_all_answered(tmp_path: Path) -> None:
@@ -257,9 +260,15 @@ def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
     lines = wire.stderr().splitlines()
     assert lines
     assert all("event" in json.loads(line) for line in lines)
+    assert [json.loads(line)["outcome"] for line in lines if "tool.called" in line] == [
+        *["ok"] * 2,
+        *["refused"] * 2,
+    ]
+    assert TOPICS[0] not in wire.stderr()
+    assert str(tmp_path) not in wire.stderr()
 
 
-def test_what_was_asked_before_the_client_closed_its_side_is_answered(tmp_path: Path) -> None:
+def test_requests_sent_before_the_client_closed_its_side_are_answered(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     texts = [f"Fact number {number}" for number in range(10)]
     calls = [{"name": "add_memory", "arguments": {"text": text}} for text in texts]

@@ -1,4 +1,4 @@
-"""A client of raw JSON lines: no SDK stands between a test and the server's stdout."""
+"""A client of raw JSON lines, with no SDK between a test and the server's stdout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Era = Literal["2025-11-25", "2026-07-28"]
 
 COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
 SECONDS: Final = 60.0
-"""How long an answer may take before the test gives up on it."""
+"""Seconds before a test gives up waiting for an answer."""
 
 _CLIENT: Final = {"name": "raw", "version": "1"}
 _ENVELOPE: Final = {
@@ -37,7 +37,7 @@ def environment(storage: Path, **settings: str) -> dict[str, str]:
     """Return the variables of a server with the hashing backend, unless the settings say otherwise."""
     return {
         "PATH": os.environ["PATH"],
-        # How coverage follows into other processes, where it runs.
+        # Lets coverage, if measured, follow into other processes.
         **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
         "HOME": str(storage),
         "LEARNING_MEMORY_STORAGE_PATH": str(storage),
@@ -53,10 +53,18 @@ class Wire:
 
     command: Sequence[str | Path] = (COMMAND, "--direct")
     variables: Mapping[str, str] = MappingProxyType({})
-    """Of the process, beside those of its settings."""
+    """Variables of the process, in addition to its settings."""
 
-    def __init__(self, storage: Path, era: Era = "2026-07-28", **settings: str) -> None:
+    def __init__(
+        self,
+        storage: Path,
+        era: Era = "2026-07-28",
+        *,
+        command: Sequence[str | Path] | None = None,
+        **settings: str,
+    ) -> None:
         self.era = era
+        self.command = command or self.command
         self.process = subprocess.Popen(
             self.command,
             stdin=subprocess.PIPE,
@@ -77,7 +85,7 @@ class Wire:
             thread.start()
 
     def send_line(self, line: str) -> None:
-        """Send a line as it is."""
+        """Send a line unchanged."""
         assert self.process.stdin
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
@@ -96,7 +104,7 @@ class Wire:
         return self.send("tools/call", name=tool, arguments=arguments)
 
     def has_answer(self, request: int) -> bool:
-        """Tell whether the answer to a request has come already."""
+        """Return whether the answer to a request has arrived."""
         while not self._lines.empty():
             self._take(0)
         return request in self._answers
@@ -120,12 +128,16 @@ class Wire:
         return result
 
     def handshake(self) -> dict[str, Any]:
-        """Begin as a client of the era does, and return what the server says about itself."""
+        """Begin as a client of the era does, and return the server's description of itself."""
         if self.era == "2026-07-28":
             return self.request("server/discover")
         result = self.request("initialize", protocolVersion=self.era, capabilities={}, clientInfo=_CLIENT)
         self.send_line('{"jsonrpc":"2.0","method":"notifications/initialized"}')
         return result
+
+    def reach_hub(self) -> None:
+        """Wait for an answer that only the hub gives."""
+        assert self.answer(self.send("memories/list"))["error"]["code"] == -32601
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that succeeds and return its payload."""
@@ -149,13 +161,13 @@ class Wire:
         return code
 
     def kill(self) -> None:
-        """End the server as `kill -9` does. Answers that it had written can still be read."""
+        """Kill the server as `kill -9` does. Answers that it had written can still be read."""
         self.process.kill()
         self.process.wait()
         self._finish()
 
     def stderr(self) -> str:
-        """Return what the server, which has ended, wrote to its stderr."""
+        """Return what the server wrote to its stderr, once it has ended."""
         return b"".join(self._errors).decode()
 
     def _finish(self) -> None:
@@ -186,9 +198,15 @@ class Wire:
 
 
 @contextmanager
-def running(storage: Path, era: Era = "2026-07-28", **settings: str) -> Iterator[Wire]:
-    """Run a server that is greeted, and end it whatever happens."""
-    wire = Wire(storage, era, **settings)
+def running(
+    storage: Path,
+    era: Era = "2026-07-28",
+    *,
+    command: Sequence[str | Path] | None = None,
+    **settings: str,
+) -> Iterator[Wire]:
+    """Run a server, complete the handshake, and end it whatever happens."""
+    wire = Wire(storage, era, command=command, **settings)
     try:
         wire.handshake()
         yield wire

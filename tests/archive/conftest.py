@@ -10,8 +10,8 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
-from tests.archive.making import value_record
-from tests.support import CAROL, NOON, ghap, numbered
+from tests.archive.making import value_record, verdict_record
+from tests.support import CAROL, NOON, forget, ghap, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
-    """Three entries of Alice's, of which the second is forgotten; one of Carol's; one open; a value; numbers."""
+    """Three entries of Alice, the second forgotten; one of Carol; an open one; a value; a verdict of each project; cluster numbers."""
     journal = Journal(tmp_path / "journal")
     entries = [*(numbered(number) for number in (1, 2, 3)), numbered(4, project=CAROL.project)]
     journal.entries.append([JournalRecord("ghap", each.id, NOON, ghap_to_data(each)) for each in entries])
-    journal.entries.forget("ghap", [numbered(2).id], NOON)
+    forget(journal.entries, "ghap", numbered(2).id)
     journal.values.append([value_record(1)])
+    foreign = verdict_record(3, numbered(4).id, project=CAROL.project)
+    journal.verdicts.append([verdict_record(1, numbered(1).id), foreign])
     data = {"next_number": 2, "moved": {numbered(1).id: 0, numbered(3).id: 1}}
     journal.clusters.append([JournalRecord("clusters", Axis.FULL, NOON, data)])
     journal.save_open(ghap())

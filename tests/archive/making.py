@@ -15,10 +15,11 @@ from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.journal.codec import memory_to_data, value_to_data
+from learning_memory_server.domain.verdict import Verdict
+from learning_memory_server.domain.vocabulary import Axis, Stance
+from learning_memory_server.journal.codec import memory_to_data, value_to_data, verdict_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.record import JournalRecord, digest
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import ALICE, NOON, TickingClock
 
@@ -39,6 +40,11 @@ def value_record(number: int, **changes: Any) -> JournalRecord:
         evidence=Evidence(("ghap_1",), (0.6, 0.8), 0.9, 0.1, 0.2, "abc"),
     )
     return JournalRecord("value", value.id, NOON, {**value_to_data(value), **changes})
+
+
+def verdict_record(value: int, about: str, **changes: Any) -> JournalRecord:
+    verdict = Verdict(value_record(value).id, about, Stance.SUPPORTS, ALICE.project, NOON)
+    return JournalRecord("verdict", verdict.id, NOON, {**verdict_to_data(verdict), **changes})
 
 
 def memory_record(number: int, **metadata: Any) -> JournalRecord:
@@ -75,7 +81,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def forged(path: Path, members: Iterable[tuple[tarfile.TarInfo | str, bytes]]) -> Path:
-    """Write a tar of whatever is given."""
+    """Write a tar of the given members."""
     with tarfile.open(path, "w") as tar:
         for about, data in members:
             info = tarfile.TarInfo(about) if isinstance(about, str) else about
@@ -85,7 +91,7 @@ def forged(path: Path, members: Iterable[tuple[tarfile.TarInfo | str, bytes]]) -
 
 
 def sealed(content: dict[str, bytes], **changes: Any) -> list[tuple[tarfile.TarInfo | str, bytes]]:
-    """Return the members of an archive whose checksums are right, whatever its files say."""
+    """Return the members of an archive with correct checksums, whatever its files contain."""
     said = {
         name: {
             "sha256": hashlib.sha256(data).hexdigest(),
@@ -105,9 +111,8 @@ def sealed(content: dict[str, bytes], **changes: Any) -> list[tuple[tarfile.TarI
         "files": said,
         **changes,
     }
-    text = json.dumps(manifest).encode()
-    sums = f"{hashlib.sha256(text).hexdigest()}  manifest.json\n".encode()
-    return [("manifest.json", text), ("SHA256SUMS", sums), *content.items()]
+    text = json.dumps({**manifest, "sum": digest(manifest)}).encode()
+    return [("manifest.json", text), *content.items()]
 
 
 def compressed(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What taking in an archive would do: ours stays, and what was forgotten here stays forgotten."""
+"""What importing an archive would do: the journal's own data stays, and what was forgotten stays forgotten."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.archive.comparison import Difference, Numbering, compare, numbering_of
 from learning_memory_server.archive.contents import Contents
 from learning_memory_server.journal.record import JournalRecord
-from tests.archive.making import held, value_record
+from tests.archive.making import held, value_record, verdict_record
 from tests.support import NOON, full_ghap, ghap, numbered
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def test_the_same_journal_changes_nothing(journal: Journal) -> None:
         "entry": 3,
         "open entry": 1,
         "value": 1,
+        "verdict": 2,
     }
 
 
@@ -39,11 +40,12 @@ def test_an_empty_journal_gets_everything(journal: Journal) -> None:
         "entry": 3,
         "open entry": 1,
         "value": 1,
+        "verdict": 2,
     }
     assert comparison.never == {"ghap": [numbered(2).id]}
 
 
-def test_each_id_is_in_one_place(journal: Journal) -> None:
+def test_each_id_is_listed_once(journal: Journal) -> None:
     theirs, ours = held(journal), held(journal)
     gone, other, new = numbered(1).id, numbered(3).id, numbered(4).id
     del ours.entries[gone], ours.entries[new]
@@ -56,7 +58,17 @@ def test_each_id_is_in_one_place(journal: Journal) -> None:
     assert comparison.numbering is Numbering.THERE
 
 
-def test_what_call_made_it_and_who_orphaned_it_make_no_difference() -> None:
+def test_a_verdict_on_something_forgotten_stays_forgotten(journal: Journal) -> None:
+    theirs, ours = held(journal), Contents()
+    ours.forgotten = {("ghap", numbered(1).id), ("value", value_record(9).id)}
+    other = verdict_record(9, numbered(3).id)
+    theirs.records["verdict", other.id] = other
+    verdicts = compare(theirs, ours).sorts["verdict"]
+    assert set(verdicts.forgotten_here) == {verdict_record(1, numbered(1).id).id, other.id}
+    assert len(verdicts.new) == 1
+
+
+def test_requests_and_orphaning_make_no_difference() -> None:
     theirs = Contents(entries={full_ghap().id: full_ghap()}, records={("value", "v"): value_record(1)})
     ours = Contents(
         entries={full_ghap().id: replace(full_ghap(), requests=("front:1",))},
@@ -67,13 +79,13 @@ def test_what_call_made_it_and_who_orphaned_it_make_no_difference() -> None:
     assert compare(opened, Contents(open={ghap().id: ghap()})).sorts["open entry"].there == [ghap().id]
 
 
-def test_ours_stays_open_and_ours_stays_resolved() -> None:
+def test_the_journal_s_own_entry_stays_open_or_resolved() -> None:
     resolved, still_open = Contents(entries={ghap().id: full_ghap()}), Contents(open={ghap().id: ghap()})
     assert compare(resolved, still_open).sorts["entry"].differing == [ghap().id]
     assert compare(still_open, resolved).sorts["open entry"].there == [ghap().id]
 
 
-def test_deletions_are_told_apart_by_what_is_here() -> None:
+def test_deletions_are_split_by_what_the_journal_has() -> None:
     theirs = Contents(forgotten={("ghap", "here"), ("ghap", "never"), ("ghap", "gone"), ("value", "v")})
     ours = Contents(
         entries={"here": full_ghap()}, records={("value", "v"): value_record(1)}, forgotten={("ghap", "gone")}
@@ -96,7 +108,7 @@ def test_deletions_are_told_apart_by_what_is_here() -> None:
         ([ONE, TWO], [ONE, TWO, THREE], False, Numbering.THERE),
     ],
 )
-def test_numbers_of_clusters_are_taken_where_nothing_has_one(
+def test_cluster_numbers_are_imported_only_if_there_are_none(
     theirs: list[JournalRecord], ours: list[JournalRecord], is_empty: bool, becomes: Numbering
 ) -> None:
     assert numbering_of(theirs, ours, is_empty=is_empty) is becomes

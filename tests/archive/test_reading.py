@@ -1,28 +1,40 @@
-"""A hostile or damaged archive is refused before anything of it is believed."""
+"""A hostile or damaged archive is refused before any of it is used."""
 
 from __future__ import annotations
 
+import re
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.archive.comparison import compare
 from learning_memory_server.archive.contents import checked_record, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.record import JournalRecord
-from tests.archive.making import archived, compressed, forged, members_of, memory_record, sealed, value_record
+from tests.archive.making import (
+    archived,
+    compressed,
+    forged,
+    held,
+    members_of,
+    memory_record,
+    sealed,
+    value_record,
+)
 from tests.support import NOON, numbered
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.journal.journal import Journal
 
 NAME = "journal/values.jsonl"
+OLDER = Path(__file__).parents[1] / "data" / "archive-v1-6a272ea.tar.gz"
+"""Written by the program at commit 6a272ea, of the `journal` fixture and one memory."""
 
 
 def member(name: str, **changes: Any) -> tarfile.TarInfo:
@@ -53,29 +65,29 @@ def refusal(path: Path) -> str:
         "journal/new\nline.jsonl",
     ],
 )
-def test_a_name_that_is_no_file_of_a_journal_is_refused(tmp_path: Path, name: str) -> None:
-    assert "is no name of a journal's file" in refusal(forged(tmp_path / "a.tar", sealed({name: b""})))
+def test_a_name_that_is_not_a_journal_file_s_is_refused(tmp_path: Path, name: str) -> None:
+    assert "is not the name of a journal file" in refusal(forged(tmp_path / "a.tar", sealed({name: b""})))
     said = {"sha256": "", "bytes": 0, "lines": 0, "records": {}, "tombstones": 0}
     only_said = forged(tmp_path / "b.tar", sealed({}, files={name: said}))
-    assert "is no name of a journal's file" in refusal(only_said)
+    assert "is not the name of a journal file" in refusal(only_said)
 
 
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
 )
-def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: bytes) -> None:
+def test_only_plain_files_are_accepted(tmp_path: Path, kind: bytes) -> None:
     odd = member(NAME, type=kind, linkname="/etc/passwd")
-    assert "is no plain file" in refusal(forged(tmp_path / "a.tar", [*sealed({}), (odd, b"")]))
+    assert "is not a plain file" in refusal(forged(tmp_path / "a.tar", [*sealed({}), (odd, b"")]))
 
 
-def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     members = sealed({NAME: b""})
-    assert "is in it twice" in refusal(forged(tmp_path / "a.tar", [*members, (NAME, b"other")]))
+    assert "occurs twice" in refusal(forged(tmp_path / "a.tar", [*members, (NAME, b"other")]))
 
 
 @pytest.mark.parametrize("size", [3 * 1024**3, 7 * 1024**3])
-def test_a_member_that_claims_to_be_huge_is_refused(tmp_path: Path, size: int) -> None:
-    path = forged(tmp_path / "a.tar", sealed({NAME: b""})[:2])
+def test_a_member_that_claims_a_huge_size_is_refused(tmp_path: Path, size: int) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b""})[:1])
     with path.open("r+b") as file:
         file.seek(-10240, 2)
         head = path.read_bytes().rstrip(b"\0")
@@ -86,27 +98,29 @@ def test_a_member_that_claims_to_be_huge_is_refused(tmp_path: Path, size: int) -
     assert "is too large" in refusal(compressed(path))
 
 
-def test_a_header_that_claims_to_be_huge_is_not_read(tmp_path: Path) -> None:
+def test_a_header_that_claims_a_huge_size_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(member("x", type=tarfile.XHDTYPE, size=1024**3).tobuf() + bytes(10240))
-    assert "claims to be enormous" in refusal(path)
+    assert "claims an enormous size" in refusal(path)
 
 
-def test_members_and_manifest_must_be_the_same(tmp_path: Path) -> None:
+def test_members_and_manifest_must_agree(tmp_path: Path) -> None:
     whole = sealed({NAME: b"x\n"})
-    assert "disagree about" in refusal(forged(tmp_path / "a.tar", whole[:2]))
+    assert "disagree about" in refusal(forged(tmp_path / "a.tar", whole[:1]))
     assert "disagree about" in refusal(forged(tmp_path / "b.tar", [*whole, ("journal/more.jsonl", b"")]))
     assert "checksum of journal/values.jsonl" in refusal(
-        forged(tmp_path / "c.tar", [*whole[:2], (NAME, b"y\n")])
+        forged(tmp_path / "c.tar", [*whole[:1], (NAME, b"y\n")])
     )
+    edited = whole[0][1].replace(b'"project": null', b'"project": "acme"')
+    assert edited != whole[0][1]
     assert "checksum of manifest.json" in refusal(
-        forged(tmp_path / "d.tar", [("manifest.json", b"{}"), *whole[1:]])
+        forged(tmp_path / "d.tar", [("manifest.json", edited), *whole[1:]])
     )
     assert "has no manifest.json" in refusal(forged(tmp_path / "e.tar", whole[1:]))
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
-def test_a_cut_is_refused_and_a_flipped_byte_is_refused_or_changes_no_entry(
+def test_a_truncated_archive_is_refused_and_a_changed_byte_is_refused_or_changes_no_entry(
     journal: Journal, tmp_path: Path, name: str
 ) -> None:
     path = archived(journal, tmp_path / name)
@@ -125,34 +139,81 @@ def test_a_cut_is_refused_and_a_flipped_byte_is_refused_or_changes_no_entry(
                 contents = contents_of(archive)
         except InvalidInputError:
             continue
-        # What is left are bytes of a header that mean nothing here, such as a time.
+        # The byte was in a header, in a part that is not used, such as a time.
         assert contents.entries == entries
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 2}])
+@pytest.mark.slow
+def test_a_changed_byte_of_the_manifest_is_refused_or_changes_nothing(
+    journal: Journal, tmp_path: Path
+) -> None:
+    path = archived(journal, tmp_path / "a.tar")
+    with open_archive(path) as archive:
+        said = archive.manifest
+    whole = path.read_bytes()
+    start = whole.index(b"{")
+    for place in range(start, whole.index(b"\n}\n", start)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            with open_archive(path) as archive:
+                # Only white space has changed.
+                assert archive.manifest == said
+        except InvalidInputError:
+            continue
+
+
+def test_an_archive_of_an_older_version_is_verified_by_its_list_of_checksums(
+    journal: Journal, tmp_path: Path
+) -> None:
+    journal.memories.append([memory_record(1)])
+    with open_archive(OLDER) as archive:
+        contents = contents_of(archive)
+        assert archive.manifest.program == "0.1.0"
+    assert compare(contents, held(journal)).changes_nothing
+    assert contents.records.keys() == {("value", value_record(1).id), ("memory", memory_record(1).id)}
+    assert set(contents.entries) == {numbered(number).id for number in (1, 3, 4)}
+    assert contents.forgotten == {("ghap", numbered(2).id)}
+
+    members = members_of(OLDER)
+    edited = members["manifest.json"].replace(b'"project": null', b'"project": "acme"')
+    assert edited != members["manifest.json"]
+    for name, changed in (
+        ("manifest.json", edited),
+        ("SHA256SUMS", b""),
+        ("SHA256SUMS", b"\xff"),
+        (NAME, b"{}\n"),
+    ):
+        refusal(forged(tmp_path / "a.tar", {**members, name: changed}.items()))
+    del members["SHA256SUMS"]
+    assert "checksum of manifest.json" in refusal(forged(tmp_path / "a.tar", members.items()))
+
+
+@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 3}])
 def test_a_newer_archive_is_refused_with_a_sentence(tmp_path: Path, changes: dict[str, int]) -> None:
     with (
-        pytest.raises(InvalidInputError, match="format 2; this program reads up to 1") as refused,
+        pytest.raises(InvalidInputError, match=r"format (\d); this program reads up to (\d)") as refused,
         open_archive(forged(tmp_path / "a.tar", sealed({}, **changes))),
     ):
         pass
+    newer, known = (int(number) for number in re.findall(r"\d", refused.value.message))
+    assert (newer, known) == (next(iter(changes.values())), newer - 1)
     assert refused.value.hint == "Update learning-memory-server; nothing was changed."
 
 
 @pytest.mark.parametrize(
     "changes", [{"format": "x"}, {"files": []}, {"created_at": 3}, {"files": {NAME: {"bytes": -1}}}]
 )
-def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_malformed_manifest_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert "manifest.json cannot be read" in refusal(forged(tmp_path / "a.tar", sealed({}, **changes)))
 
 
-def test_a_newer_line_is_refused_though_the_manifest_does_not_say_so(tmp_path: Path) -> None:
-    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":2}\n'}))
-    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 2"):
+def test_a_newer_line_is_refused_even_if_the_manifest_does_not_announce_it(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":3}\n'}))
+    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 3"):
         contents_of(archive)
 
 
-def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path) -> None:
+def test_undamaged_but_invalid_lines_are_rejected_one_by_one(tmp_path: Path) -> None:
     entry = ghap_to_data(numbered(1))
     bad = [
         JournalRecord("ghap", numbered(1).id, NOON, {**entry, "goal": "x" * 1001}),
@@ -178,7 +239,7 @@ def test_lines_that_are_undamaged_and_wrong_are_rejected_by_name(tmp_path: Path)
     assert not any(taken)
 
 
-def test_what_is_wrong_with_a_record_is_said_by_its_field() -> None:
+def test_a_rejection_names_the_field() -> None:
     moved = {"nope": 7, "loose": None}
     reasons = {
         "next_number: 3 is not above 7": JournalRecord(
@@ -194,21 +255,21 @@ def test_what_is_wrong_with_a_record_is_said_by_its_field() -> None:
             checked_record(record)
 
 
-def test_numbers_of_clusters_are_taken_if_the_next_is_above_them() -> None:
+def test_cluster_numbers_are_accepted_if_the_next_is_above_them() -> None:
     data = {"next_number": 8, "moved": {"there": 7, "loose": None}}
     assert checked_record(JournalRecord("clusters", Axis.FULL, NOON, data)).data == data
 
 
-def test_a_record_of_a_memory_loses_what_says_nothing() -> None:
+def test_a_memory_record_loses_its_empty_parts() -> None:
     data = checked_record(memory_record(1, source=None, tags=None, title="T")).data
     assert data["metadata"] == {"title": "T"}
 
 
-def test_a_record_of_a_value_loses_the_name_of_its_call() -> None:
+def test_a_value_record_loses_its_request() -> None:
     assert "request" not in checked_record(value_record(1, request="front:3")).data
 
 
-def test_only_what_looks_like_a_tar_is_one(tmp_path: Path, journal: Journal) -> None:
+def test_an_archive_is_recognized_by_its_content(tmp_path: Path, journal: Journal) -> None:
     lines = journal.path / "entries" / "2026-03.jsonl"
     assert not is_archive(lines)
     assert is_archive(compressed(lines))
@@ -216,7 +277,7 @@ def test_only_what_looks_like_a_tar_is_one(tmp_path: Path, journal: Journal) -> 
     assert "journal/entries/2026-03.jsonl" in members_of(archived(journal, tmp_path / "b.tar"))
 
 
-def test_what_is_judged_anew_anyway_is_passed_over_without_a_word(tmp_path: Path) -> None:
+def test_derived_records_are_skipped_silently(tmp_path: Path) -> None:
     line = JournalRecord("evidence", numbered(1).id, NOON, {"near": {"value_1": 0.7}}).to_line()
     with open_archive(forged(tmp_path / "a.tar", sealed({"journal/evidence.jsonl": line}))) as archive:
         contents = contents_of(archive)

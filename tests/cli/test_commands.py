@@ -1,6 +1,8 @@
-"""What every command does: reading beside a holder, failing in a sentence, and loading nothing it needs not."""
+"""The reading commands: they need no lock, fail in one sentence, and import only what they need."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -8,23 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from rich.text import Text
 from typer.testing import Result
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
+from learning_memory_server.domain.vocabulary import Axis, Domain, Stance, Strategy
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.lock import exclusive
 from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.locking import exclusive
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.witness_log import Judged, WitnessLog
+from learning_memory_server.values.verdict_log import VerdictLog
 from tests.support import NOON, numbered
 
 HEAVY = (
     "mcp",
+    "onnxruntime",
+    "tokenizers",
+    "transformers",
     "numpy",
     "qdrant_client",
     "qdrant_edge",
@@ -49,7 +56,37 @@ LIGHT = (
 
 
 @pytest.mark.parametrize("command", LIGHT)
+@pytest.mark.slow
 def test_a_light_command_imports_nothing_heavy(command: str, environment: dict[str, str]) -> None:
+    assert heavy_imports(command.split(), environment) == "[]"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "show ghap_20260101_000007",
+        "show value_",
+        "show 3f2a",
+        "memories",
+        "values",
+        "status",
+        "search flaky --lexical",
+        "export {folder}/all.tar.gz",
+        "backup",
+        "import {folder}/entries.jsonl --dry-run",
+    ],
+)
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_a_command_that_needs_no_model_loads_none(
+    command: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert heavy_imports(command.replace("{folder}", str(tmp_path)).split(), environment) == "[]"
+
+
+def heavy_imports(arguments: list[str], environment: dict[str, str]) -> str:
+    """Run a command in another process, and return the heavy packages that it has imported."""
     program = (
         "import sys\n"
         "from learning_memory_server.cli.app import app\n"
@@ -58,50 +95,75 @@ def test_a_light_command_imports_nothing_heavy(command: str, environment: dict[s
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *command.split()],
+        [sys.executable, "-c", program, *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stderr.strip() == "[]"
+    return done.stderr.strip().splitlines()[-1]
 
 
 def test_version_names_the_program(run: Any) -> None:
     assert run("--version").stdout.startswith("learning-memory-server ")
 
 
-def test_list_shows_the_newest_first_and_says_that_there_are_more(run: Any, filled: Result) -> None:
+@pytest.mark.slow
+def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
     lines = run("list", "--limit", "2").stdout.splitlines()
-    assert [line.split()[2] for line in lines[1:3]] == [
+    assert [line.split()[0] for line in lines[:2]] == [
         "ghap_20260101_000023_abcdef",
         "ghap_20260101_000022_abcdef",
     ]
-    assert lines[3] == "2 of 24 entries; --limit shows more."
+    assert lines[2] == "2 of 24 entries; --limit shows more."
 
 
+@pytest.mark.slow
 def test_list_filters_by_time_domain_outcome_and_project(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
     since = run("list", "--since", "2026-01-02T00:00:20Z", "--domain", "debugging", "--project", "current")
-    assert len(since.stdout.splitlines()) == 1 + 4
+    assert len(since.stdout.splitlines()) == 4
     for option in (["--outcome", "falsified"], ["--domain", "security"], ["--project", "other"]):
         assert run("list", *option).stdout == "No resolved entries match.\n"
 
 
-def test_output_into_a_pipe_is_plain_and_on_one_line_per_entry(
-    run: Any, old_entry: Any, write_lines: Any
-) -> None:
+def test_piped_output_is_plain_with_one_line_an_entry(run: Any, old_entry: Any, write_lines: Any) -> None:
     goal = "Fix [bold]markup[/bold] :smile: \x1b[31mred " + "and more " * 60
     run("import", str(write_lines(old_entry(goal=goal))))
     lines = run("list").stdout.splitlines()
-    assert len(lines) == 2
-    assert "\x1b" not in lines[1]
-    assert "[bold]markup[/bold] :smile:" in lines[1]
-    assert lines[1].endswith("and more")
+    (line,) = lines
+    assert "\x1b" not in line
+    assert "[bold]markup[/bold] :smile:" in line
+    assert line.endswith("and more")
 
 
-def test_status_counts_what_is_kept(run: Any, filled: Result, storage: Path) -> None:
+TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_shows_each_entry_on_two_lines_of_its_width(
+    width: int, run: Any, old_entry: Any, write_lines: Any
+) -> None:
+    goals = ["Fix the pool " * 20, "修复内存泄漏" * 20, "fix 👩‍💻 the 🚀 launch " * 20]
+    run("import", str(write_lines(*(old_entry(number, goal=goal) for number, goal in enumerate(goals)))))
+    shown = run("list", COLUMNS=str(width), **TERMINAL).stdout
+    lines = Text.from_ansi(shown).plain.splitlines()
+    assert len(lines) == 6
+    for line, goal in zip(lines[1::2], reversed(goals), strict=True):
+        # What joins emoji is a control character, which a text may not have.
+        assert goal.replace("\u200d", " ").startswith(line.removeprefix("  ").removesuffix("…").rstrip())
+        assert line.endswith("…")
+        # A character that takes two columns may leave one empty.
+        assert width - 2 <= cell_len(line) <= width
+    for part in ("ghap_20260101_000002_abcdef", "2026-01-02", "confirmed", "gold", "debugging", "garden"):
+        assert part in lines[0]
+    assert max(map(cell_len, lines)) <= width
+    everything = json.loads(run("list", "--json").stdout)["results"]
+    assert [entry["goal"] for entry in everything] == [goal.strip() for goal in reversed(goals)]
+
+
+def test_status_counts_what_is_stored(run: Any, filled: Result, storage: Path) -> None:
     assert filled.exit_code == 0
     collector = ObservationCollector(Journal(storage / "journal"), utc_now)
     opened = collector.start(
@@ -123,7 +185,8 @@ def test_status_counts_what_is_kept(run: Any, filled: Result, storage: Path) -> 
     assert str(storage / "index") in shown.stdout
 
 
-def test_reading_commands_work_beside_a_holder_and_status_names_it(
+@pytest.mark.slow
+def test_reading_commands_work_while_the_data_is_locked_and_status_names_the_process(
     run: Any, filled: Result, storage: Path
 ) -> None:
     assert filled.exit_code == 0
@@ -137,7 +200,7 @@ def test_reading_commands_work_beside_a_holder_and_status_names_it(
 
 
 @pytest.mark.parametrize("command", [["clusters", "full"], ["import"]])
-def test_a_command_that_needs_the_lock_names_its_holder(
+def test_a_command_that_needs_the_lock_names_the_process_that_has_it(
     command: list[str], run: Any, storage: Path, old_entry: Any, write_lines: Any
 ) -> None:
     arguments = [*command, str(write_lines(old_entry()))] if command == ["import"] else command
@@ -148,7 +211,8 @@ def test_a_command_that_needs_the_lock_names_its_holder(
     assert "Traceback" not in failed.output
 
 
-def test_search_finds_by_meaning_and_says_so(run: Any, filled: Result) -> None:
+@pytest.mark.slow
+def test_search_is_hybrid_and_says_so(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
     found = run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy")
     assert found.exit_code == 0
@@ -156,7 +220,10 @@ def test_search_finds_by_meaning_and_says_so(run: Any, filled: Result) -> None:
     assert "3 found, mode: hybrid" in found.stdout
 
 
-def test_search_goes_by_words_beside_a_holder_with_a_notice(run: Any, filled: Result, storage: Path) -> None:
+@pytest.mark.slow
+def test_search_is_lexical_while_the_data_is_locked_with_a_notice(
+    run: Any, filled: Result, storage: Path
+) -> None:
     assert filled.exit_code == 0
     with exclusive(storage / "journal", "a server"):
         found = run("search", "slow query", "--limit", "2")
@@ -165,26 +232,47 @@ def test_search_goes_by_words_beside_a_holder_with_a_notice(run: Any, filled: Re
     assert found.stdout == asked_for.stdout
     assert "2 found, mode: lexical" in found.stdout
     assert len(found.stderr.splitlines()) == 1
-    assert found.stderr.rstrip().endswith("This search goes by words.")
+    assert found.stderr.rstrip().endswith("This search is lexical.")
     assert asked_for.stderr == ""
 
 
-def test_search_without_an_engine_goes_by_words(run: Any, filled: Result) -> None:
+@pytest.mark.slow
+def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    found = run("search", "slow query", "--limit", "1", "--explain")
+    line = next(line for line in found.stdout.splitlines() if line.strip().startswith("score "))
+    assert re.search(
+        r"0\.45 x cosine [\d.]+ \+ 0\.55 x lexical [\d.]+ \(bm25 [\d.]+, contrast [\d.]+\); nearest axis \w+;",
+        line,
+    )
+    lexical = run("search", "slow query", "--limit", "1", "--explain", "--lexical").stdout
+    assert re.search(r"score +lexical [\d.]+ \(bm25 [\d.]+\); terms ", lexical)
+    assert "score  " not in run("search", "slow query", "--limit", "1").stdout
+
+
+@pytest.mark.slow
+def test_search_without_an_engine_is_lexical(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
     found = run("search", "slow query", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
     assert found.exit_code == 0
     assert "mode: lexical" in found.stdout
 
 
-def test_clusters_are_shown_with_their_members(run: Any, filled: Result) -> None:
+@pytest.mark.slow
+def test_clusters_shows_clusters_and_their_members(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
     shown = run("clusters", "full")
     assert shown.exit_code == 0
     assert "3 clusters of 24 experiences; 0 in none of them." in shown.stdout
-    members = run("clusters", "full", "--members", "full_1")
-    assert len(members.stdout.splitlines()) == 2 + 8
+    about_tests = 0
+    for name in ("full_0", "full_1", "full_2"):
+        members = run("clusters", "full", "--members", name)
+        about_tests += members.stdout.count("Fix the flaky test") == 8
+        assert run("show", name).stdout == members.stdout
+    assert about_tests == 1
 
 
+@pytest.mark.slow
 def test_clusters_of_too_few_experiences_say_how_many_are_needed(
     run: Any, old_entry: Any, write_lines: Any
 ) -> None:
@@ -195,7 +283,7 @@ def test_clusters_of_too_few_experiences_say_how_many_are_needed(
 
 
 @pytest.mark.parametrize("cluster", ["nonsense", "surprise_0"])
-def test_members_of_a_wrong_cluster_are_an_error(cluster: str, run: Any) -> None:
+def test_members_of_a_malformed_or_foreign_cluster_id_are_an_error(cluster: str, run: Any) -> None:
     failed = run("clusters", "full", "--members", cluster)
     assert failed.exit_code == 1
     assert failed.stderr.startswith("error: ")
@@ -209,46 +297,39 @@ def test_values_come_from_the_journal_largest_cluster_first(run: Any, storage: P
         now = datetime(2026, 1, 1, tzinfo=UTC)
         log.add(Value(f"value_{number}", f"Principle {number}", cluster, "garden", now, evidence))
     lines = run("values").stdout.splitlines()
-    assert [line.split()[-1] for line in lines[1:]] == ["1", "0"]
+    assert [line.split()[0] for line in lines] == ["value_1", "value_0"]
+    assert [line.split()[-1] for line in lines] == ["1", "0"]
     assert run("values", "--axis", "surprise").stdout == "No values on axis surprise yet.\n"
 
 
-def test_values_show_how_they_have_held(run: Any, storage: Path) -> None:
+def test_values_show_the_verdicts_for_and_against_them(run: Any, storage: Path) -> None:
     journal = Journal(storage / "journal")
-    collector = ObservationCollector(journal, lambda: NOON)
-    held, contested = [numbered(n) for n in range(5)], [numbered(n) for n in range(5, 9)]
-    collector.add_resolved([*held, *contested])
-    log, witnesses = ValueLog(journal.values), WitnessLog(journal.evidence)
-    for name, outcome, supersedes in (
-        ("held", OutcomeStatus.CONFIRMED, None),
-        ("old", OutcomeStatus.CONFIRMED, None),
-        ("doubted", OutcomeStatus.FALSIFIED, "old"),
-    ):
-        members = tuple(entry.id for entry in held) if name == "held" else ("ghap_gone",)
-        evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest", 0.3, outcome)
-        cluster = ClusterId(Axis.FULL, 0)
-        log.add(Value(name, f"it is {name}", cluster, "garden", NOON, evidence, None, supersedes))
-    witnesses.add({entry.id: Judged({"doubted": 0.8}, of=3) for entry in contested}, NOON)
-    witnesses.add({entry.id: Judged(of=2) for entry in held}, NOON)
+    entries = [numbered(n) for n in range(9)]
+    ObservationCollector(journal, lambda: NOON).add_resolved(entries)
+    log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
+    for name, supersedes in (("held", None), ("old", None), ("doubted", "old"), ("new", None)):
+        evidence = Evidence((), (1.0,), 0.9, 0.1, 0.2, "digest")
+        log.add(
+            Value(name, f"it is {name}", ClusterId(Axis.FULL, 0), "garden", NOON, evidence, None, supersedes)
+        )
+    held, _, doubted, _ = log.all()
+    caller = Caller("garden", "a1")
+    verdicts.record(caller, held, NOON, {entry.id: Stance.SUPPORTS for entry in entries[:5]})
+    verdicts.record(caller, doubted, NOON, {entry.id: Stance.CONTRADICTS for entry in entries[5:]})
 
     def rows(*options: str) -> list[list[str]]:
-        return [line.split() for line in run("values", *options).stdout.splitlines()[1:]]
+        return [line.split("  ") for line in run("values", *options).stdout.splitlines()]
 
-    assert [row[3:8] for row in rows()] == [
-        ["5", "0.57", "5", "0", "stands"],
-        ["1", "0.00", "0", "4", "contested"],
+    assert [[row[0], *row[2:4]] for row in rows()] == [
+        ["held", "supported", "+5 -0"],
+        ["new", "unattested", "+0 -0"],
+        ["doubted", "contested", "+0 -4"],
     ]
-    assert [row[-1] for row in rows("--sort", "newest")] == ["held", "doubted"]
-    assert [row[-3:] for row in rows("--superseded")][-1:] == [["it", "is", "doubted"]]
-    assert "superseded" in [row[7] for row in rows("--superseded")]
-    later = [numbered(n) for n in range(9, 11)]
-    collector.add_resolved(later)
-    assert run("values").stdout.splitlines()[-1].startswith("2 experiences are not judged yet: they ")
-    collector.forget([later[0].id], NOON)
-    assert run("values").stdout.splitlines()[-1].startswith("1 experience is not judged yet: it ")
+    assert [row[0] for row in rows("--sort", "newest")] == ["new", "held", "doubted"]
+    assert "superseded" in [row[2] for row in rows("--superseded")]
 
 
-def test_a_malformed_setting_is_one_sentence(run: Any) -> None:
+def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
     failed = run("list", LEARNING_MEMORY_LOG_LEVEL="loud")
     assert failed.exit_code == 1
     assert failed.stderr.startswith("error: LEARNING_MEMORY_LOG_LEVEL:")

@@ -1,4 +1,4 @@
-"""The commands about the hub itself: looking at it, ending it, reading its log."""
+"""`hub status`, `hub stop` and `hub logs`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.locking import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_hub_status_tells_what_runs_and_hub_stop_ends_it(
+def test_hub_status_describes_the_hub_and_hub_stop_ends_it(
     run: Any, filled: Result, start_hub: Callable[[], int], storage: Path
 ) -> None:
     assert filled.exit_code == 0
@@ -41,33 +41,65 @@ def test_hub_status_tells_what_runs_and_hub_stop_ends_it(
         r"experiences_full +24\n",
         r"pending +0 points",
         rf"journal +{storage}/journal \(\d",
-        r"settings +the present ones",
+        r"settings +up to date",
         rf"log +{storage}/hub.log",
     )
     for pattern in expected:
         assert re.search(pattern, shown), pattern
-    assert "others than these" in run("hub", "status", LEARNING_MEMORY_MIN_EXPERIENCES="7").stdout
+    assert "out of date" in run("hub", "status", LEARNING_MEMORY_MIN_EXPERIENCES="7").stdout
     stopped = run("hub", "stop")
-    assert re.fullmatch(rf"The hub \(process {pid}\) has ended, after \d+\.\d s\.\n", stopped.stdout)
+    assert re.fullmatch(rf"The hub \(process {pid}\) ended after \d+\.\d s\.\n", stopped.stdout)
     with exclusive(storage / "journal", "a test"), exclusive(storage, "a test"):
         pass
-    assert run("hub", "stop").stdout == "No hub runs; the next session starts one.\n"
+    assert run("hub", "stop").stdout == "No hub is running; the next session starts one.\n"
     assert run("hub", "stop").exit_code == 0
 
 
+LISTENING_NOWHERE = """
+import sys
+from pathlib import Path
+from learning_memory_server.locking import exclusive
+
+with exclusive(Path(sys.argv[1]), "the memory hub", socket=Path(sys.argv[1], "none.sock")):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_hub_that_does_not_listen_is_described_and_can_be_stopped(run: Any, storage: Path) -> None:
+    command = [sys.executable, "-c", LISTENING_NOWHERE, str(storage / "journal")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hub:
+        try:
+            assert hub.stdout
+            assert hub.stdout.readline() == b"locked\n"
+            assert f"A hub (process {hub.pid}) is starting or ending" in run("hub", "status").stdout
+            # What a process has written about itself is not enough to end it.
+            lock = storage / "journal" / ".lock"
+            written = lock.read_bytes()
+            lock.write_bytes(written.replace(str(hub.pid).encode(), str(os.getpid()).encode()))
+            refused = run("hub", "stop")
+            assert refused.exit_code == 1
+            assert hub.poll() is None
+            lock.write_bytes(written)
+            assert f"The hub (process {hub.pid}) ended" in run("hub", "stop").stdout
+            assert hub.wait(10) == -signal.SIGTERM
+        finally:
+            hub.kill()
+
+
 @pytest.mark.parametrize("command", ["status", "stop"])
-def test_without_a_hub_the_holder_is_named_and_left_alone(command: str, run: Any, storage: Path) -> None:
-    assert run("hub", command).stdout == "No hub runs; the next session starts one.\n"
+def test_without_a_hub_the_process_that_locks_the_data_is_named_and_left_alone(
+    command: str, run: Any, storage: Path
+) -> None:
+    assert run("hub", command).stdout == "No hub is running; the next session starts one.\n"
     with exclusive(storage, "a server"):
-        beside = run("hub", command)
-    assert beside.exit_code == 0
-    said = " ".join(beside.stdout.split())
+        shown = run("hub", command)
+    assert shown.exit_code == 0
+    said = " ".join(shown.stdout.split())
     assert f"no session can start until a server, process {os.getpid()}, has ended" in said
-    with exclusive(storage / "journal", "the memory hub", socket=storage / "none.sock"):
-        assert f"A hub (process {os.getpid()}) is starting or ending" in run("hub", command).stdout
 
 
-def test_hub_logs_shows_the_end_of_the_log_and_of_what_was_set_aside(run: Any, storage: Path) -> None:
+def test_hub_logs_shows_the_end_of_the_log_and_of_the_one_before(run: Any, storage: Path) -> None:
     assert "There is no log yet" in run("hub", "logs").stdout
     (storage / "hub.log.1").write_text("one\ntwo\n")
     (storage / "hub.log").write_text("three\n  fo\x1b[31mur\n")
@@ -78,14 +110,16 @@ def test_hub_logs_shows_the_end_of_the_log_and_of_what_was_set_aside(run: Any, s
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let children be interrupted, also where this runs in the background of a shell, which ignores Ctrl-C."""
+    """Let children be interrupted even if the tests run in the background of a shell, which ignores Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_hub_logs_follows_also_when_the_log_is_set_aside(environment: dict[str, str], storage: Path) -> None:
+def test_hub_logs_keeps_following_when_the_log_is_replaced(
+    environment: dict[str, str], storage: Path
+) -> None:
     log = storage / "hub.log"
     log.write_text("one\ntwo\n")
     command = [sys.executable, "-m", "learning_memory_server", "hub", "logs", "-n", "1", "--follow"]
@@ -104,8 +138,8 @@ def test_hub_logs_follows_also_when_the_log_is_set_aside(environment: dict[str, 
             log.write_text("five\n")
             assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 0
+            assert process.wait(10) == 130
             assert process.stderr.read() == b""
         finally:
-            # Else a failure would wait for it.
+            # After a failure it would never end.
             process.kill()

@@ -1,4 +1,4 @@
-"""What the tests of clusters share."""
+"""Shared parts of the cluster tests."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.clustering.fitting import fit
-from learning_memory_server.clustering.kept_fits import KeptFits
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import point_id
-from tests.support import about, open_memory
+from tests.support import about, open_parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -22,35 +21,36 @@ if TYPE_CHECKING:
     from learning_memory_server.clustering.fitting import Fit, FitRequest
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.errors import LearningMemoryError
-    from tests.support import Memory
+    from tests.support import Parts
 
 MINIMUM = 12
 
 
 class Learning:
-    """A running memory and the clusters over it; it is also where fits are made, and counts them."""
+    """A running store and its clusters; also makes the fits, and counts them."""
 
-    def __init__(self, memory: Memory, min_cluster_size: int | None) -> None:
-        self.memory = memory
+    def __init__(
+        self, parts: Parts, min_cluster_size: int | None, waited_for: int, minimum: int | None
+    ) -> None:
+        self.parts = parts
         self.requests: list[FitRequest] = []
         self.down: LearningMemoryError | None = None
         """Raised by every fit while it is set."""
         self.gate = asyncio.Event()
-        """Fits wait for it."""
+        """Fits wait until it is set."""
         self.gate.set()
         self.entered = asyncio.Event()
         """Set when a fit begins."""
         self._size = min_cluster_size
-        self.directory = memory.journal.path.parent / "clusters"
         self.clusterer = ExperienceClusterer(
-            memory.index,
-            memory.writer,
-            memory.collector,
+            parts.index,
+            parts.writer,
+            parts.collector,
             self,
-            memory.journal.clusters,
-            KeptFits(self.directory, str(min_cluster_size)),
-            memory.clock,
-            MINIMUM,
+            parts.journal.clusters,
+            parts.clock,
+            minimum,
+            waited_for,
         )
 
     @property
@@ -60,12 +60,6 @@ class Learning:
     async def clusters(self, axis: Axis = Axis.FULL) -> AxisClusters:
         return await self.clusterer.cluster_axis(axis)
 
-    async def refitted(self, axis: Axis = Axis.FULL) -> AxisClusters:
-        """The clusters after the fits that asking for them began."""
-        await self.clusters(axis)
-        await self.clusterer.settled()
-        return await self.clusters(axis)
-
     def hold(self) -> None:
         """Make the fits from now on wait for the gate."""
         self.gate.clear()
@@ -73,8 +67,8 @@ class Learning:
 
     async def forget(self, entries: Iterable[Ghap]) -> None:
         names = [entry.id for entry in entries]
-        self.memory.collector.forget(names, self.memory.clock())
-        await self.memory.writer.remove([point_id("ghap", name) for name in names])
+        self.parts.collector.forget(names, self.parts.clock())
+        await self.parts.writer.remove([point_id("ghap", name) for name in names])
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
         request = await prepare()
@@ -85,15 +79,22 @@ class Learning:
             raise self.down
         return fit(request, Clusterer(self._size))
 
+    async def close(self) -> None:
+        """Nothing is kept."""
+
 
 @asynccontextmanager
 async def learning(
-    path: Path, *entries: Ghap, min_cluster_size: int | None = None
+    path: Path,
+    *entries: Ghap,
+    min_cluster_size: int | None = None,
+    waited_for: int = 1_000,
+    minimum: int | None = MINIMUM,
 ) -> AsyncIterator[Learning]:
-    async with open_memory(path) as memory, memory.running():
-        await memory.writer.settle()
-        await memory.learn(*entries)
-        each = Learning(memory, min_cluster_size)
+    async with open_parts(path) as parts, parts.running():
+        await parts.writer.settle()
+        await parts.learn(*entries)
+        each = Learning(parts, min_cluster_size, waited_for, minimum)
         try:
             yield each
         finally:

@@ -1,8 +1,10 @@
-"""The child process makes the same fit as its parent would, and leaves nothing behind."""
+"""The child process makes the same fit as its parent would and leaves nothing behind."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -47,9 +49,12 @@ def ready(request: FitRequest) -> Callable[[], Awaitable[FitRequest]]:
     return prepare
 
 
-async def test_the_fit_is_the_same_as_without_a_process_of_its_own() -> None:
+@pytest.mark.slow
+async def test_a_child_process_makes_the_same_fit() -> None:
     here = fit(request_of(), Clusterer(5, 2))
-    there = await ChildFitting(5, 2).fit(ready(request_of()))
+    fitting = ChildFitting(5, 2)
+    there = await fitting.fit(ready(request_of()))
+    await fitting.close()
 
     assert len(there.partition.clusters) == 3
     for ours, theirs in zip(here.partition.clusters, there.partition.clusters, strict=True):
@@ -60,18 +65,55 @@ async def test_the_fit_is_the_same_as_without_a_process_of_its_own() -> None:
     assert sorted(there.matching.numbers) == [4, 7, 8]
 
 
-async def test_a_child_that_fails_is_an_error_and_its_output_stays_in_the_log() -> None:
+@pytest.mark.slow
+async def test_a_child_is_kept_for_the_next_request_and_ends_when_it_is_not_used() -> None:
+    before = _children()
+    fitting = ChildFitting(5, 2, kept_seconds=0.2)
+    await fitting.fit(ready(request_of()))
+    (child,) = _children() - before
+    fitting_long = ChildFitting(5, 2)
+    await fitting_long.fit(ready(request_of()))
+    kept = _children() - before
+    first = await fitting_long.fit(ready(request_of()))
+    assert len(first.partition.clusters) == 3
+    assert kept - {child} == _children() - before - {child}
+    while child in _children():  # noqa: ASYNC110 - the kernel has no event for it
+        await asyncio.sleep(0.05)
+
+    assert len((await fitting.fit(ready(request_of()))).partition.clusters) == 3
+    await fitting.close()
+    await fitting_long.close()
+    assert _children() <= before
+
+
+@pytest.mark.slow
+async def test_a_child_that_was_killed_is_replaced() -> None:
+    before = _children()
+    fitting = ChildFitting(5, 2)
+    await fitting.fit(ready(request_of()))
+    (child,) = _children() - before
+    os.kill(int(child), signal.SIGKILL)
+    while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z":  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.01)
+
+    assert len((await fitting.fit(ready(request_of()))).partition.clusters) == 3
+    await fitting.close()
+
+
+@pytest.mark.slow
+async def test_a_failing_child_is_an_error_whose_reason_stays_in_the_log() -> None:
     request = request_of()
     broken = FitRequest(request.vectors[:, :0], request.weights, ["secret"], request.ids, {}, 0)
 
-    with capture_logs() as logs, pytest.raises(LearningMemoryError, match="clustering failed") as caught:
+    with capture_logs() as logs, pytest.raises(LearningMemoryError, match="Clustering failed") as caught:
         await ChildFitting(None, 3).fit(ready(broken))
 
     assert "Traceback" not in str(caught.value)
-    assert "Traceback" in logs[0]["output"]
+    assert logs[0]["type"] == "ValueError"
+    assert "secret" not in str(logs)
 
 
-async def test_a_request_that_cannot_be_made_ends_the_child() -> None:
+async def test_a_request_that_cannot_be_prepared_ends_the_child() -> None:
     async def refuse() -> FitRequest:
         raise InsufficientDataError("Too few.")
 
@@ -83,7 +125,7 @@ async def test_a_request_that_cannot_be_made_ends_the_child() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 500])
-async def test_a_caller_who_leaves_takes_the_child_along(turns: int) -> None:
+async def test_cancelling_the_call_ends_the_child(turns: int) -> None:
     task = asyncio.create_task(ChildFitting(None, 3).fit(ready(request_of(2000))))
     before = _children()
     while not (children := _children() - before):  # noqa: ASYNC110 - the kernel has no event for it
@@ -98,18 +140,23 @@ async def test_a_caller_who_leaves_takes_the_child_along(turns: int) -> None:
     assert children.isdisjoint(_children())
 
 
-async def test_where_no_process_can_be_started_the_work_is_done_here() -> None:
+async def test_without_a_child_process_the_fit_runs_in_this_one() -> None:
     there = await ChildFitting(5, 2, ["/nowhere/python"]).fit(ready(request_of()))
 
     assert len(there.partition.clusters) == 3
 
 
+@pytest.mark.slow
 def test_the_parent_needs_neither_scipy_nor_hdbscan() -> None:
     program = """
 import asyncio, sys
 from tests.clustering.test_child import ready, request_of
 from learning_memory_server.clustering.child import ChildFitting
-asyncio.run(ChildFitting(5, 2).fit(ready(request_of())))
+async def main():
+    fitting = ChildFitting(5, 2)
+    await fitting.fit(ready(request_of()))
+    await fitting.close()
+asyncio.run(main())
 print(sorted({"scipy", "hdbscan", "sklearn"} & set(sys.modules)))
 """
     root = str(Path(__file__).parents[2])

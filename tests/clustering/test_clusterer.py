@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.neighbours import nearest_neighbours, unit_rows
+from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.clustering.partition import explain
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def directions(count: int, dimension: int, seed: int) -> Vectors:
 def mixture(
     topics: int, members: int, *, spread: float = 0.8, noise: int = 0, seed: int = 0
 ) -> tuple[Vectors, NDArray[np.int64]]:
-    """Topics at random directions, members around them at `spread` times their length, then lone points."""
+    """Topics in random directions, members scattered around them at distance `spread`, then lone points."""
     centres = np.repeat(directions(topics, DIMENSION, seed), members, axis=0)
     points = centres + spread * directions(topics * members, DIMENSION, seed + 1)
     labels = np.repeat(np.arange(topics), members)
@@ -79,15 +79,29 @@ def test_every_row_is_in_one_cluster_or_noise() -> None:
     assert sorted(rows.tolist()) == list(range(len(vectors)))
 
 
-def test_known_neighbours_give_what_found_ones_give() -> None:
-    vectors, _ = mixture(5, 12, spread=1.1, noise=30)
+def test_near_copies_count_once_and_stay_together() -> None:
+    vectors, _ = mixture(6, 12, spread=0.9)
+    alone = fit(vectors).labels()
+    random = np.random.default_rng(8)
+    original = random.integers(0, len(vectors), 4 * len(vectors))
+    scatter = unit_rows(random.normal(size=(len(original), vectors.shape[1])))
+    copies = unit_rows(unit_rows(vectors)[original] + 0.15 * scatter)
 
-    known = Clusterer().fit(vectors, even(len(vectors)), nearest_neighbours(unit_rows(vectors)))
+    labels = fit(np.vstack([vectors, copies])).labels()
 
-    np.testing.assert_array_equal(known.labels(), fit(vectors).labels())
+    np.testing.assert_array_equal(labels[len(vectors) :], labels[original])
+    assert adjusted_rand_score(alone, labels[: len(vectors)]) == 1
 
 
-def test_a_partition_goes_through_a_pipe_whole() -> None:
+def test_a_text_repeated_as_often_as_the_smallest_cluster_has_members_is_a_cluster() -> None:
+    lone = np.eye(40, dtype=np.float32)
+    repeated = np.vstack([lone, np.tile(lone[7], (2, 1))])
+
+    assert as_sets(fit(repeated[:-1])) == set()
+    assert as_sets(fit(repeated)) == {frozenset({7, 40, 41})}
+
+
+def test_a_partition_survives_pickling() -> None:
     partition = fit(mixture(5, 12, noise=10)[0])
 
     received = pickle.loads(pickle.dumps(partition))  # noqa: S301 its own output
@@ -96,7 +110,7 @@ def test_a_partition_goes_through_a_pipe_whole() -> None:
     np.testing.assert_array_equal(received.clusters[0].centroid, partition.clusters[0].centroid)
 
 
-def test_small_topics_beside_a_large_one_are_found_and_it_stays_whole() -> None:
+def test_small_topics_next_to_a_large_one_are_found_and_it_is_not_split() -> None:
     large, _ = mixture(1, 200, spread=0.9)
     small, truth = mixture(8, 8, spread=0.9, seed=20)
 
@@ -108,7 +122,7 @@ def test_small_topics_beside_a_large_one_are_found_and_it_stays_whole() -> None:
         assert any(len(rows & members) >= 7 and len(members - rows) <= 1 for members in found)
 
 
-def test_no_topic_is_an_outlier_where_all_are_tight() -> None:
+def test_a_looser_topic_among_tight_ones_is_not_an_outlier() -> None:
     tight, _ = mixture(6, 15, spread=0.1)
     looser, _ = mixture(2, 15, spread=0.35, seed=30)
 
@@ -128,7 +142,7 @@ def test_the_same_rows_give_the_same_partition() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_order_of_the_rows_does_not_change_who_belongs_together(seed: int) -> None:
+def test_the_order_of_the_rows_does_not_change_the_clusters(seed: int) -> None:
     vectors, _ = mixture(7, 15, spread=1.0, noise=20, seed=seed)
     order = np.random.default_rng(seed).permutation(len(vectors))
 
@@ -179,7 +193,7 @@ def vectors_at(vectors: Vectors, rows: NDArray[np.int64]) -> Vectors:
     return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 
-def test_topics_without_an_edge_between_them_are_joined_and_found() -> None:
+def test_topics_without_an_edge_between_them_are_found() -> None:
     # 40 members with 15 neighbours each: no topic has a neighbour in another, the graph is in five pieces.
     vectors, truth = mixture(5, 40, spread=0.3)
 
@@ -220,7 +234,7 @@ def test_copies_of_one_text_are_one_cluster(count: int) -> None:
     assert [cluster.size for cluster in fit(copies).clusters] == [count]
 
 
-def test_copies_stay_together_and_leave_the_other_topics_whole() -> None:
+def test_copies_stay_together_and_leave_the_other_topics_intact() -> None:
     vectors, _ = mixture(4, 12, spread=0.7)
     copied = np.vstack([vectors, np.repeat(vectors[:1], 6, axis=0)])
 
@@ -236,8 +250,8 @@ def test_one_topic_that_density_would_split_is_one_cluster() -> None:
     assert [cluster.size for cluster in fit(vectors).clusters] == [60]
 
 
-def test_halves_of_a_topic_are_merged_beside_another_topic() -> None:
-    # Two tight heaps whose centroids have a cosine of .9, and one far away.
+def test_halves_of_a_topic_are_merged_next_to_another_topic() -> None:
+    # Two tight groups whose centroids have a cosine of .9, and one far away.
     axes = np.eye(64, dtype=np.float32)
     tilted = 0.9 * axes[0] + np.sqrt(1 - 0.81) * axes[1]
     heaps = np.repeat(np.stack([axes[0], tilted, axes[2]]), 20, axis=0)
@@ -246,7 +260,7 @@ def test_halves_of_a_topic_are_merged_beside_another_topic() -> None:
     assert as_sets(fit(vectors)) == {frozenset(range(40)), frozenset(range(40, 60))}
 
 
-def test_a_set_cluster_size_is_obeyed_and_an_unset_one_grows_with_the_store() -> None:
+def test_a_configured_cluster_size_is_used_and_the_default_grows_with_the_store() -> None:
     vectors, _ = mixture(20, 16, spread=0.3)
 
     assert [cluster.size for cluster in fit(vectors, min_cluster_size=16).clusters] == [16] * 20
@@ -265,13 +279,13 @@ def test_any_number_of_samples_works(min_samples: int) -> None:
         assert adjusted_rand_score(truth, partition.labels()) > 0.9
 
 
-def test_zero_clusters_are_explained_with_the_setting_that_finds_some() -> None:
+def test_zero_clusters_are_explained_with_the_setting_that_would_find_some() -> None:
     vectors, _ = mixture(20, 16, spread=0.3)
 
     said = explain(fit(vectors, min_cluster_size=17))
 
     assert said == (
-        "No 17 of the 320 points are close enough to one another to be a cluster "
+        "No 17 of the 320 points are close enough to each other to form a cluster "
         "(hdbscan_min_cluster_size = 17, min_samples = 3). "
         "With hdbscan_min_cluster_size = 16 there would be 20 clusters, the largest of 16, 16 and 16 points."
     )
@@ -286,17 +300,17 @@ def test_a_mostly_noisy_partition_is_explained() -> None:
     assert said.startswith("2 clusters found, but 60 of 80 points are in none of them")
 
 
-def test_points_that_nothing_would_group_are_explained_as_unlike() -> None:
+def test_points_that_no_setting_groups_are_explained_as_dissimilar() -> None:
     said = explain(fit(directions(60, 384, 8)))
 
     assert said is not None
-    assert "too unlike one another" in said
+    assert "too dissimilar" in said
 
 
-def test_too_few_points_are_explained_by_their_number() -> None:
+def test_too_few_points_are_explained_by_their_count() -> None:
     said = explain(fit(directions(2, 16, 1)))
 
-    assert said == "There are 2 points, and hdbscan_min_cluster_size = 3 asks for at least 3 in a cluster."
+    assert said == "There are 2 points, and hdbscan_min_cluster_size = 3 requires at least 3 in a cluster."
 
 
 def test_a_good_partition_needs_no_explanation() -> None:

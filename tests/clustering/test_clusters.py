@@ -1,4 +1,4 @@
-"""How a fit looks after experiences have come and gone."""
+"""The current view of a fit after experiences have come and gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from learning_memory_server.clustering.axis_fit import AxisFit, FittedCluster
 from learning_memory_server.clustering.clusters import AxisClusters, clusters_of
 from learning_memory_server.clustering.evidence import ClusterEvidence
 from learning_memory_server.clustering.lineage import Lineage
-from learning_memory_server.clustering.placement import Placement
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.errors import NotFoundError
@@ -32,37 +31,24 @@ NAMES = [entry.id for entry in ENTRIES]
 def fit_of(
     members: int, total: int, explanation: str | None = None, label: str = "Pool, moonshot"
 ) -> AxisFit:
-    """A fit of the first entries, of which the first few are a cluster, the later the farther from its centre."""
+    """A fit of the first entries, the first few of them in a cluster, each farther from its centre than the last."""
     cosines = {name: 0.9 - place / 100 for place, name in enumerate(NAMES[:members])}
     cluster = FittedCluster(ClusterId(Axis.FULL, 0), label, cosines, EVIDENCE)
     return AxisFit.made_of(NOON, [cluster] if members else [], NAMES[:total], explanation)
 
 
-def standing(
-    fit: AxisFit,
-    entries: list[Ghap] = ENTRIES,
-    placed: dict[str, Placement] | None = None,
-    before: AxisClusters | None = None,
-) -> AxisClusters:
-    return clusters_of(Axis.FULL, fit, Lineage(), {e.id: e for e in entries}, placed or {}, before)
+def standing(fit: AxisFit, entries: list[Ghap] = ENTRIES, stale: int = 0) -> AxisClusters:
+    return clusters_of(Axis.FULL, fit, Lineage(), {e.id: e for e in entries}, stale)
 
 
-def test_a_label_loses_the_words_that_only_a_forgotten_member_had() -> None:
+def test_a_label_loses_the_terms_that_only_a_forgotten_member_had() -> None:
     fit = fit_of(4, 4)
     assert standing(fit).clusters[0].label == "Pool, moonshot"
     assert standing(fit, ENTRIES[1:]).clusters[0].label == "Pool, moonshot"
     assert standing(fit, [ENTRIES[0], *ENTRIES[2:]]).clusters[0].label == "Pool"
 
 
-def test_a_newcomer_stands_where_its_likeness_puts_it() -> None:
-    found = standing(fit_of(3, 3), placed={NAMES[5]: Placement(0, 0.895), NAMES[6]: Placement(None)})
-    assert [entry.id for entry in found.clusters[0].members] == [NAMES[0], NAMES[5], NAMES[1], NAMES[2]]
-    assert [entry.id for entry in found.clusters[0].exemplars] == [NAMES[0], NAMES[5], NAMES[1]]
-    assert (found.total, found.noise_count, found.placed_since) == (5, 1, 2)
-    assert found.places == {**dict.fromkeys([*NAMES[:3], NAMES[5]], 0), NAMES[6]: None}
-
-
-def test_an_abandoned_entry_is_no_exemplar_while_a_gold_one_is_left() -> None:
+def test_an_abandoned_entry_is_not_an_exemplar_while_a_gold_one_is_left() -> None:
     central, *gold = (about("pool", number) for number in range(4))
     abandoned = replace(central, resolution=replace(central.outcome, status=OutcomeStatus.ABANDONED))
     assert (abandoned.weight, {entry.weight for entry in gold}) == (0.2, {1.0})
@@ -76,41 +62,20 @@ def test_an_abandoned_entry_is_no_exemplar_while_a_gold_one_is_left() -> None:
     assert exemplars([abandoned, *gold[:2]]) == [*NAMES[1:3], NAMES[0]]
 
 
-def test_a_cluster_without_members_left_is_no_cluster() -> None:
+def test_what_was_forgotten_since_the_fit_is_not_shown() -> None:
+    found = standing(fit_of(3, 5), [ENTRIES[0], *ENTRIES[2:4]], stale=2)
+    assert [entry.id for entry in found.clusters[0].members] == [NAMES[0], NAMES[2]]
+    assert (found.noise, found.total, found.stale) == ((ENTRIES[3],), 3, 2)
+    assert found.places == {NAMES[0]: 0, NAMES[2]: 0, NAMES[3]: None}
+
+
+def test_a_cluster_that_lost_all_members_disappears() -> None:
     found = standing(fit_of(3, 4), ENTRIES[3:4])
-    assert (found.clusters, found.total, found.noise_count) == ((), 1, 1)
+    assert (found.clusters, found.total, found.noise) == ((), 1, (ENTRIES[3],))
 
 
-def test_what_has_not_changed_is_not_put_together_again() -> None:
-    fit = fit_of(3, 3)
-    before = standing(fit)
-    same = standing(fit, placed={NAMES[5]: Placement(None)}, before=before)
-    assert same.clusters[0] is before.clusters[0]
-    joined = standing(fit, placed={NAMES[5]: Placement(0, 0.5)}, before=before)
-    assert len(joined.clusters[0].members) == 4
-    assert len(standing(fit, ENTRIES[1:], before=joined).clusters[0].members) == 2
-
-
-@pytest.mark.parametrize(
-    ("fit", "placed", "explanation"),
-    [
-        (fit_of(3, 5, "why"), {}, None),
-        (fit_of(2, 5, "why"), {}, "why"),
-        (fit_of(2, 5, "why"), {NAMES[5]: Placement(None)}, "At the last fit: why"),
-        (fit_of(2, 5, "why"), {NAMES[5]: Placement(0, 0.5)}, None),
-        (fit_of(0, 5, "why"), {}, "why"),
-    ],
-)
-def test_a_thin_answer_explains_itself_as_of_now(
-    fit: AxisFit, placed: dict[str, Placement], explanation: str | None
-) -> None:
-    assert standing(fit, placed=placed).explanation == explanation
-
-
-def test_newcomers_that_fit_nowhere_are_an_explanation() -> None:
-    found = standing(fit_of(3, 3), placed={name: Placement(None) for name in NAMES[3:8]})
-    assert found.explanation is not None
-    assert found.explanation.startswith("5 of 8 experiences are in no cluster: many came after the last fit")
+def test_noise_is_listed_newest_first() -> None:
+    assert standing(fit_of(0, 9)).noise == tuple(reversed(ENTRIES))
 
 
 def test_an_error_names_the_ten_largest_clusters() -> None:

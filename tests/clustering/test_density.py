@@ -23,7 +23,7 @@ def blobs(seed: int, count: int = 120) -> Vectors:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_on_a_complete_graph_the_tree_is_the_one_that_hdbscan_builds(seed: int) -> None:
+def test_on_a_complete_graph_the_tree_is_hdbscans(seed: int) -> None:
     points = blobs(seed)
     complete = nearest_neighbours(points, len(points))
 
@@ -45,7 +45,7 @@ def test_on_a_complete_graph_the_tree_is_the_one_that_hdbscan_builds(seed: int) 
     assert adjusted_rand_score(theirs.labels_, ours) > 0.95
 
 
-def test_groups_are_read_off_a_tree_by_excess_of_mass() -> None:
+def test_groups_are_selected_by_excess_of_mass() -> None:
     # Points 0-3 and 4-7 are joined at .1 each, the two groups at .5, the lone point 8 at .9.
     steps = [(0, 1), (2, 9), (3, 10), (4, 5), (6, 12), (7, 13), (11, 14), (8, 15)]
     tree = np.array(
@@ -62,8 +62,8 @@ def test_groups_are_read_off_a_tree_by_excess_of_mass() -> None:
     assert dense_groups(tree, 5) == []
 
 
-def test_a_group_that_dissolves_where_it_appears_is_no_group() -> None:
-    # Six points at equal distances, joined in two threes.
+def test_a_group_without_persistence_is_dropped() -> None:
+    # Six points at equal distances, joined as two groups of three.
     tree = np.array([(0, 1, 1, 2), (2, 6, 1, 3), (3, 4, 1, 2), (5, 8, 1, 3), (7, 9, 1, 6)], dtype=np.float64)
 
     assert dense_groups(tree, 3) == []
@@ -100,7 +100,7 @@ def test_small_pieces_are_joined_to_the_largest_and_not_to_each_other() -> None:
     assert tree[tree[:, 2] == 2.0, 3].tolist() == [8, 10]
 
 
-def test_spreading_draws_the_members_of_a_topic_together() -> None:
+def test_diffusion_pulls_the_members_of_a_topic_together() -> None:
     generator = np.random.default_rng(3)
     centres = generator.normal(size=(4, 96))
     units = unit_rows(np.repeat(centres, 25, axis=0) + generator.normal(size=(100, 96)))

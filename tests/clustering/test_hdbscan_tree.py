@@ -1,4 +1,4 @@
-"""The compiled parts of hdbscan do by themselves what they do inside the package."""
+"""The compiled parts of hdbscan work the same outside the package."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ print(hdbscan.hdbscan_.label is sys.modules["hdbscan._hdbscan_linkage"].label)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_tree_and_its_groups_are_those_of_the_package(seed: int) -> None:
+def test_a_tree_and_its_groups_are_the_same_as_the_packages(seed: int) -> None:
     random = np.random.default_rng(seed)
     count = 200
-    # Each point hangs on an earlier one: a spanning tree.
+    # Each point is attached to an earlier one: a spanning tree.
     edges = np.column_stack(
         [np.arange(1, count), [random.integers(point) for point in range(1, count)], random.random(count - 1)]
     )
@@ -46,7 +46,8 @@ def test_a_tree_and_its_groups_are_those_of_the_package(seed: int) -> None:
     assert labels.max() > 0
 
 
-def test_the_rest_of_the_package_is_not_imported_and_can_be_later() -> None:
+@pytest.mark.slow
+def test_the_rest_of_the_package_is_not_imported_but_can_be_later() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", ALONE],
         cwd=Path(__file__).parents[2],

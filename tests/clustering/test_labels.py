@@ -18,7 +18,7 @@ PARSER = [
 ]
 
 
-def test_each_cluster_is_named_by_what_only_it_speaks_of() -> None:
+def test_each_cluster_is_labelled_with_its_distinctive_terms() -> None:
     flask, migration, parser = (name.split(", ") for name in label_clusters([FLASK, MIGRATION, PARSER]))
 
     assert set(flask) == {"flask app", "static key", "token"}
@@ -27,13 +27,13 @@ def test_each_cluster_is_named_by_what_only_it_speaks_of() -> None:
     assert set(parser) == {"parse_date", "strptime", "ValueError"}
 
 
-def test_identifiers_keep_their_shape_and_words_their_small_letters() -> None:
+def test_identifiers_keep_their_spelling_and_words_are_lower_case() -> None:
     texts = ["Why does asyncio.TimeoutError hide it? Utf-8 ok", "Here asyncio.TimeoutError again with utf-8"]
 
     assert label_clusters([texts]) == ["asyncio.TimeoutError, utf-8"]
 
 
-def test_words_that_every_cluster_shares_name_none() -> None:
+def test_words_that_every_cluster_shares_are_in_no_label() -> None:
     shared = [[f"{text} pytest" for text in texts] for texts in (FLASK, MIGRATION, PARSER)]
 
     assert not any("pytest" in name for name in label_clusters(shared))
@@ -49,7 +49,7 @@ def test_words_of_the_noise_are_less_distinctive() -> None:
     assert beside_noise.split(", ")[0] == "eviction order"
 
 
-def test_headings_statuses_and_stop_words_name_nothing() -> None:
+def test_headings_statuses_and_stop_words_are_in_no_label() -> None:
     texts = [
         "Outcome: confirmed. The hypothesis was that it is the socket.",
         "Lesson: it was the socket, confirmed.",
@@ -58,11 +58,17 @@ def test_headings_statuses_and_stop_words_name_nothing() -> None:
     assert label_clusters([texts]) == ["socket"]
 
 
-def test_a_word_of_one_text_alone_does_not_name_the_cluster() -> None:
+def test_words_are_not_joined_across_lines() -> None:
+    texts = ["checkout tasks\ndebugging", "checkout tasks\ndebugging", "checkout tasks\r\ndebugging"]
+
+    assert label_clusters([texts]) == ["checkout tasks, debugging"]
+
+
+def test_a_word_of_a_single_text_is_not_in_the_label() -> None:
     assert label_clusters([["socket leak", "socket zebra zebra zebra"]]) == ["socket"]
 
 
-def test_where_no_word_is_shared_the_words_of_single_texts_have_to_do() -> None:
+def test_without_shared_words_the_words_of_single_texts_are_used() -> None:
     assert label_clusters([["socket", "zebra"]]) == ["socket, zebra"]
 
 
@@ -70,12 +76,12 @@ def test_a_word_and_its_plural_are_not_both_shown() -> None:
     assert label_clusters([["leak leaks", "leak, leaks"]]) == ["leak"]
 
 
-def test_texts_without_a_word_and_clusters_without_a_text_have_no_name() -> None:
+def test_texts_without_words_and_clusters_without_texts_have_no_label() -> None:
     assert label_clusters([["1234 !!", "the of"], []]) == ["", ""]
     assert label_clusters([]) == []
 
 
-def test_the_order_of_the_texts_does_not_change_the_name() -> None:
+def test_the_order_of_the_texts_does_not_change_the_label() -> None:
     assert (
         label_clusters([FLASK[::-1], MIGRATION, PARSER])[0] == label_clusters([FLASK, MIGRATION, PARSER])[0]
     )

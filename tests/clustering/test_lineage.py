@@ -1,4 +1,4 @@
-"""A number is given once, and leads from then on to where its members are."""
+"""A number is assigned once and then always leads to its members."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Groups = list[frozenset[str]]
 
 GROUPINGS = st.lists(
-    # Where each of up to 24 entries is, fit after fit: in one of five clusters, or (-1) in none.
+    # The place of up to 24 entries, fit after fit: one of five clusters, or -1 for none.
     st.lists(st.integers(-1, 4), min_size=1, max_size=24),
     min_size=1,
     max_size=6,
@@ -44,20 +44,21 @@ def groups_of(places: Sequence[int]) -> Groups:
 
 
 async def grow(log: LineageLog, groupings: Sequence[Sequence[int]]) -> list[dict[int, frozenset[str]]]:
-    """Take one fit after the other into the log, and return the clusters of each."""
+    """Record one fit after another, and return the clusters of each."""
     fits = []
     for places in groupings:
         groups = groups_of(places)
-        lineage = await log.of(Axis.FULL)
+        lineage = await log.of(Axis.FULL, None)
         before = {number: frozenset(members) for number, members in lineage.members.items()}
         matching = inherit(before, groups, lineage.next_number)
         fits.append(dict(zip(matching.numbers, groups, strict=True)))
-        await log.remember(Axis.FULL, fits[-1], matching)
+        await log.remember(Axis.FULL, None, fits[-1], matching)
     return fits
 
 
+@pytest.mark.slow
 @given(GROUPINGS)
-def test_numbers_are_never_reused_and_always_lead_to_living_clusters_or_to_none(
+def test_numbers_are_never_reused_and_lead_to_current_clusters_or_none(
     groupings: list[list[int]],
 ) -> None:
     async def check(folder: str) -> None:
@@ -69,8 +70,8 @@ def test_numbers_are_never_reused_and_always_lead_to_living_clusters_or_to_none(
             assert gone.isdisjoint(fit)
             gone |= last_members.keys() - fit.keys()
             last_members |= fit
-        # As the process knows it that has just restarted.
-        lineage = await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL)
+        # As a restarted process reads it.
+        lineage = await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL, None)
         assert lineage.members == fits[-1]
         assert lineage.gone == {number: last_members[number] for number in gone}
         assert lineage.next_number == max(last_members, default=-1) + 1
@@ -97,27 +98,27 @@ def test_numbers_are_never_reused_and_always_lead_to_living_clusters_or_to_none(
         (
             {"a": 1, "b": 1, "c": 1, "d": 1},
             "full_3 was merged into full_1, which has all its 4 members.",
-            "Use cluster_id full_1,",
+            "Check with get_cluster_members, then use cluster_id full_1.",
         ),
         (
             {"a": 1, "b": 1, "c": 1, "d": None},
             "full_3 was merged into full_1, which has 3 of its 4 members.",
-            "Use cluster_id full_1,",
+            "Check with get_cluster_members, then use cluster_id full_1.",
         ),
         (
             {"a": 7, "b": 1, "c": 1},
             "full_3 has split: its members are now in full_1 (2), full_7 (1). 1 was forgotten.",
-            "Use cluster_id full_1 or cluster_id full_7,",
+            "Check with get_cluster_members, then use cluster_id full_1 or cluster_id full_7.",
         ),
         (
             {"a": 7, "b": 1, "c": 1, "d": None},
             "full_3 has split: its members are now in full_1 (2), full_7 (1); 1 in no cluster.",
-            "Use cluster_id full_1 or cluster_id full_7,",
+            "Check with get_cluster_members, then use cluster_id full_1 or cluster_id full_7.",
         ),
         (
             {"a": None, "b": None, "c": None, "d": 1},
             "full_3 has dissolved: 3 of its 4 members are in no cluster now, the others in full_1 (1).",
-            "Use cluster_id full_1,",
+            "Check with get_cluster_members, then use cluster_id full_1.",
         ),
         (
             {"a": None, "b": None, "d": None},
@@ -127,7 +128,7 @@ def test_numbers_are_never_reused_and_always_lead_to_living_clusters_or_to_none(
         ({}, "full_3 is gone: all its members were forgotten.", "Call get_clusters with axis full."),
     ],
 )
-def test_the_error_tells_what_became_of_a_cluster_and_names_those_that_live(
+def test_the_error_says_what_became_of_a_cluster_and_names_its_successors(
     places: dict[str, int | None], message: str, hint: str
 ) -> None:
     lineage = Lineage(gone={3: frozenset("abcd")}, next_number=8)
@@ -141,11 +142,11 @@ def test_the_error_tells_what_became_of_a_cluster_and_names_those_that_live(
     assert error.hint.startswith(hint)
 
 
-async def test_a_chain_of_mergers_leads_to_the_living_one(tmp_path: Path) -> None:
+async def test_a_chain_of_mergers_leads_to_the_current_cluster(tmp_path: Path) -> None:
     log = LineageLog(Journal(tmp_path).clusters, TickingClock())
     # Entries 0-2 join 3-8, and those then join 9-23.
     await grow(log, [[0] * 3 + [1] * 6 + [2] * 15, [1] * 9 + [2] * 15, [2] * 24])
-    lineage = await log.of(Axis.FULL)
+    lineage = await log.of(Axis.FULL, None)
 
     assert lineage.members.keys() == {2}
     found = lineage.whereabouts(0, {f"e{entry:02}": 2 for entry in range(24)})
@@ -153,7 +154,7 @@ async def test_a_chain_of_mergers_leads_to_the_living_one(tmp_path: Path) -> Non
     assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
 
 
-async def test_splits_and_mergers_are_written_down(tmp_path: Path) -> None:
+async def test_splits_and_mergers_are_recorded(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     log = LineageLog(journal.clusters, TickingClock())
     # The last three part from the first, and then join the others.
@@ -164,21 +165,53 @@ async def test_splits_and_mergers_are_written_down(tmp_path: Path) -> None:
     assert [line["merged_into"] for line in lines] == [{}, {}, {"2": 1}]
 
 
-async def test_a_fit_that_moves_nobody_is_not_written_down(tmp_path: Path) -> None:
+async def test_a_fit_that_moves_no_entry_is_not_recorded(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     log = LineageLog(journal.clusters, TickingClock())
     await grow(log, [[0, 0, 0, 1, 1, 1]] * 3)
     assert len(journal.clusters.read().records) == 1
 
 
-async def test_a_line_of_another_kind_of_program_is_an_error_and_not_another_lineage(tmp_path: Path) -> None:
+async def test_projects_share_the_numbers_of_an_axis_and_their_names_are_not_journalled(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    for project in (None, "acme/secret", None):
+        lineage = await log.of(Axis.FULL, project)
+        groups = [frozenset({"a", "b"}), frozenset({"c", "d"})]
+        matching = inherit(
+            {number: frozenset(each) for number, each in lineage.members.items()},
+            groups,
+            await log.next_number(Axis.FULL),
+        )
+        await log.remember(Axis.FULL, project, dict(zip(matching.numbers, groups, strict=True)), matching)
+
+    again = LineageLog(journal.clusters, TickingClock())
+    assert (await again.of(Axis.FULL, None)).members.keys() == {0, 1}
+    assert (await again.of(Axis.FULL, "acme/secret")).members.keys() == {2, 3}
+    assert await again.next_number(Axis.FULL) == 4
+    assert await again.next_number(Axis.STRATEGY) == 0
+    projects = ["acme/other", "acme/secret"]
+    assert [await again.owner(ClusterId(Axis.FULL, number), projects) for number in range(5)] == [
+        None,
+        None,
+        "acme/secret",
+        "acme/secret",
+        None,
+    ]
+    assert b"acme" not in (tmp_path / "clusters.jsonl").read_bytes()
+
+
+async def test_a_line_that_cannot_be_decoded_is_an_error(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moves": {}})])
     with pytest.raises(JournalUnavailableError, match="full"):
-        await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL)
+        await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL, None)
 
 
-async def test_real_clusters_that_go_are_found_again_over_fits_and_restarts(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Path) -> None:
     more = entries_about("types", range(30, 42))
     async with learning(tmp_path, *ALL, min_cluster_size=4) as each:
         assert set(named(await each.clusters())) == {"full_0", "full_1", "full_2"}
@@ -186,10 +219,10 @@ async def test_real_clusters_that_go_are_found_again_over_fits_and_restarts(tmp_
         # Another setting is another fit; this one has no room for the smallest topic.
         found = await each.clusters()
         assert set(named(found)) == {"full_0", "full_1"}
-        with pytest.raises(NotFoundError, match="full_2 was merged into full_1, which has all its 6 members"):
+        with pytest.raises(NotFoundError, match="full_2 has dissolved: its 6 members are in no cluster now"):
             found.get(ClusterId(Axis.FULL, 2))
-        await each.memory.learn(*more)
-        found = await each.refitted()
+        await each.parts.learn(*more)
+        found = await each.clusters()
         assert named(found)["full_3"] == ids(TYPES) | ids(more)
     async with learning(tmp_path, min_cluster_size=7) as each:
         found = await each.clusters()
@@ -201,14 +234,15 @@ async def test_real_clusters_that_go_are_found_again_over_fits_and_restarts(tmp_
         assert "full_3" in caught.value.hint
 
 
-async def test_numbers_that_somebody_else_has_written_are_used_once_they_are_read_again(
+@pytest.mark.slow
+async def test_numbers_from_another_writer_are_used_after_a_reread(
     tmp_path: Path,
 ) -> None:
     async with learning(tmp_path, *ALL) as each:
         lineage = (await each.clusters()).lineage
         assert set(lineage.members) == {0, 1, 2}
         moved = {member: number + 10 for member, number in lineage.number_of().items()}
-        each.memory.journal.clusters.append(
+        each.parts.journal.clusters.append(
             [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
         )
 

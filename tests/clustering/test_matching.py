@@ -31,19 +31,19 @@ def test_a_cluster_keeps_its_number_whatever_its_place_and_size() -> None:
     assert now == Matching((7, 4), 8, {}, {})
 
 
-def test_a_new_topic_gets_a_number_that_never_existed() -> None:
+def test_a_new_topic_gets_a_new_number() -> None:
     now = inherit({0: letters("abc")}, [letters("abc"), letters("xyz")], 5)
 
     assert now == Matching((0, 5), 6, {}, {})
 
 
-def test_of_a_split_cluster_the_larger_part_keeps_the_number() -> None:
+def test_the_larger_part_of_a_split_cluster_keeps_the_number() -> None:
     now = inherit({2: letters("abcdefgh")}, [letters("abc"), letters("defgh")], 3)
 
     assert now == Matching((3, 2), 4, {3: 2}, {})
 
 
-def test_of_merged_clusters_the_larger_number_of_members_decides() -> None:
+def test_merged_clusters_keep_the_number_of_the_larger_one() -> None:
     now = inherit({0: letters("abc"), 1: letters("defgh")}, [letters("abcdefgh")], 2)
 
     assert now == Matching((1,), 2, {}, {0: 1})
@@ -55,7 +55,7 @@ def test_a_cluster_that_scattered_into_noise_leaves_no_trace() -> None:
     assert now == Matching((0,), 2, {}, {})
 
 
-def test_a_share_below_three_tenths_is_too_little_to_inherit() -> None:
+def test_a_share_below_three_tenths_does_not_inherit() -> None:
     before = {0: letters("abcdefghij")}
     quarters = [letters("abc"), letters("def"), letters("gh"), letters("ij")]
 
@@ -68,7 +68,7 @@ def test_a_share_below_three_tenths_is_too_little_to_inherit() -> None:
     )
 
 
-def test_the_assignment_is_the_best_for_all_and_not_the_first_greedy_one() -> None:
+def test_the_assignment_is_optimal_and_not_greedy() -> None:
     # 0 is most like the first cluster, but giving it the first leaves 1 with nothing.
     before = {0: letters("abcdef"), 1: letters("ghij")}
 
@@ -77,14 +77,15 @@ def test_the_assignment_is_the_best_for_all_and_not_the_first_greedy_one() -> No
     assert now.numbers == (1, 0)
 
 
-def test_a_number_that_was_given_is_not_given_again() -> None:
-    with pytest.raises(ValueError, match="given already"):
+def test_an_assigned_number_is_refused_as_the_next() -> None:
+    with pytest.raises(ValueError, match="already assigned"):
         inherit({3: letters("abc")}, [letters("xyz")], 3)
 
 
 runs = st.lists(st.lists(st.integers(GONE, 5), min_size=12, max_size=12), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(runs)
 def test_over_any_history_numbers_are_unique_and_never_reused(history: list[list[int]]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def pieces(
     topics: int, each: int, members: int, seed: int = 0
 ) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:
-    """Topics cut at random into pieces, and the rows of each piece."""
+    """Topics split at random into pieces, and the rows of each piece."""
     generator = np.random.default_rng(seed)
     centres = unit_rows(generator.normal(size=(topics, 48)))
     scatter = unit_rows(generator.normal(size=(topics * each * members, 48)))
@@ -40,7 +40,7 @@ def join(points: NDArray[np.float32], groups: list[NDArray[np.int64]]) -> list[N
 
 
 @pytest.mark.parametrize("topics", [2, 5, 12])
-def test_the_pieces_of_each_topic_are_joined_and_no_others(topics: int) -> None:
+def test_the_pieces_of_each_topic_are_merged_and_no_others(topics: int) -> None:
     points, groups = pieces(topics, 4, 10)
 
     found = join(points, groups)
@@ -48,7 +48,7 @@ def test_the_pieces_of_each_topic_are_joined_and_no_others(topics: int) -> None:
     assert {tuple(rows) for rows in found} == {tuple(range(40 * t, 40 * t + 40)) for t in range(topics)}
 
 
-def test_groups_that_are_topics_stay_as_they_are() -> None:
+def test_groups_that_are_topics_are_left_alone() -> None:
     points, groups = pieces(9, 1, 12)
 
     assert [rows.tolist() for rows in join(points, groups)] == [rows.tolist() for rows in groups]
@@ -69,8 +69,8 @@ def test_rows_in_no_group_stay_out() -> None:
     assert sorted(np.concatenate(found).tolist()) == list(range(10, 120))
 
 
-def test_single_points_are_joined_in_the_order_of_their_distances() -> None:
-    # Centroid linkage is the same rule where all sizes are alike; later joins weigh sizes, so only the first counts.
+def test_single_points_are_merged_in_order_of_distance() -> None:
+    # Centroid linkage is the same rule while all sizes are equal; later merges weigh sizes, so only the first is compared.
     centres = np.random.default_rng(4).normal(size=(12, 3)).astype(np.float32)
 
     path = join_path(centres, np.ones(12))
@@ -109,7 +109,7 @@ def test_the_level_with_the_best_product_of_silhouette_and_modularity_is_kept() 
     assert len(join(points, groups)) == number
 
 
-def test_links_are_counted_between_the_groups_of_both_ends() -> None:
+def test_links_are_summed_between_the_groups_of_both_ends() -> None:
     rows = np.array([[1], [0], [0], [1]])
     pull = np.array([[0.5], [1.0], [0.25], [1.0]], dtype=np.float32)
 
@@ -118,7 +118,7 @@ def test_links_are_counted_between_the_groups_of_both_ends() -> None:
     assert found.tolist() == [[1.5, 0], [0.25, 0]]
 
 
-def test_parts_of_one_loose_topic_are_joined_to_one() -> None:
+def test_parts_of_one_loose_topic_are_merged_into_one() -> None:
     generator = np.random.default_rng(5)
     scatter = unit_rows(generator.normal(size=(60, 48)))
     points = unit_rows(np.eye(48, dtype=np.float32)[0] + 0.8 * scatter)
@@ -127,13 +127,13 @@ def test_parts_of_one_loose_topic_are_joined_to_one() -> None:
     assert [len(rows) for rows in join(points, groups)] == [60]
 
 
-def test_two_tight_topics_are_not_taken_for_one() -> None:
+def test_two_tight_topics_are_not_merged() -> None:
     points, groups = pieces(2, 4, 10)
 
     assert len(join(points, groups)) == 2
 
 
-def test_who_is_nearer_to_a_neighbours_group_is_dropped() -> None:
+def test_a_member_nearer_to_a_neighbours_group_is_dropped() -> None:
     points, _ = pieces(2, 1, 12)
     neighbours = nearest_neighbours(points)
     groups = [np.arange(13), np.arange(13, 24)]
@@ -143,7 +143,7 @@ def test_who_is_nearer_to_a_neighbours_group_is_dropped() -> None:
     assert [rows.tolist() for rows in found] == [list(range(12)), list(range(13, 24))]
 
 
-def test_a_group_that_falls_below_the_size_is_dissolved() -> None:
+def test_a_group_that_falls_below_the_minimum_size_is_dissolved() -> None:
     points, _ = pieces(2, 1, 12)
     neighbours = nearest_neighbours(points)
     groups = [np.arange(10), np.array([10, 11, 12]), np.arange(13, 24)]
@@ -155,7 +155,7 @@ def test_a_group_that_falls_below_the_size_is_dissolved() -> None:
     assert without_misplaced(points, [], neighbours, 3) == []
 
 
-def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:
+def test_noise_within_a_topic_is_readmitted_and_other_noise_is_not() -> None:
     points, _ = pieces(2, 1, 20)
     apart = unit_rows(np.random.default_rng(9).normal(size=(3, 48)))
     points = np.vstack([points, apart])
@@ -166,7 +166,7 @@ def test_noise_within_a_topic_is_taken_back_and_noise_apart_is_not() -> None:
     assert [rows.tolist() for rows in found] == [list(range(20)), list(range(20, 40))]
 
 
-def test_a_point_that_its_neighbours_are_divided_about_stays_noise() -> None:
+def test_a_point_whose_neighbours_disagree_stays_noise() -> None:
     axes = np.eye(8, dtype=np.float32)
     points = unit_rows(np.vstack([np.repeat(axes[:3], 4, axis=0), axes[:3].sum(axis=0, keepdims=True)]))
     near = nearest_neighbours(points)

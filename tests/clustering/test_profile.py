@@ -1,4 +1,4 @@
-"""What a cluster's members have come to."""
+"""How the members of a cluster ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_outcomes_and_causes_are_counted_most_frequent_first() -> None:
     ]
 
 
-def test_the_trend_is_what_happened_in_the_last_thirty_days() -> None:
+def test_recent_members_are_those_of_the_last_thirty_days() -> None:
     profile = Profile.of([ended(day, OutcomeStatus.CONFIRMED) for day in (40, 0, 10, 11)])
 
     assert (profile.times[0], profile.times[-1]) == (NOON, NOON + timedelta(days=40))

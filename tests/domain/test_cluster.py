@@ -18,7 +18,7 @@ def test_an_axis_with_an_underscore_keeps_it() -> None:
     assert str(ClusterId(Axis.ROOT_CAUSE, 3)) == "root_cause_3"
 
 
-def test_white_space_around_an_id_is_forgiven() -> None:
+def test_white_space_around_an_id_is_ignored() -> None:
     assert ClusterId.parse(" full_2\n") == ClusterId(Axis.FULL, 2)
 
 
@@ -41,7 +41,7 @@ def test_white_space_around_an_id_is_forgiven() -> None:
         "full_\u00b2",
     ],
 )
-def test_anything_else_is_refused_with_the_axes_named(text: str) -> None:
+def test_anything_else_is_refused_and_the_axes_are_named(text: str) -> None:
     with pytest.raises(InvalidInputError, match="full, strategy, surprise, root_cause") as caught:
         ClusterId.parse(text)
 

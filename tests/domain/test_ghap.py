@@ -40,7 +40,7 @@ def tier_of(status: OutcomeStatus, *, hypothesis: str | None = None, **parts: An
         (OutcomeStatus.ABANDONED, {"auto_captured": True}, Tier.ABANDONED),
     ],
 )
-def test_an_outcome_and_how_completely_it_is_told_make_the_tier(
+def test_the_tier_follows_from_the_outcome_and_its_explanation(
     status: OutcomeStatus, parts: dict[str, Any], tier: Tier
 ) -> None:
     assert tier_of(status, **parts) is tier
@@ -78,13 +78,13 @@ def test_a_word_with_an_apostrophe_is_one_word(hypothesis: str) -> None:
         ("nothing alike", Tier.GOLD),
     ],
 )
-def test_a_hypothesis_that_says_what_the_prediction_says_is_bronze(prediction: str, tier: Tier) -> None:
+def test_a_hypothesis_that_repeats_the_prediction_is_bronze(prediction: str, tier: Tier) -> None:
     entry = ghap(hypothesis=TEN_WORDS, prediction=prediction, resolution=replace(CONFIRMED, lesson=LESSON))
 
     assert entry.tier is tier
 
 
-def test_words_are_case_folded_not_only_lowered() -> None:
+def test_words_are_case_folded_not_just_lowercased() -> None:
     entry = ghap(
         hypothesis="die Stra\u00dfe ist lang",
         prediction="DIE STRASSE IST LANG",
@@ -94,7 +94,7 @@ def test_words_are_case_folded_not_only_lowered() -> None:
     assert entry.tier is Tier.BRONZE
 
 
-def test_abandoned_comes_before_bronze_and_bronze_before_gold() -> None:
+def test_abandoned_takes_precedence_over_bronze_and_bronze_over_gold() -> None:
     assert tier_of(OutcomeStatus.ABANDONED, hypothesis="too short") is Tier.ABANDONED
     assert tier_of(OutcomeStatus.CONFIRMED, hypothesis="too short", auto_captured=True) is Tier.BRONZE
 
@@ -118,7 +118,7 @@ def test_an_open_entry_has_no_tier() -> None:
         ({"root_cause": CAUSE}, "surprise: required"),
     ],
 )
-def test_falsified_needs_its_explanation_and_the_error_names_what_is_absent(
+def test_falsified_needs_an_explanation_and_the_error_names_what_is_missing(
     parts: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(InvalidInputError) as caught:
@@ -134,7 +134,7 @@ def test_other_outcomes_need_no_explanation(status: OutcomeStatus) -> None:
 
 
 @pytest.mark.parametrize("part", ["hypothesis", "action", "prediction"])
-def test_a_real_change_puts_the_former_triple_in_the_history(part: str) -> None:
+def test_a_change_adds_the_former_triple_to_the_history(part: str) -> None:
     before = ghap()
 
     changes: dict[str, Any] = {part: "something else"}
@@ -159,7 +159,7 @@ def test_revisions_are_kept_in_order() -> None:
     assert entry.iteration_count == 3
 
 
-def test_saying_the_same_again_is_no_iteration() -> None:
+def test_repeating_the_same_is_not_an_iteration() -> None:
     before = ghap()
 
     assert (
@@ -170,20 +170,20 @@ def test_saying_the_same_again_is_no_iteration() -> None:
     )
 
 
-def test_white_space_at_the_ends_is_no_change() -> None:
+def test_white_space_at_the_ends_is_not_a_change() -> None:
     before = ghap()
 
     assert before.revised(at=LATER, hypothesis=f" {before.hypothesis}\n").history == ()
 
 
-def test_a_note_alone_is_no_iteration() -> None:
+def test_a_note_alone_is_not_an_iteration() -> None:
     after = ghap(notes=("first",)).revised(at=LATER, note="second")
 
     assert after.notes == ("first", "second")
     assert after.iteration_count == 1
 
 
-def test_a_strategy_alone_is_no_iteration() -> None:
+def test_a_strategy_alone_is_not_an_iteration() -> None:
     after = ghap().revised(at=LATER, strategy=Strategy.ASK_USER)
 
     assert after.strategy is Strategy.ASK_USER
@@ -194,7 +194,7 @@ def test_a_revision_without_any_part_changes_nothing() -> None:
     assert ghap().revised(at=LATER) == ghap()
 
 
-def test_ids_carry_their_time_and_differ() -> None:
+def test_ids_contain_their_time_and_differ() -> None:
     ids = {new_ghap_id(NOON) for _ in range(50)}
 
     assert len(ids) > 45

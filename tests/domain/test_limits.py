@@ -7,7 +7,7 @@ from learning_memory_server.domain.limits import checked_text
 from learning_memory_server.errors import InvalidInputError
 
 
-def test_a_text_is_measured_and_returned_without_the_white_space_around_it() -> None:
+def test_a_text_is_measured_and_returned_without_surrounding_white_space() -> None:
     assert checked_text("goal", f" \n{'x' * 10}\t ", 10) == "x" * 10
     assert checked_text("goal", "x", 1) == "x"
 
@@ -24,7 +24,7 @@ def test_an_empty_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(("value", "kind"), [(None, "NoneType"), (3, "int"), (True, "bool"), (["a"], "list")])
-def test_what_is_no_text_is_refused_by_its_kind(value: object, kind: str) -> None:
+def test_anything_but_text_is_refused_and_its_type_named(value: object, kind: str) -> None:
     with pytest.raises(InvalidInputError, match=rf"^goal: must be text, not {kind}\.$"):
         checked_text("goal", value, 10)
 

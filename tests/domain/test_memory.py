@@ -1,4 +1,4 @@
-"""What may be said about a memory."""
+"""The metadata of a memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support import NOON
         ({"title": ["x"]}, "metadata.title: must be text, not list."),
         ({"language": True}, "metadata.language: must be text, not bool."),
         ({"timestamp": 20260301}, "metadata.timestamp: must be text, not int."),
-        ({"timestamp": "yesterday"}, "metadata.timestamp: 'yesterday' is no ISO 8601"),
+        ({"timestamp": "yesterday"}, "metadata.timestamp: invalid date format, expected YYYY-MM-DD"),
         ({"tags": "db"}, "metadata.tags: must be a list of texts, not str."),
         ({"tags": {"db": 1}}, "metadata.tags: must be a list of texts, not dict."),
         ({"tags": ["db", None]}, "metadata.tags[1]: must be text, not NoneType."),
@@ -31,7 +31,7 @@ from tests.support import NOON
         ({"x": {"y": [float("-inf")]}}, "metadata: its numbers must be finite"),
     ],
 )
-def test_metadata_of_another_type_is_refused_by_the_name_of_its_field(
+def test_metadata_of_the_wrong_type_is_refused_and_its_field_named(
     metadata: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(InvalidInputError) as refused:
@@ -39,7 +39,7 @@ def test_metadata_of_another_type_is_refused_by_the_name_of_its_field(
     assert refused.value.message.startswith(reason)
 
 
-def test_metadata_is_kept_as_it_was_given_without_what_says_nothing() -> None:
+def test_metadata_is_kept_as_given_without_null_fields() -> None:
     given = {
         "title": "",
         "source": "notes.md",
@@ -53,12 +53,12 @@ def test_metadata_is_kept_as_it_was_given_without_what_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("odd", [5, {"a": 1}, True, None, [1, {"a": 2}, None]])
-def test_metadata_of_another_type_that_is_there_already_says_nothing(odd: object) -> None:
+def test_stored_metadata_of_the_wrong_type_is_ignored(odd: object) -> None:
     metadata = {"source": odd, "title": odd, "tags": odd}
     memory = Memory("one", "text", metadata, NOON, "project", NOON)
     assert (memory.source, memory.title, memory.tags) == (None, None, [])
 
 
-def test_only_the_tags_that_are_texts_are_tags() -> None:
+def test_tags_that_are_not_text_are_ignored() -> None:
     memory = Memory("one", "text", {"tags": [1, "db", None]}, NOON, "project", NOON)
     assert memory.tags == ["db"]

@@ -1,4 +1,4 @@
-"""Bounds on how well a value holds."""
+"""Bounds on how well the evidence supports a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from learning_memory_server.domain.support import CONTESTED_FROM, Support, wilson_interval
+from learning_memory_server.domain.support import Status, Support, wilson_interval
 
 COUNTS = st.integers(0, 10_000)
 
@@ -18,7 +18,7 @@ COUNTS = st.integers(0, 10_000)
     # R. G. Newcombe, Statistics in Medicine 17 (1998), 857-872, table I, method 3.
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
-def test_the_bounds_are_those_of_the_literature(
+def test_the_bounds_are_those_in_the_literature(
     successes: int, trials: int, lower: float, upper: float
 ) -> None:
     assert wilson_interval(successes, trials) == pytest.approx((lower, upper), abs=5e-5)
@@ -26,12 +26,13 @@ def test_the_bounds_are_those_of_the_literature(
 
 def test_without_trials_nothing_is_known() -> None:
     assert wilson_interval(0, 0) == (0.0, 1.0)
-    assert Support().strength == 0.0
+    assert Support().interval == (0.0, 1.0)
+    assert Support().status is Status.UNATTESTED
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(-1, 3), (4, 3), (1, 0)])
 def test_more_successes_than_trials_are_refused(successes: int, trials: int) -> None:
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         wilson_interval(successes, trials)
 
 
@@ -67,26 +68,29 @@ def test_for_and_against_mirror_each_other(supporting: int, contradicting: int) 
 @example(0, 2)
 @given(COUNTS, COUNTS)
 def test_one_more_for_strengthens_and_one_more_against_weakens(supporting: int, contradicting: int) -> None:
-    strength = Support(supporting, contradicting).strength
+    strength = Support(supporting, contradicting).interval[0]
 
-    assert Support(supporting + 1, contradicting).strength > strength
-    assert Support(supporting, contradicting + 1).strength <= strength
+    assert Support(supporting + 1, contradicting).interval[0] > strength
+    assert Support(supporting, contradicting + 1).interval[0] <= strength
 
 
 @given(COUNTS, COUNTS)
 def test_an_interval_below_one_half_is_always_contested(supporting: int, contradicting: int) -> None:
     support = Support(supporting, contradicting)
-    lower, upper = wilson_interval(supporting, supporting + contradicting)
+    lower, upper = support.interval
 
     if upper < 0.5:
-        assert support.is_contested
-    if support.is_contested:
-        assert contradicting > supporting
+        assert support.status is Status.CONTESTED
+    if support.status is Status.SUPPORTED:
+        assert supporting > contradicting
+        assert upper > 0.5
+    if support.status is Status.CONTESTED:
+        assert contradicting >= supporting
         assert lower < 0.5
 
 
-def test_two_accidents_contest_nothing_and_a_third_does() -> None:
-    assert not Support(0, CONTESTED_FROM - 1).is_contested
-    assert Support(0, CONTESTED_FROM).is_contested
-    assert not Support(3, 3).is_contested
-    assert Support(3, 4).is_contested
+def test_one_contradiction_contests_what_nothing_supports() -> None:
+    assert Support(0, 1).status is Status.CONTESTED
+    assert Support(1, 0).status is Status.SUPPORTED
+    assert Support(3, 3).status is Status.CONTESTED
+    assert Support(4, 3).status is Status.SUPPORTED

@@ -1,4 +1,4 @@
-"""A server with the answers of huggingface.co's API, for one model whose files are a folder's."""
+"""A server that answers like huggingface.co's API, for one model whose files are in a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DECOYS: Final = {
 
 @contextmanager
 def hub_with(name: str, folder: Path, requests: list[str]) -> Iterator[str]:
-    """Run a hub with one model, and give its address; the paths of all requests are noted."""
+    """Run a hub with one model, and yield its address; the paths of all requests are recorded."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     files |= DECOYS
 

@@ -1,4 +1,4 @@
-"""A server with the answers of Ollama's API, over a model that hashes words."""
+"""A server that answers like Ollama's API, with a model that hashes words."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 CONTEXT = 512
-"""Tokens, and here words."""
+"""Tokens, which are words here."""
 
 
 @dataclass
 class OllamaStub:
-    """Ollama with one model, on a port of its own; its fields may be changed while it runs.
+    """Ollama with one model, on its own port; its fields may be changed while it runs.
 
     Args:
         name: The model's name, as Ollama lists it.
-        digest: What the name means.
+        digest: The digest that the name points to.
         dimension: The length of a vector; each is longer than 1.
-        refuses_long: Refuses what is too long, as some versions do even when they are asked to cut.
+        refuses_long: Refuses texts that are too long, as some versions do even when asked to truncate.
         answers: Paths with the status and body that they are answered with, in place of the right ones.
         drops: How many more requests to end without an answer.
         hangs: Says nothing until it is closed.
@@ -54,7 +54,7 @@ class OllamaStub:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        # Ending it takes half as long as it looks for requests.
+        # Stopping it takes half of its polling interval.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         return self
@@ -73,7 +73,7 @@ class OllamaStub:
 
     @property
     def embedded(self) -> list[str]:
-        """Every text that vectors were asked for."""
+        """All texts that were sent to be embedded."""
         return [text for path, body in self.requests if path == "/api/embed" for text in body["input"]]
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:

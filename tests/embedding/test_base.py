@@ -7,7 +7,7 @@ import pytest
 
 from learning_memory_server.embedding.base import EmbeddingIdentity
 
-IDENTITY = EmbeddingIdentity("provider", "model", "weights", 384, 256, template=1)
+IDENTITY = EmbeddingIdentity("provider", "model", "weights", 384, 256)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,6 @@ IDENTITY = EmbeddingIdentity("provider", "model", "weights", 384, 256, template=
         {"weights": "x"},
         {"dimension": 385},
         {"max_tokens": 128},
-        {"template": 2},
         {"definition": "x"},
     ],
 )

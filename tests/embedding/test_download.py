@@ -1,4 +1,4 @@
-"""`download-model`: from a hub that has the model, and from hubs that are not there."""
+"""`download-model`: from a hub that has the model, and from hubs that do not answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.embedding.source import packaged_model
 from tests.embedding.hub_stub import DECOYS, hub_with
+from tests.original_model import ORIGINAL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ print(embedder.identity.model, embedder.identity.weights[:12], embedder.embed_qu
 
 def test_a_downloaded_model_is_used_without_a_network(tmp_path: Path) -> None:
     requests: list[str] = []
-    with hub_with("acme/small", packaged_model(), requests) as url:
+    with hub_with("acme/small", ORIGINAL, requests) as url:
         done = download(tmp_path, "acme/small", script=COMMAND_AND_USE, HF_ENDPOINT=url)
 
     assert done.returncode == 0, done.stderr
@@ -113,14 +113,14 @@ def test_a_downloaded_re_ranking_model_is_used_without_a_network(
 
 
 def test_a_model_that_the_hub_does_not_have_is_a_clear_error(tmp_path: Path) -> None:
-    with hub_with("acme/small", packaged_model(), []) as url:
+    with hub_with("acme/small", ORIGINAL, []) as url:
         done = download(tmp_path, "nobody/none", HF_ENDPOINT=url)
 
     assert done.returncode == 1
     assert "error: The hub has no model nobody/none, or it is private." in done.stderr
 
 
-def test_without_a_network_it_ends_within_seconds(tmp_path: Path) -> None:
+def test_without_a_network_it_fails_within_seconds(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         began = time.monotonic()
@@ -136,7 +136,7 @@ def test_without_a_network_it_ends_within_seconds(tmp_path: Path) -> None:
     ("model", "environment", "said"),
     [
         ("acme/small", {"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE forbids"),
-        ("not a name", {}, "is not a name of a model"),
+        ("not a name", {}, "is not the name of a model"),
         (
             "nomic-embed-text",
             {"LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama", "LEARNING_MEMORY_EMBEDDING_MODEL": "x"},
@@ -144,7 +144,7 @@ def test_without_a_network_it_ends_within_seconds(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told_at_once(
+def test_invalid_requests_are_refused_at_once(
     model: str, environment: dict[str, str], said: str, tmp_path: Path
 ) -> None:
     done = download(tmp_path, model, **environment)

@@ -1,4 +1,4 @@
-"""The folder of exports: what was replaced or forgotten goes, and what failed is not tried at every start."""
+"""The folder of exports: replaced and unused ones are removed, and failed ones are not retried at every start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.source import ModelSource, find_source
-from learning_memory_server.journal.lock import exclusive
+from learning_memory_server.locking import exclusive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ MONTH = 31 * 24 * 3600
 
 @pytest.fixture
 def source(tmp_path: Path) -> ModelSource:
-    """A model that nothing can load; what the folder of exports does needs its files only."""
+    """Make a model that cannot be loaded; the folder of exports only needs its files."""
     folder = tmp_path / "small"
     folder.mkdir()
     (folder / "config.json").write_text("{}", "utf-8")
@@ -75,7 +75,7 @@ def test_an_export_of_another_model_is_kept_for_a_month_after_its_last_use(
     assert names(models) == {source.digest, "aaaaaaaaaaaa", "dddddddddddd"}
 
 
-def test_using_an_export_makes_it_young(models: Path, source: ModelSource) -> None:
+def test_using_an_export_resets_its_age(models: Path, source: ModelSource) -> None:
     os.utime(models / source.digest, (0, 0))
 
     exports.remove_unused(models, source)
@@ -116,7 +116,7 @@ def test_a_failure_is_remembered_until_a_package_changes(models: Path, source: M
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", "{}", "\udcff"])
-def test_a_damaged_memory_of_a_failure_is_none(content: str, models: Path, source: ModelSource) -> None:
+def test_a_damaged_record_of_a_failure_is_ignored(content: str, models: Path, source: ModelSource) -> None:
     exports.failure_path(models, source).write_text(content, "utf-8", "surrogateescape")
 
     assert exports.failure_of(models, source) is None
@@ -127,18 +127,18 @@ def test_a_damaged_memory_of_a_failure_is_none(content: str, models: Path, sourc
     [
         ("RuntimeError: no such operator", True),
         ("torch.onnx.errors.UnsupportedOperatorError: aten::x", True),
-        ("The export makes other vectors than small (smallest cosine 0.10000).", True),
+        ("The export's vectors differ from those of small (smallest cosine 0.10000).", True),
         ("OSError: [Errno 28] No space left on device", False),
         ("FileNotFoundError: [Errno 2] No such file or directory", False),
         ("MemoryError", False),
     ],
 )
-def test_what_the_system_refused_may_work_another_time(last_line: str, lasting: bool) -> None:
+def test_what_the_operating_system_refused_may_work_next_time(last_line: str, lasting: bool) -> None:
     assert exports.is_lasting(last_line) is lasting
 
 
 @pytest.mark.slow
-def test_an_export_that_cannot_work_leaves_a_memory(source: ModelSource, tmp_path: Path) -> None:
+def test_an_export_that_cannot_work_is_recorded(source: ModelSource, tmp_path: Path) -> None:
     models, exporter = tmp_path / "new", ModelExporter(delay=0)
 
     with capture_logs() as logs:
@@ -146,4 +146,5 @@ def test_an_export_that_cannot_work_leaves_a_memory(source: ModelSource, tmp_pat
         exporter.wait()
 
     assert [entry["event"] for entry in logs] == ["model.export_failed"]
-    assert exports.failure_of(models, source) == logs[0]["reason"]
+    assert exports.failure_of(models, source)
+    assert str(tmp_path) not in str(logs)

@@ -1,4 +1,4 @@
-"""Ollama over HTTP: its vectors, and a plain sentence for whatever goes wrong."""
+"""Ollama over HTTP: its vectors, and a plain sentence for every failure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.ollama import OllamaEmbedder
+from learning_memory_server.embedding.ollama import OllamaEmbedder, prompts_of
 from learning_memory_server.embedding.ollama_server import OllamaServer, full_name
-from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.embedding.ollama_stub import CONTEXT, OllamaStub
 
@@ -75,7 +74,7 @@ def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub) -> None:
         ("nomic-embed-text-like", ""),
     ],
 )
-def test_prompts_go_by_the_name_without_owner_and_tag(model: str, query: str) -> None:
+def test_prompts_depend_on_the_name_without_owner_and_tag(model: str, query: str) -> None:
     assert prompts_of(model).query == query
 
 
@@ -88,11 +87,11 @@ def test_prompts_go_by_the_name_without_owner_and_tag(model: str, query: str) ->
         ("localhost:5000/owner/model", "localhost:5000/owner/model:latest"),
     ],
 )
-def test_a_name_is_completed_as_ollama_completes_it(name: str, full: str) -> None:
+def test_a_name_is_completed_like_ollama_does(name: str, full: str) -> None:
     assert full_name(name) == full
 
 
-def test_the_identity_is_the_digest_of_what_the_name_means(stub: OllamaStub) -> None:
+def test_the_identity_has_the_digest_that_the_name_points_to(stub: OllamaStub) -> None:
     identity = OllamaEmbedder(MODEL, None, stub.url).identity
     again = OllamaEmbedder(f"{MODEL}:latest", None, stub.url).identity
     stub.digest = "f" * 64
@@ -109,7 +108,7 @@ def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub) ->
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     stub.digest = "f" * 64
 
-    with pytest.raises(EmbeddingUnavailableError, match="another model than when") as caught:
+    with pytest.raises(EmbeddingUnavailableError, match="has changed since this server started") as caught:
         embedder.embed_query("x")
     assert "hub stop" in str(caught.value.hint)
 
@@ -118,7 +117,7 @@ def test_a_dimension_that_changes_between_answers_is_noticed(stub: OllamaStub) -
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     stub.dimension = 16
 
-    with pytest.raises(EmbeddingUnavailableError, match="another model than when"):
+    with pytest.raises(EmbeddingUnavailableError, match="has changed since this server started"):
         embedder.embed_documents(["x"])
 
 
@@ -127,11 +126,11 @@ def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(stub: OllamaStub) 
         OllamaEmbedder(MODEL, 768, stub.url)
 
 
-def test_a_model_that_is_not_there_is_to_be_pulled(stub: OllamaStub) -> None:
+def test_a_missing_model_has_to_be_pulled(stub: OllamaStub) -> None:
     assert refusal_of(stub, "all-minilm") == "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm"
 
 
-def test_a_model_that_was_removed_meanwhile_is_to_be_pulled(stub: OllamaStub) -> None:
+def test_a_model_that_was_removed_has_to_be_pulled(stub: OllamaStub) -> None:
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     stub.name = "other:latest"
 
@@ -139,12 +138,12 @@ def test_a_model_that_was_removed_meanwhile_is_to_be_pulled(stub: OllamaStub) ->
         embedder.embed_query("x")
 
 
-def test_a_server_that_does_not_run_is_told_at_once() -> None:
+def test_a_server_that_does_not_run_is_reported_at_once() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://name:secret@127.0.0.1:{unused.getsockname()[1]}"
         began = time.monotonic()
-        with pytest.raises(EmbeddingUnavailableError, match="No Ollama answers at http://127") as caught:
+        with pytest.raises(EmbeddingUnavailableError, match="Ollama does not answer at http://127") as caught:
             OllamaEmbedder(MODEL, None, url)
 
     assert time.monotonic() - began < 3
@@ -152,20 +151,23 @@ def test_a_server_that_does_not_run_is_told_at_once() -> None:
     assert "secret" not in caught.value.sentence
 
 
-def test_a_server_that_says_nothing_is_given_up(stub: OllamaStub) -> None:
+@pytest.mark.slow
+def test_a_silent_server_times_out(stub: OllamaStub) -> None:
     stub.hangs = True
 
-    assert "said nothing for 0.2 seconds" in refusal_of(stub, timeout=0.2)
+    assert "sent nothing for 0.2 seconds" in refusal_of(stub, timeout=0.2)
     assert len(stub.requests) == 1
 
 
-def test_a_lost_connection_is_tried_again(stub: OllamaStub) -> None:
+@pytest.mark.slow
+def test_a_lost_connection_is_retried(stub: OllamaStub) -> None:
     stub.drops = 2
 
     assert OllamaEmbedder(MODEL, None, stub.url).embed_query("x").shape == (8,)
 
 
-def test_a_connection_that_is_lost_again_and_again_is_an_error(stub: OllamaStub) -> None:
+@pytest.mark.slow
+def test_a_connection_that_is_lost_three_times_is_an_error(stub: OllamaStub) -> None:
     stub.drops = 100
 
     assert "was lost" in refusal_of(stub)
@@ -173,9 +175,7 @@ def test_a_connection_that_is_lost_again_and_again_is_an_error(stub: OllamaStub)
 
 
 @pytest.mark.parametrize("path", ["/api/tags", "/api/show", "/api/embed"])
-def test_an_error_of_the_server_is_told_in_its_own_words_and_not_tried_again(
-    path: str, stub: OllamaStub
-) -> None:
+def test_an_error_of_the_server_is_quoted_and_not_retried(path: str, stub: OllamaStub) -> None:
     stub.answers[path] = 500, json.dumps({"error": f"llama runner process has terminated:\n{'x' * 900}"})
 
     said = refusal_of(stub)
@@ -185,6 +185,7 @@ def test_an_error_of_the_server_is_told_in_its_own_words_and_not_tried_again(
     assert [asked for asked, _ in stub.requests].count(path) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "status", "body"),
     [
@@ -207,7 +208,7 @@ def test_an_answer_that_is_not_ollama_s_is_a_clear_error(
 ) -> None:
     stub.answers[path] = status, body
 
-    assert "not as Ollama does" in refusal_of(stub)
+    assert "does not seem to be Ollama" in refusal_of(stub)
 
 
 @pytest.mark.parametrize("vector", ["[0.0, 0.0]", "[NaN, 1.0]", "[null, 1.0]", "[1e300, 1.0]"])
@@ -221,11 +222,11 @@ def test_too_few_vectors_are_refused(stub: OllamaStub) -> None:
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     stub.answers["/api/embed"] = 200, json.dumps({"embeddings": [[1.0] * 8]})
 
-    with pytest.raises(EmbeddingUnavailableError, match="not as Ollama does"):
+    with pytest.raises(EmbeddingUnavailableError, match="does not seem to be Ollama"):
         embedder.embed_documents(["a", "b"])
 
 
-def test_a_text_that_the_server_refuses_as_too_long_is_cut(stub: OllamaStub) -> None:
+def test_a_text_that_the_server_refuses_as_too_long_is_truncated(stub: OllamaStub) -> None:
     stub.refuses_long = True
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     long = "word " * 1500
@@ -238,4 +239,22 @@ def test_a_text_that_the_server_refuses_as_too_long_is_cut(stub: OllamaStub) -> 
 
 
 def test_the_server_tells_its_version(stub: OllamaStub) -> None:
-    assert OllamaServer(stub.url).version() == "0.12.6"
+    assert OllamaServer(stub.url, 60).version() == "0.12.6"
+
+
+@pytest.mark.slow
+def test_an_endless_answer_is_not_read_to_its_end(stub: OllamaStub) -> None:
+    stub.answers["/api/tags"] = (200, '{"models": [' + " " * (65 << 20))
+
+    assert "more than 64 MiB" in refusal_of(stub)
+
+
+def test_queries_are_embedded_in_one_request(stub: OllamaStub) -> None:
+    embedder = OllamaEmbedder(MODEL, None, stub.url)
+    stub.requests.clear()
+
+    together = embedder.embed_queries(["a b", "c"])
+
+    expected = HashingEmbedder(8).embed_documents(["search_query: a b", "search_query: c"])
+    np.testing.assert_allclose(together, expected, atol=1e-6)
+    assert [path for path, _ in stub.requests].count("/api/embed") == 1

@@ -1,4 +1,4 @@
-"""The exported model against the original: the same vectors, and nothing of torch."""
+"""The exported model against the original: the same vectors, without torch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.exports import has_export
 from learning_memory_server.embedding.loading import ModelExporter, load_embedder
 from learning_memory_server.embedding.onnx_export import SAMPLES, export
 from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
 from learning_memory_server.embedding.sentence import SentenceEmbedder
-from learning_memory_server.embedding.source import find_source, packaged_model
+from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.original_model import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
 
 pytestmark = pytest.mark.slow
+
+MODEL = str(ORIGINAL)
+"""Any model but the packaged one."""
 
 TEXTS = [
     *SAMPLES,
@@ -61,29 +64,29 @@ def queries(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models")
-    export(DEFAULT_MODEL, path)
+    export(MODEL, path)
     return path
 
 
 @pytest.fixture(scope="module")
 def original() -> SentenceEmbedder:
-    return SentenceEmbedder()
+    return SentenceEmbedder(MODEL)
 
 
 @pytest.fixture(scope="module")
 def exported(models: Path) -> Embedder:
-    return load_embedder(DEFAULT_MODEL, None, models)
+    return load_embedder(MODEL, None, models)
 
 
 @pytest.fixture
 def copied(models: Path, tmp_path: Path) -> Path:
-    """The folder of exports anew, for damage; the files themselves are shared until one is replaced."""
+    """A copy of the folder of exports to damage; its files are shared until one is replaced."""
     return Path(shutil.copytree(models, tmp_path / "models", copy_function=os.link))
 
 
 def variant(folder: Path, **changes: dict[str, object]) -> str:
-    """Make a model of the packaged weights with other settings, by the file's stem."""
-    shutil.copytree(packaged_model(), folder)
+    """Make a model of the packaged weights with other settings, given by file stem."""
+    shutil.copytree(ORIGINAL, folder)
     names = {
         "pooling": "1_Pooling/config.json",
         "prompts": "config_sentence_transformers.json",
@@ -137,14 +140,14 @@ def test_the_files_are_for_their_owner_alone(models: Path) -> None:
 
 def test_a_dimension_that_is_not_the_model_s_is_the_same_clear_error(models: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
-        load_embedder(DEFAULT_MODEL, 768, models)
+        load_embedder(MODEL, 768, models)
 
 
 WITHOUT_TORCH = """
 import sys
 from pathlib import Path
 from learning_memory_server.embedding.loading import load_embedder
-embedder = load_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1]))
+embedder = load_embedder(sys.argv[2], None, Path(sys.argv[1]))
 embedder.embed_query("a query")
 embedder.embed_documents(["a document"])
 heavy = {"torch", "transformers", "sentence_transformers", "onnx", "huggingface_hub"}
@@ -154,7 +157,7 @@ print(embedder.runtime, sorted(heavy & sys.modules.keys()))
 
 def test_torch_is_not_imported_once_there_is_an_export(models: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, str(models)],
+        [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, str(models), MODEL],
         capture_output=True,
         text=True,
         check=True,
@@ -215,7 +218,7 @@ def test_a_damaged_export_is_not_used(damage: Callable[[Path], None], copied: Pa
     damage(folder)
 
     with capture_logs() as logs:
-        embedder = load_embedder(DEFAULT_MODEL, None, copied)
+        embedder = load_embedder(MODEL, None, copied)
 
     assert embedder.runtime == "sentence-transformers"
     assert [entry["event"] for entry in logs] == ["model.export_rejected"]
@@ -228,30 +231,30 @@ def test_a_damaged_export_and_a_half_written_one_are_replaced(copied: Path) -> N
     unfinished.mkdir()
     (unfinished / "model.onnx").write_bytes(b"half")
 
-    export(DEFAULT_MODEL, copied)
+    export(MODEL, copied)
 
     assert list(copied.iterdir()) == [folder]
-    assert load_embedder(DEFAULT_MODEL, None, copied).runtime == "onnxruntime"
+    assert load_embedder(MODEL, None, copied).runtime == "onnxruntime"
 
 
 def test_a_half_written_export_is_ignored(tmp_path: Path, models: Path) -> None:
     (folder,) = models.iterdir()
     shutil.copytree(folder, tmp_path / f"{folder.name}.tmp", copy_function=os.link)
 
-    assert not has_export(tmp_path, find_source(DEFAULT_MODEL))
-    assert load_embedder(DEFAULT_MODEL, None, tmp_path).runtime == "sentence-transformers"
+    assert not has_export(tmp_path, find_source(MODEL))
+    assert load_embedder(MODEL, None, tmp_path).runtime == "sentence-transformers"
 
 
-def test_a_sound_export_is_kept(models: Path) -> None:
+def test_a_working_export_is_kept(models: Path) -> None:
     (folder,) = models.iterdir()
     before = folder.stat()
 
-    assert export(DEFAULT_MODEL, models) == folder
+    assert export(MODEL, models) == folder
     assert folder.stat() == before
 
 
 def test_exporting_writes_nothing_to_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    export(DEFAULT_MODEL, tmp_path)
+    export(MODEL, tmp_path)
 
     assert capfd.readouterr() == ("", "")
 
@@ -272,7 +275,7 @@ def test_prompts_length_and_cls_pooling_are_the_model_s(tmp_path: Path) -> None:
     assert exported.identity.max_tokens == 64
     assert cosines(exported.embed_documents(TEXTS), original.embed_documents(TEXTS)).min() > 0.9999
     assert cosines(queries(exported, TEXTS), queries(original, TEXTS)).min() > 0.9999
-    # Prompts do something.
+    # Prompts have an effect.
     assert exported.embed_query("a text") @ exported.embed_documents(["a text"])[0] < 0.999
 
 
@@ -285,7 +288,7 @@ def test_a_change_of_a_model_s_settings_is_another_export(tmp_path: Path) -> Non
     assert one.digest == find_source(variant(tmp_path / "third" / "model")).digest
 
 
-def test_a_model_with_other_parts_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_model_with_other_parts_is_not_exported(tmp_path: Path) -> None:
     model = variant(
         tmp_path / "max", pooling={"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": False}
     )
@@ -298,13 +301,13 @@ def test_a_model_with_other_parts_stays_as_it_is(tmp_path: Path) -> None:
     assert embedder.runtime == "sentence-transformers"
     assert logs == []
     assert not (tmp_path / "models").exists()
-    with pytest.raises(EmbeddingUnavailableError, match="not exported"):
+    with pytest.raises(EmbeddingUnavailableError, match="cannot be exported"):
         export(model, tmp_path)
 
 
 def test_an_export_whose_vectors_differ_is_discarded(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"other vectors .* \(smallest cosine 1\.00000\)"):
-        export(DEFAULT_MODEL, tmp_path, agreement=1.5)
+    with pytest.raises(EmbeddingUnavailableError, match=r"vectors differ .* \(smallest cosine 1\.00000\)"):
+        export(MODEL, tmp_path, agreement=1.5)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -355,3 +358,9 @@ def test_a_model_in_the_local_cache_is_known_by_its_weights(tmp_path: Path) -> N
         "The embedding model 'not a name' is not on this machine.",
         "False",
     ]
+
+
+def test_queries_have_the_same_vectors_together_as_one_at_a_time(exported: Embedder) -> None:
+    together = exported.embed_queries(TEXTS)
+
+    np.testing.assert_allclose(together, queries(exported, TEXTS), rtol=0, atol=1e-5)

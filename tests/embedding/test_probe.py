@@ -1,4 +1,4 @@
-"""The probe: the same model agrees with itself, and no other vector does."""
+"""The probe: a model agrees with itself, and with no other vector."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_another_model_disagrees() -> None:
     "kept",
     [[], [1.0], [[1.0, 0.0]], [0.0, 0.0], [float("nan"), 1.0], ["x", "y"], None, {}, "text", [1.0, [2.0]]],
 )
-def test_what_is_no_vector_agrees_with_nothing(kept: Any) -> None:
+def test_anything_but_a_vector_agrees_with_nothing(kept: Any) -> None:
     assert not agrees(kept, np.array([1.0, 0.0]))

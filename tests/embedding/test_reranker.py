@@ -1,4 +1,4 @@
-"""Cross-encoders: real ones, though small, and never a network."""
+"""Cross-encoders: real but small ones, and no network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.sentence import CrossEncoderReranker
-from learning_memory_server.embedding.source import find_reranker, is_reranker, packaged_model
+from learning_memory_server.embedding.source import find_reranker, is_reranker
 from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.original_model import ORIGINAL
 from tests.tiny_reranker import FAVOURITE, save_reranker
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def test_a_score_is_the_model_s_own_between_0_and_1(
     np.testing.assert_allclose(scores, 1 / (1 + np.exp(-raw)), atol=1e-6)
 
 
-def test_a_model_that_keeps_its_raw_numbers_is_brought_between_0_and_1_too(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_raw_scores_of_a_model_are_mapped_to_0_to_1_too(tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415
     from torch.nn import Identity  # noqa: PLC0415
 
@@ -77,22 +79,23 @@ def test_a_long_query_leaves_room_for_the_text(reranker: CrossEncoderReranker) -
     assert favoured > other
 
 
-def test_an_embedding_model_is_not_taken_for_one_that_re_ranks() -> None:
+def test_an_embedding_model_is_not_accepted_as_a_re_ranker() -> None:
     with pytest.raises(EmbeddingUnavailableError, match="is not a re-ranking model") as caught:
-        CrossEncoderReranker(str(packaged_model()))
+        CrossEncoderReranker(str(ORIGINAL))
 
     assert "Set reranker_model to a cross-encoder" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_classes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match="gives 3 numbers for a text, not one score"):
         CrossEncoderReranker(str(save_reranker(tmp_path / "classes", labels=3)))
 
 
-def test_a_model_that_makes_no_numbers_is_told(tmp_path: Path) -> None:
+def test_scores_that_are_not_numbers_are_an_error(tmp_path: Path) -> None:
     broken = CrossEncoderReranker(str(save_reranker(tmp_path / "broken", weight=float("nan"))))
 
-    with pytest.raises(EmbeddingUnavailableError, match="scores that are no numbers"):
+    with pytest.raises(EmbeddingUnavailableError, match="scores that are not numbers"):
         broken.scores(QUERY, TEXTS)
 
 
@@ -115,7 +118,7 @@ def truncate(folder: Path) -> None:
         (truncate, "could not be loaded", "doctor"),
     ],
 )
-def test_a_folder_that_is_no_model_is_a_clear_error(
+def test_a_folder_without_a_model_is_a_clear_error(
     spoil: Callable[[Path], None], said: str, hint: str, reranker_folder: Path, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(reranker_folder, tmp_path / "copy"))
@@ -127,7 +130,7 @@ def test_a_folder_that_is_no_model_is_a_clear_error(
     assert hint in str(caught.value.hint)
 
 
-def test_a_name_that_was_not_fetched_says_how_to_fetch_it() -> None:
+def test_a_name_that_was_not_downloaded_says_how_to_download_it() -> None:
     with pytest.raises(EmbeddingUnavailableError, match="'nobody/ranks' is not on this machine") as caught:
         find_reranker("nobody/ranks")
 

@@ -1,4 +1,4 @@
-"""The packaged model itself: seconds to load, and never a network."""
+"""A model of the sentence-transformers library: seconds to load, and no network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.sentence import SentenceEmbedder
-from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.original_model import ORIGINAL
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ UNRELATED = "The button's border colour follows the dark theme."
 
 @pytest.fixture(scope="module")
 def embedder() -> SentenceEmbedder:
-    return SentenceEmbedder()
+    return SentenceEmbedder(str(ORIGINAL))
 
 
 def test_documents_are_unit_rows(embedder: SentenceEmbedder) -> None:
@@ -51,39 +51,37 @@ def test_a_paraphrase_is_nearer_than_an_unrelated_text(embedder: SentenceEmbedde
     assert far < 0.2
 
 
-def test_a_text_s_vector_does_not_depend_on_its_company(embedder: SentenceEmbedder) -> None:
+def test_the_vector_of_a_text_does_not_depend_on_its_batch(embedder: SentenceEmbedder) -> None:
     alone = embedder.embed_documents([PARAPHRASE])[0]
     together = embedder.embed_documents(["word " * 300, PARAPHRASE, "x"])[1]
 
     np.testing.assert_allclose(alone, together, atol=1e-5)
 
 
-def test_the_identity_names_the_weights_and_not_the_place(embedder: SentenceEmbedder) -> None:
+def test_the_identity_names_the_weights_and_not_the_folder(embedder: SentenceEmbedder) -> None:
     identity = embedder.identity
 
-    assert (identity.provider, identity.model) == ("sentence-transformers", "all-MiniLM-L6-v2")
+    assert (identity.provider, identity.model) == ("sentence-transformers", "model")
     assert (identity.dimension, identity.max_tokens) == (384, 256)
     assert identity.weights.startswith("53aa51172d14")
     assert "/" not in f"{identity}"
-    assert identity.digest == SentenceEmbedder(dimension=384).identity.digest
-    # Collections on users' machines bear it.
-    assert identity.digest == "61447e46f66c"
+    assert identity.digest == SentenceEmbedder(str(ORIGINAL), dimension=384).identity.digest
 
 
 def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
     with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384") as caught:
-        SentenceEmbedder(dimension=768)
+        SentenceEmbedder(str(ORIGINAL), dimension=768)
 
     assert caught.value.hint == "Set embedding_dimension to 384, or leave it out."
 
 
-def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+def test_an_empty_folder_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match="not on this machine"):
         SentenceEmbedder(str(tmp_path))
 
 
-def test_a_model_that_is_damaged_is_told_without_the_library_s_text(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(packaged_model(), tmp_path / "damaged"))
+def test_a_damaged_model_is_reported_without_the_library_s_message(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ORIGINAL, tmp_path / "damaged"))
     (folder / "model.safetensors").write_bytes(b"half a model")
 
     with pytest.raises(EmbeddingUnavailableError, match="could not be loaded") as caught:
@@ -91,8 +89,8 @@ def test_a_model_that_is_damaged_is_told_without_the_library_s_text(tmp_path: Pa
     assert "doctor" in str(caught.value.hint)
 
 
-def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(packaged_model(), tmp_path / "own"))
+def test_a_model_that_needs_its_own_code_is_refused(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ORIGINAL, tmp_path / "own"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     own = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
     (folder / "config.json").write_text(json.dumps({**config, **own}), "utf-8")
@@ -100,9 +98,7 @@ def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(EmbeddingUnavailableError) as caught:
         SentenceEmbedder(str(folder))
-    assert (
-        caught.value.hint == "It brings code of its own, which this server never runs: choose another model."
-    )
+    assert caught.value.hint == "It needs its own code, which this server never runs: choose another model."
 
 
 MISSING = """
@@ -135,7 +131,3 @@ def test_a_missing_model_is_a_clear_error_without_a_network() -> None:
     )
 
     assert done.stdout == "The embedding model 'nobody/such-a-model' is not on this machine.\n"
-
-
-def test_the_packaged_model_is_a_folder_on_this_machine() -> None:
-    assert (packaged_model() / "config.json").is_file()

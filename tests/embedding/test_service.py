@@ -12,6 +12,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.embedding.gated import Gated, settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import Embedder
-
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
 
 
@@ -73,7 +73,7 @@ async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad) -> Non
     service.close()
 
 
-async def test_a_failing_loader_is_told_without_the_library_s_text() -> None:
+async def test_a_failure_to_load_is_reported_without_the_library_s_message() -> None:
     loader = SlowLoad(RuntimeError(SECRET))
     loader.release.set()
     service = EmbeddingService(loader)
@@ -105,8 +105,8 @@ async def test_a_loader_s_own_explanation_is_passed_on() -> None:
     service.close()
 
 
-async def test_a_model_that_could_not_be_loaded_is_tried_again_when_it_is_asked_for_later() -> None:
-    loader = SlowLoad(EmbeddingUnavailableError("No Ollama answers."))
+async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use() -> None:
+    loader = SlowLoad(EmbeddingUnavailableError("Ollama does not answer."))
     loader.release.set()
     service = EmbeddingService(loader, retry_seconds=0)
     with pytest.raises(EmbeddingUnavailableError):
@@ -114,7 +114,7 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_when_it_is_asked_
     assert str(service.state) == "failed"
 
     loader.failure = None
-    # A hundred times as long as the first try took.
+    # The pause is a hundred times as long as the first attempt took.
     async with asyncio.timeout(30):
         while True:
             with suppress(EmbeddingUnavailableError):
@@ -128,7 +128,7 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_when_it_is_asked_
     service.close()
 
 
-async def test_a_waiter_that_gives_up_does_not_cancel_the_model(load: SlowLoad) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad) -> None:
     service = EmbeddingService(load)
     patient = asyncio.create_task(service.identity())
     hasty = asyncio.create_task(service.embed_query("x"))
@@ -150,7 +150,7 @@ class Failing(HashingEmbedder):
         raise RuntimeError(f"{SECRET} {len(texts)}")
 
 
-async def test_a_model_that_fails_at_work_is_told_without_the_library_s_text() -> None:
+async def test_a_failing_model_is_reported_without_the_library_s_message() -> None:
     service = EmbeddingService(Failing)
     with pytest.raises(EmbeddingUnavailableError) as documents:
         await service.embed_documents(["x"])
@@ -161,7 +161,7 @@ async def test_a_model_that_fails_at_work_is_told_without_the_library_s_text() -
 
 
 class OneAtATime(HashingEmbedder):
-    """Notices when it is called from two threads at a time."""
+    """Fails when two threads call it at the same time."""
 
     def __init__(self) -> None:
         super().__init__(16)
@@ -193,32 +193,6 @@ async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad)
     assert str(service.state) == "loading"
 
 
-class Gated(HashingEmbedder):
-    """Embeds each batch of documents only when allowed to, and tells what it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(16)
-        self.began = threading.Event()
-        self.allowed = threading.Semaphore(0)
-        self.calls: list[str] = []
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.calls.append(f"{len(texts)} documents")
-        self.began.set()
-        assert self.allowed.acquire(timeout=30)
-        return super().embed_documents(texts)
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        self.calls.append("query")
-        return HashingEmbedder(16).embed_query(text)
-
-
-async def settle() -> None:
-    """Let tasks that wait for nothing get to where they wait."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> None:
     model = Gated()
     service = EmbeddingService(lambda: model)
@@ -240,7 +214,7 @@ async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> Non
     service.close()
 
 
-async def test_what_nobody_waits_for_any_more_is_not_embedded() -> None:
+async def test_cancelled_work_is_not_embedded() -> None:
     model = Gated()
     service = EmbeddingService(lambda: model)
     documents = asyncio.create_task(service.embed_documents(["text"] * 100))
@@ -256,7 +230,7 @@ async def test_what_nobody_waits_for_any_more_is_not_embedded() -> None:
     service.close()
 
 
-async def test_closing_ends_what_waits_for_the_model() -> None:
+async def test_closing_cancels_what_waits_for_the_model() -> None:
     model = Gated()
     service = EmbeddingService(lambda: model)
     first = asyncio.create_task(service.embed_documents(["first"]))
@@ -285,7 +259,7 @@ async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad) -> 
 
 
 class Counting(HashingEmbedder):
-    """Notes the queries that it was really asked."""
+    """Records the queries that reach the model."""
 
     def __init__(self, dimension: int = 16) -> None:
         super().__init__(dimension)
@@ -308,7 +282,7 @@ async def test_a_query_is_embedded_once() -> None:
     service.close()
 
 
-async def test_nobody_can_change_a_vector_that_others_get() -> None:
+async def test_a_cached_vector_cannot_be_changed() -> None:
     service = EmbeddingService(Counting)
     vector = await service.embed_query("a b")
 
@@ -317,7 +291,7 @@ async def test_nobody_can_change_a_vector_that_others_get() -> None:
     service.close()
 
 
-async def test_what_was_not_asked_for_longest_is_no_more_remembered() -> None:
+async def test_the_least_recently_used_query_leaves_the_cache() -> None:
     model = Counting()
     service = EmbeddingService(lambda: model)
     for number in range(256):
@@ -333,7 +307,7 @@ async def test_what_was_not_asked_for_longest_is_no_more_remembered() -> None:
     service.close()
 
 
-async def test_what_another_model_made_is_not_given() -> None:
+async def test_the_cache_has_no_vectors_of_another_model() -> None:
     model = Counting()
     service = EmbeddingService(lambda: model)
     await service.embed_query("a b")
@@ -345,7 +319,7 @@ async def test_what_another_model_made_is_not_given() -> None:
     service.close()
 
 
-async def test_a_remembered_query_does_not_wait_for_the_model() -> None:
+async def test_a_cached_query_does_not_wait_for_the_model() -> None:
     model = Gated()
     service = EmbeddingService(lambda: model)
     remembered = await service.embed_query("known")
@@ -360,7 +334,7 @@ async def test_a_remembered_query_does_not_wait_for_the_model() -> None:
     service.close()
 
 
-async def test_a_query_that_failed_is_not_remembered() -> None:
+async def test_a_query_that_failed_is_not_cached() -> None:
     service = EmbeddingService(FailingOnce)
     with pytest.raises(EmbeddingUnavailableError):
         await service.embed_query("x")

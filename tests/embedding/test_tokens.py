@@ -1,4 +1,4 @@
-"""Texts measured without a model."""
+"""Counting tokens without a model."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_the_window_is_what_the_models_files_say_up_to_256(
     assert ModelTokens(tmp_path).window == window
 
 
-def test_a_model_that_is_not_here_has_no_folder(tmp_path: Path) -> None:
+def test_a_missing_model_has_no_folder(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError):
         model_folder(str(tmp_path / "nothing"))

@@ -1,4 +1,4 @@
-"""A hub that does what a test says, and a client of a relay that runs in a thread."""
+"""A hub that follows a test's script, and a client of a relay in a thread."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 import select
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server import rendezvous
+from learning_memory_server import peers, rendezvous
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.front.relay import Relay
 
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 10.0
-"""How long anything may take before a test gives up on it."""
+"""Seconds before a test gives up waiting."""
 
 
 def place_in(directory: Path) -> rendezvous.Place:
-    """Return the place of a memory in a directory whose path is short."""
+    """Return a place in a directory whose path is short."""
     place = rendezvous.Place(
         {
             "HOME": str(directory),
@@ -30,13 +31,13 @@ def place_in(directory: Path) -> rendezvous.Place:
             "LEARNING_MEMORY_STORAGE_PATH": str(directory / "data"),
         }
     )
-    rendezvous.prepare_runtime_directory(place.socket.parent)
+    peers.prepare_folder(place.socket.parent)
     return place
 
 
 def hello_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
     return {
-        "hello": rendezvous.PROTOCOL,
+        "hello": rendezvous.PROTOCOL_VERSION,
         "role": "session",
         "build": rendezvous.build(),
         "journal": str(place.journal),
@@ -50,8 +51,19 @@ def hello_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
     }
 
 
+def ack_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
+    return {
+        "ack": rendezvous.PROTOCOL_VERSION,
+        "pid": os.getpid(),
+        "build": rendezvous.build(),
+        "settings": place.settings,
+        "refused": None,
+        **changes,
+    }
+
+
 class ScriptedHub:
-    """Listens where a hub does, and keeps the hub's protocol. Every `accept` is a new hub to the front."""
+    """Listens at the hub's socket and speaks its protocol. To the front, every `accept` is a new hub."""
 
     def __init__(self, place: rendezvous.Place) -> None:
         self._place = place
@@ -63,17 +75,9 @@ class ScriptedHub:
         self._connections: list[Connection] = []
 
     def accept(self, **changes: Any) -> Connection:
-        """Wait for a front and greet it; the changes are to the ack."""
+        """Wait for a front and send an ack with the given changes."""
         connection = self.accept_silently()
-        ack = {
-            "ack": rendezvous.PROTOCOL,
-            "pid": os.getpid(),
-            "build": rendezvous.build(),
-            "settings": self._place.settings,
-            "refused": None,
-            **changes,
-        }
-        connection.send(ack)
+        connection.send(ack_of(self._place, **changes))
         return connection
 
     def accept_silently(self) -> Connection:
@@ -84,7 +88,7 @@ class ScriptedHub:
         return connection
 
     def answer_everything(self) -> None:
-        """Answer what was asked and is to come, until the front that has closed its input leaves."""
+        """Answer every request, until the front leaves."""
         if self._connections and not self._connections[-1].is_closed:
             self._connections[-1].answer_everything()
 
@@ -107,8 +111,10 @@ class Connection:
         self.said_again: list[str | int] = []
 
     def read_line(self) -> bytes:
-        """Return the next line but for pings, which are answered, and for what is said to be asked again."""
+        """Return the next line, after answering pings and skipping the ids of repeated requests."""
+        deadline = time.monotonic() + SECONDS
         while (line := self._lines.readline()) == rendezvous.PING or line.startswith(b'{"hub":"again"'):
+            assert time.monotonic() < deadline, "only pings came"
             if line == rendezvous.PING:
                 self.answer_ping()
             else:
@@ -124,7 +130,7 @@ class Connection:
         return json.loads(self.read_line())
 
     def wait_for_pings(self, count: int) -> None:
-        """Read and answer pings, and nothing else."""
+        """Read and answer only pings."""
         for _ in range(count):
             assert self._lines.readline() == rendezvous.PING
             self.answer_ping()
@@ -154,7 +160,7 @@ class Connection:
 
 
 class Client:
-    """A relay in a thread, over pipes, and the client's ends of them."""
+    """A relay in a thread, and the client's ends of its pipes."""
 
     def __init__(self, place: rendezvous.Place, **limits: Any) -> None:
         self.said: list[str] = []
@@ -182,7 +188,7 @@ class Client:
             view = view[os.write(self._in, view) :]
 
     def receive_line(self) -> bytes:
-        """Return the next line, or nothing at the end."""
+        """Return the next line; empty at the end."""
         while b"\n" not in self._rest:
             ready, _, _ = select.select([self._out], [], [], SECONDS)
             assert ready, "nothing came"
@@ -198,7 +204,7 @@ class Client:
         return json.loads(self.receive_line())
 
     def hears_nothing(self, seconds: float) -> bool:
-        """Listen for a while and tell whether it was quiet."""
+        """Return whether nothing arrives for a while."""
         ready, _, _ = select.select([self._out], [], [], seconds)
         return not ready and not self._rest
 
@@ -212,7 +218,7 @@ class Client:
         assert not self._thread.is_alive(), "the front did not end"
 
     def close(self, hub: ScriptedHub) -> None:
-        """End as a client does that waits for nothing any more."""
+        """End like a client that expects no more answers."""
         if self._in >= 0:
             self.close_stdin()
         hub.answer_everything()
@@ -226,3 +232,21 @@ def request(identity: str | int, method: str = "tools/call", **params: Any) -> d
 
 def notification(name: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": params}
+
+
+def answer(identity: str | int, text: str = "done") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "result": {"text": text}}
+
+
+def ids(messages: list[Any]) -> list[Any]:
+    return [message.get("id", message.get("method")) for message in messages]
+
+
+def error_of(message: dict[str, Any]) -> dict[str, str]:
+    """Return the error of a tool call, after checking its form."""
+    result = message["result"]
+    assert result.keys() == {"content", "isError"}
+    assert result["isError"] is True
+    (block,) = result["content"]
+    error: dict[str, str] = json.loads(block["text"])["error"]
+    return error

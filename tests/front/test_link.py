@@ -1,16 +1,21 @@
-"""Coming to the hub, and making sure that it is the right one."""
+"""The way to the hub, and the checks that it is the right one."""
 
 from __future__ import annotations
 
+import os
+import select
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server import rendezvous
-from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.errors import DeadlineExceededError, StorageUnavailableError
 from learning_memory_server.front.link import HubLink
-from tests.front.scripted import SECONDS, hello_of
+from learning_memory_server.locking import exclusive
+from tests.front.scripted import SECONDS, ack_of, hello_of
 
 if TYPE_CHECKING:
     import socket
@@ -33,13 +38,18 @@ def said() -> list[str]:
 
 @pytest.fixture
 def connect(place: Place, said: list[str]) -> Iterator[Connect]:
-    """Begin to connect, in another thread; what comes of it is closed at the end."""
+    """Connect in another thread, and close the connection at the end."""
     link = HubLink(place, hello_of(place), said.append, connect_seconds=SECONDS)
     begun: list[Future[socket.socket]] = []
     with ThreadPoolExecutor(1) as threads:
 
+        def connected() -> socket.socket:
+            connection = link.connect()
+            assert connection is not None
+            return connection
+
         def begin() -> Future[socket.socket]:
-            begun.append(threads.submit(link.connect))
+            begun.append(threads.submit(connected))
             return begun[-1]
 
         yield begin
@@ -48,9 +58,7 @@ def connect(place: Place, said: list[str]) -> Iterator[Connect]:
             future.result().close()
 
 
-def test_a_hub_that_acknowledges_the_hello_is_trusted(
-    place: Place, hub: ScriptedHub, connect: Connect
-) -> None:
+def test_a_hub_that_acknowledges_the_hello_is_used(place: Place, hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     accepted = hub.accept()
     assert hub.hello == hello_of(place)
@@ -65,7 +73,7 @@ def test_nothing_after_the_ack_is_lost(hub: ScriptedHub, connect: Connect) -> No
 
 
 @pytest.mark.parametrize("last_words", [b"", b"garbage\n", b"[]\n", b'{"ack": 1'])
-def test_a_connection_that_a_dying_hub_accepted_is_made_again(
+def test_a_connection_to_a_dying_hub_is_repeated(
     hub: ScriptedHub, connect: Connect, last_words: bytes
 ) -> None:
     connecting = connect()
@@ -76,14 +84,14 @@ def test_a_connection_that_a_dying_hub_accepted_is_made_again(
     connecting.result(SECONDS)
 
 
-def test_a_refusal_is_given_as_its_reason(hub: ScriptedHub, connect: Connect) -> None:
+def test_a_refusal_is_an_error_with_its_reason(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
-    hub.accept(refused="it holds other data")
-    with pytest.raises(StorageUnavailableError, match="refused this session: it holds other data"):
+    hub.accept(refused="it serves different data")
+    with pytest.raises(StorageUnavailableError, match="refused this session: it serves different data"):
         connecting.result(SECONDS)
 
 
-def test_other_settings_are_told_once_and_accepted(
+def test_other_settings_are_mentioned_once_and_accepted(
     hub: ScriptedHub, connect: Connect, said: list[str]
 ) -> None:
     for _ in range(2):
@@ -95,7 +103,7 @@ def test_other_settings_are_told_once_and_accepted(
     assert "hub stop" in sentence
 
 
-def test_what_the_hub_notices_about_this_session_is_told_once(
+def test_the_hubs_notices_about_a_session_are_shown_once(
     hub: ScriptedHub, connect: Connect, said: list[str]
 ) -> None:
     for _ in range(2):
@@ -105,7 +113,7 @@ def test_what_the_hub_notices_about_this_session_is_told_once(
     assert said == ["LEARNING_MEMORY_PROJEKT is not a setting."]
 
 
-def test_an_older_hub_is_asked_to_make_room(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
+def test_an_older_hub_is_asked_to_shut_down(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     connecting = connect()
     older = hub.accept(build=OLDER)
     assert older.read_line() == b'{"hub":"drain"}\n'
@@ -116,7 +124,7 @@ def test_an_older_hub_is_asked_to_make_room(hub: ScriptedHub, connect: Connect, 
     assert len(said) == 1
 
 
-def test_an_older_hub_that_ends_unasked_is_no_failure(hub: ScriptedHub, connect: Connect) -> None:
+def test_an_older_hub_that_ends_by_itself_is_not_a_failure(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     # Another front was quicker: this one's request is never read, which resets the connection.
     hub.accept(build=OLDER).close()
@@ -124,9 +132,72 @@ def test_an_older_hub_that_ends_unasked_is_no_failure(hub: ScriptedHub, connect:
     connecting.result(SECONDS)
 
 
-def test_a_newer_hub_is_never_asked_to_make_room(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
+def test_a_newer_hub_is_never_asked_to_shut_down(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     connecting = connect()
     newer = hub.accept(build=NEWER)
     connecting.result(SECONDS).sendall(b"the first line\n")
     assert newer.read_line() == b"the first line\n"
     assert said == []
+
+
+def test_hubs_that_end_one_after_another_are_an_error_with_the_last_ones_reason(
+    place: Place, hub: ScriptedHub, connect: Connect
+) -> None:
+    place.storage.mkdir(parents=True)
+    (place.storage / "hub.log").write_text("learning-memory-server hub: The index is of a later version.\n")
+    connecting = connect()
+    for _ in range(5):
+        hub.accept_silently().close()
+    with pytest.raises(StorageUnavailableError, match=r"The index is of a later version\."):
+        connecting.result(SECONDS / 2)
+
+
+def test_the_process_that_locked_the_data_is_named_when_no_hub_answers(
+    place: Place, hub: ScriptedHub
+) -> None:
+    # The hub's socket is there, but nobody accepts connections.
+    del hub
+    link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)
+    with (
+        exclusive(place.journal, "a nightly import"),
+        pytest.raises(StorageUnavailableError, match="a nightly import"),
+    ):
+        link.connect()
+
+
+@pytest.mark.slow
+def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHub) -> None:
+    seconds = 4.0
+    link = HubLink(place, hello_of(place), [].append, connect_seconds=seconds)
+    begun = time.monotonic()
+    is_late = threading.Event()
+
+    def wait(limit: float, connection: socket.socket | None = None) -> bool:
+        select.select([connection] if connection else [], [], [], min(limit, 0.05))
+        if time.monotonic() > begun + seconds:
+            is_late.set()
+        return True
+
+    def start_slowly() -> None:
+        accepted = hub.accept_silently()
+        assert is_late.wait(SECONDS)
+        accepted.send(ack_of(place))
+
+    with ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(start_slowly)
+        connection = link.connect(wait)
+        starting.result(SECONDS)
+    assert connection
+    connection.close()
+
+
+def test_a_hub_that_stays_silent_is_named(place: Place, hub: ScriptedHub) -> None:
+    # Its socket is there, but it does not answer.
+    del hub
+    link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)
+    with (
+        exclusive(place.journal, "the memory hub", socket=place.socket),
+        pytest.raises(DeadlineExceededError, match=rf"hub \(process {os.getpid()}\) listens") as silent,
+    ):
+        link.connect()
+    assert "hub stop" in str(silent.value.hint)

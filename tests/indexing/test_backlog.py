@@ -18,7 +18,7 @@ def batched(backlog: Backlog) -> list[list[str]]:
     return [[each.point_id for each in batch] for batch in backlog.batches()]
 
 
-def test_a_later_version_takes_the_place_of_an_earlier_one() -> None:
+def test_a_later_version_replaces_an_earlier_one() -> None:
     backlog = backlog_of(document("a", "old"), document("a", "new"))
     assert [[each.text for each in batch] for batch in backlog.batches()] == [["new"]]
 
@@ -34,7 +34,7 @@ def test_a_point_is_pending_in_each_of_its_collections() -> None:
     assert list(backlog.batches()) == [[strategy]]
 
 
-def test_batches_are_small_and_hold_what_is_about_as_long() -> None:
+def test_batches_are_small_and_of_similar_length() -> None:
     backlog = backlog_of(*(document(str(n), "x" * (n * 7 % 20)) for n in range(20)))
     lengths = [[len(each.text) for each in batch] for batch in backlog.batches()]
     assert lengths == [list(range(8)), list(range(8, 16)), list(range(16, 20))]
@@ -45,7 +45,7 @@ def test_what_has_been_pending_longest_comes_first_even_if_it_is_long() -> None:
     assert {name for batch in batched(backlog) for name in batch} == {str(n) for n in range(64)}
 
 
-def test_what_is_no_more_when_its_turn_comes_is_left_out() -> None:
+def test_what_is_no_longer_pending_when_its_turn_comes_is_left_out() -> None:
     backlog = backlog_of(*(document(str(n)) for n in range(24)))
     batches = backlog.batches()
     assert len(next(batches)) == 8
@@ -64,7 +64,7 @@ def test_a_version_that_came_while_another_was_written_stays_pending() -> None:
     assert backlog.pending == 1
 
 
-def test_what_is_removed_is_pending_no_more_and_doomed_until_it_is_gone() -> None:
+def test_what_is_removed_is_no_longer_pending_and_doomed_until_it_is_gone() -> None:
     backlog = backlog_of(document("a"), document("b"))
     backlog.remove({"a", "c"})
     assert batched(backlog) == [["b"]]
@@ -73,7 +73,7 @@ def test_what_is_removed_is_pending_no_more_and_doomed_until_it_is_gone() -> Non
     assert backlog.doomed == set()
 
 
-def test_what_is_removed_on_its_way_into_the_index_is_doomed_again_when_it_arrives() -> None:
+def test_what_is_removed_while_it_is_being_written_is_doomed_once_it_is_written() -> None:
     late, other = document("late"), document("other")
     backlog = backlog_of(late, other)
     backlog.remove({"late"})
@@ -83,7 +83,7 @@ def test_what_is_removed_on_its_way_into_the_index_is_doomed_again_when_it_arriv
     assert backlog.pending == 0
 
 
-def test_of_what_is_dropped_only_what_the_index_has_is_doomed() -> None:
+def test_only_dropped_points_that_the_index_has_are_doomed() -> None:
     backlog = backlog_of(document("pending"), document("kept"))
     backlog.drop({"pending", "stored"}, {"stored", "kept"})
     assert batched(backlog) == [["kept"]]

@@ -1,4 +1,4 @@
-"""A document is as near as its text and its parts are together."""
+"""Vectors of documents: half the text, half the parts."""
 
 from __future__ import annotations
 

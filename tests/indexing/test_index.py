@@ -8,11 +8,12 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.indexing.document import Collection, Query, WholeDocument, point_id
+from learning_memory_server.indexing.document import Collection, WholeDocument, point_id
 from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.observation.documents import documents_of
+from learning_memory_server.search.hybrid import Query
 from learning_memory_server.storage.base import Filter
-from tests.support import full_ghap, numbered, open_memory
+from tests.support import full_ghap, numbered, open_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,70 +24,70 @@ DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure fir
 
 
 async def test_every_collection_exists_and_is_empty_once_the_index_is_open(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        assert not memory.index.is_open
-        await memory.index.open()
+    async with open_parts(tmp_path) as parts:
+        assert not parts.index.is_open
+        await parts.index.open()
 
-        assert memory.index.is_open
-        assert await memory.index.counts() == dict.fromkeys(map(str, Collection), 0)
+        assert parts.index.is_open
+        assert await parts.index.counts() == dict.fromkeys(map(str, Collection), 0)
 
 
 async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        await memory.index.write([DOCUMENT])
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        await parts.index.write([DOCUMENT])
 
-        (hit,) = await memory.nearest(Collection.VALUES, "measure", 5)
+        (hit,) = await parts.nearest(Collection.VALUES, "measure", 5)
 
         assert hit.id == DOCUMENT.point_id
         assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
 
 
 async def test_documents_go_to_their_own_collections(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        await memory.index.write([DOCUMENT, *documents_of(full_ghap())])
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        await parts.index.write([DOCUMENT, *documents_of(full_ghap())])
 
-        counts = await memory.index.counts()
+        counts = await parts.index.counts()
         assert {name for name, count in counts.items() if count == 1} == set(counts) - {"memories"}
 
 
 async def test_only_collections_that_were_written_have_a_new_generation(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        before = {name: memory.index.generation(name) for name in Collection}
-        await memory.index.write(documents_of(numbered(1)))
-        after = {name: memory.index.generation(name) for name in Collection}
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        before = {name: parts.index.generation(name) for name in Collection}
+        await parts.index.write(documents_of(numbered(1)))
+        after = {name: parts.index.generation(name) for name in Collection}
 
         grown = {name for name in Collection if after[name] > before[name]}
         assert grown == {Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY}
 
 
-async def test_a_failed_write_is_no_new_generation(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        memory.store.failures = [StorageUnavailableError("down")]
+async def test_a_failed_write_does_not_change_the_generation(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.failures = [StorageUnavailableError("down")]
         with pytest.raises(StorageUnavailableError):
-            await memory.index.write([DOCUMENT])
+            await parts.index.write([DOCUMENT])
 
-        assert memory.index.generation(Collection.VALUES) == 0
+        assert parts.index.generation(Collection.VALUES) == 0
 
 
-async def test_a_document_is_stored_with_its_data_and_the_vector_that_the_model_makes_of_it(
+async def test_a_document_is_stored_with_its_payload_and_its_vector(
     tmp_path: Path,
 ) -> None:
-    async with open_memory(tmp_path) as memory:
+    async with open_parts(tmp_path) as parts:
         documents = [documents_of(numbered(n, goal=f"goal {n}"))[0] for n in range(5)]
-        await memory.index.open()
-        await memory.index.write(documents)
+        await parts.index.open()
+        await parts.index.write(documents)
 
         ids = [document.point_id for document in documents]
-        records = await memory.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
+        records = await parts.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
 
         assert [record.payload for record in records] == [document.payload for document in documents]
         for record, document in zip(records, documents, strict=True):
             assert record.vector is not None
-            (made,) = await embed(memory.embeddings, [document])
+            (made,) = await embed(parts.embeddings, [document])
             np.testing.assert_allclose(record.vector, made, atol=1e-6)
 
 
@@ -97,32 +98,38 @@ async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
         release.wait(30)
         return HashingEmbedder()
 
-    async with open_memory(tmp_path, load=slow) as memory:
-        memory.embeddings.start()
+    async with open_parts(tmp_path, load=slow) as parts:
+        parts.embeddings.start()
+        with pytest.raises(EmbeddingUnavailableError, match="not loaded yet") as refused:
+            await parts.index.write([DOCUMENT])
+        assert refused.value.hint == (
+            "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
+        )
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
-            await memory.index.write([DOCUMENT])
-        with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
-            await memory.index.search_hybrid(Query(Collection.VALUES, "x", 1, Filter()))
+            await parts.index.search_hybrid(Query(Collection.VALUES, "x", 1, Filter()))
         release.set()
-        await memory.embeddings.identity()
+        await parts.embeddings.identity()
         with pytest.raises(StorageUnavailableError, match="not open yet"):
-            await memory.index.write([DOCUMENT])
+            await parts.index.write([DOCUMENT])
 
 
-async def test_an_engine_that_cannot_be_opened_is_closed_and_tried_again(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        memory.store.down = StorageUnavailableError("damaged")
+async def test_an_engine_that_cannot_be_opened_is_closed_and_retried(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.store.down = StorageUnavailableError("damaged")
         with pytest.raises(StorageUnavailableError, match="damaged"):
-            await memory.index.open()
+            await parts.index.open()
 
-        assert memory.store.closed
-        assert not memory.index.is_open
+        assert parts.store.closed
+        assert not parts.index.is_open
 
 
 async def test_it_is_opened_once_and_closed_with_the_engine(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        assert await memory.index.open() is await memory.index.open()
-        await memory.index.close()
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        first = parts.store.inner
+        await parts.index.open()
+        assert parts.store.inner is first
+        await parts.index.close()
 
-        assert memory.store.closed
-        assert not memory.index.is_open
+        assert parts.store.closed
+        assert not parts.index.is_open

@@ -1,4 +1,4 @@
-"""An index moves between engines: vectors are copied where they are this model's, and everything arrives."""
+"""Moving an index between engines: vectors of the same model are copied, and everything arrives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from learning_memory_server.indexing.moving import IndexMove
 from learning_memory_server.observation.documents import SHAPES, documents_of, full_parts
 from learning_memory_server.storage.edge import EdgeStore
 from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
-from tests.support import FaultyStore, about, full_ghap, numbered
+from tests.faulty_store import FaultyStore
+from tests.support import about, full_ghap, numbered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -36,7 +37,7 @@ ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Remembers what it was asked for."""
+    """Records the texts that it embeds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +49,7 @@ class CountingEmbedder(HashingEmbedder):
 
 
 class OtherEmbedder(HashingEmbedder):
-    """Claims to be the same model, and makes other vectors."""
+    """Claims to be the same model, but makes other vectors."""
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return super().embed_documents([text[::-1] for text in texts])
@@ -56,7 +57,7 @@ class OtherEmbedder(HashingEmbedder):
 
 @dataclass
 class Move:
-    """Two engines, and what belongs in both."""
+    """Two engines, and the entries that belong in both."""
 
     source: VectorStore
     target: FaultyStore
@@ -75,10 +76,13 @@ class Move:
         await index.write([each for entry in entries or self.entries for each in documents_of(entry)])
         embeddings.close()
 
+    def move(self) -> IndexMove:
+        index = VectorIndex(self.embeddings, lambda _: self.target, SHAPES)
+        return IndexMove(self.source, index, self.embeddings)
+
     async def run(self) -> dict[Collection, Moved]:
-        self.told: list[tuple[int, int]] = []
-        move = IndexMove(self.source, self.target, self.embeddings, SHAPES)
-        return await move.run(self.documents, lambda *progress: self.told.append(progress))
+        self.reported: list[tuple[int, int]] = []
+        return await self.move().run(self.documents, lambda *progress: self.reported.append(progress))
 
 
 @asynccontextmanager
@@ -107,6 +111,7 @@ async def everything(store: VectorStore, collection: Collection) -> list[Record]
     return await store.retrieve(collection, ids, with_vectors=True)
 
 
+@pytest.mark.slow
 async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -> None:
     await move.fill()
     moved = await move.run()
@@ -115,7 +120,7 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
     assert not any(each.missing or each.others or each.there_before for each in moved.values())
     # The probe, and one document of each collection that has any, one of them with its parts.
     assert len(move.model.texts) <= 1 + 4 + len(full_parts(ENTRIES[-1]))
-    assert move.told[-1] == (364, 364)
+    assert move.reported[-1] == (364, 364)
     for collection in Collection:
         theirs, ours = await everything(move.source, collection), await everything(move.target, collection)
         assert [(each.id, each.payload) for each in ours] == [(each.id, each.payload) for each in theirs]
@@ -125,12 +130,14 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
             assert abs(left.vector - right.vector).max() < 1e-6
 
 
-async def test_what_the_source_does_not_have_is_made_anew(move: Move) -> None:
+@pytest.mark.slow
+async def test_points_that_the_source_lacks_are_embedded(move: Move) -> None:
     await move.fill(entries=ENTRIES[:100])
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (100, 81, 0)
 
 
+@pytest.mark.slow
 async def test_a_source_that_has_nothing_is_not_needed(move: Move) -> None:
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (0, 181, 0)
@@ -138,19 +145,22 @@ async def test_a_source_that_has_nothing_is_not_needed(move: Move) -> None:
         await move.source.count(FULL)
 
 
+@pytest.mark.slow
 async def test_vectors_of_a_model_that_only_claims_to_be_this_one_are_not_copied(move: Move) -> None:
     await move.fill(OtherEmbedder())
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (0, 181)
 
 
+@pytest.mark.slow
 async def test_a_point_of_an_earlier_version_of_its_entry_is_not_copied(move: Move) -> None:
     await move.fill(entries=[numbered(0, goal="an earlier goal"), *ENTRIES[1:]])
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (180, 1)
 
 
-async def test_an_interrupted_move_is_taken_up_again(move: Move) -> None:
+@pytest.mark.slow
+async def test_an_interrupted_move_can_be_resumed(move: Move) -> None:
     await move.fill()
 
     def fail_late(*progress: int) -> None:
@@ -158,7 +168,7 @@ async def test_an_interrupted_move_is_taken_up_again(move: Move) -> None:
             move.target.down = StorageUnavailableError("gone")
 
     with pytest.raises(StorageUnavailableError):
-        await IndexMove(move.source, move.target, move.embeddings, SHAPES).run(move.documents, fail_late)
+        await move.move().run(move.documents, fail_late)
     move.target.down = None
     moved = await move.run()
     assert (moved[FULL].there_before, moved[FULL].copied) == (181, 0)
@@ -166,7 +176,8 @@ async def test_an_interrupted_move_is_taken_up_again(move: Move) -> None:
     assert not any(each.missing for each in moved.values())
 
 
-async def test_points_of_somebody_else_are_counted_and_left_alone(move: Move) -> None:
+@pytest.mark.slow
+async def test_points_that_belong_to_nothing_are_counted_and_left_alone(move: Move) -> None:
     await move.fill()
     await move.run()
     move.entries = ENTRIES[1:]
@@ -174,7 +185,8 @@ async def test_points_of_somebody_else_are_counted_and_left_alone(move: Move) ->
     assert (moved[FULL].count, moved[FULL].others, moved[FULL].missing) == (181, 1, 0)
 
 
-async def test_what_is_resolved_meanwhile_is_moved_too(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_what_is_resolved_during_a_move_is_moved_too(tmp_path: Path) -> None:
     async with move_between(EdgeStore(tmp_path / "index"), QdrantStore(MEMORY)) as move:
         await move.fill()
         late = numbered(999)
@@ -183,7 +195,5 @@ async def test_what_is_resolved_meanwhile_is_moved_too(tmp_path: Path) -> None:
             if late not in move.entries:
                 move.entries.append(late)
 
-        moved = await IndexMove(move.source, move.target, move.embeddings, SHAPES).run(
-            move.documents, resolve_one
-        )
+        moved = await move.move().run(move.documents, resolve_one)
         assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (181, 1, 0)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection, Document, WholeDocument, point_id
 from tests.fast_forward import fast_forward
-from tests.support import full_ghap, numbered, open_memory
+from tests.support import SilentModel, full_ghap, numbered, open_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.errors import LearningMemoryError
-    from tests.support import Memory
+    from tests.support import Parts
 
 DOWN = StorageUnavailableError("the engine is down")
 
@@ -37,9 +37,9 @@ def document(number: int = 0) -> Document:
     return WholeDocument(Collection.VALUES, point_id("value", str(number)), f"value {number}", {"n": number})
 
 
-def waits(memory: Memory) -> list[float]:
-    """The seconds between the engine's upserts."""
-    times = memory.store.attempts
+def waits(parts: Parts) -> list[float]:
+    """Return the seconds between the engine's upserts."""
+    times = parts.store.attempts
     return [later - earlier for earlier, later in pairwise(times)]
 
 
@@ -49,37 +49,38 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(5)
 
 
-def test_the_engine_gets_three_tries_one_and_two_seconds_apart(tmp_path: Path) -> None:
+def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory:
-            await memory.index.open()
-            memory.store.down = DOWN
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            parts.store.down = DOWN
 
-            assert not await memory.writer.write([document()])
+            assert not await parts.writer.write([document()])
 
-            assert waits(memory) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
-            assert memory.writer.pending == 1
+            assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
+            assert parts.writer.pending == 1
 
     fast_forward(scenario())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
 def test_a_write_that_succeeds_at_last_is_indexed(tmp_path: Path, failures: int) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory:
-            await memory.index.open()
-            memory.store.failures = [DOWN] * failures
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            parts.store.failures = [DOWN] * failures
 
-            assert await memory.writer.write([document()])
+            assert await parts.writer.write([document()])
 
-            assert len(memory.store.attempts) == failures + 1
-            assert memory.writer.pending == 0
-            assert (await memory.index.counts())["values"] == 1
+            assert len(parts.store.attempts) == failures + 1
+            assert parts.writer.pending == 0
+            assert (await parts.index.counts())["values"] == 1
 
     fast_forward(scenario())
 
 
-async def test_what_is_pending_is_written_a_few_at_a_time_those_of_like_length_together(
+async def test_pending_documents_are_written_in_small_batches_of_similar_length(
     tmp_path: Path,
 ) -> None:
     lengths: list[list[int]] = []
@@ -89,12 +90,12 @@ async def test_what_is_pending_is_written_a_few_at_a_time_those_of_like_length_t
             lengths.append([len(text) for text in texts])
             return super().embed_documents(texts)
 
-    async with open_memory(tmp_path, load=Measuring) as memory:
-        await memory.index.open()
+    async with open_parts(tmp_path, load=Measuring) as parts:
+        await parts.index.open()
         lengths.clear()
-        memory.writer.postpone(document(20 * 10 ** (number % 5) + number) for number in range(20))
-        assert await memory.writer.catch_up() == 20
-        assert memory.writer.pending == 0
+        parts.writer.postpone(document(20 * 10 ** (number % 5) + number) for number in range(20))
+        assert await parts.writer.catch_up() == 20
+        assert parts.writer.pending == 0
     assert max(map(len, lengths)) <= 8
     in_order = list(chain.from_iterable(lengths))
     assert in_order == sorted(in_order)
@@ -102,49 +103,49 @@ async def test_what_is_pending_is_written_a_few_at_a_time_those_of_like_length_t
 
 @pytest.mark.parametrize("error", [DiskFullError("full"), WrongDimensionError("384 is not 256")])
 async def test_a_permanent_failure_is_not_tried_again(tmp_path: Path, error: LearningMemoryError) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        memory.store.failures = [error]
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.failures = [error]
 
-        assert not await memory.writer.write([document()])
+        assert not await parts.writer.write([document()])
 
-        assert len(memory.store.attempts) == 1
-        assert memory.writer.pending == 1
+        assert len(parts.store.attempts) == 1
+        assert parts.writer.pending == 1
 
 
-async def test_a_loading_model_is_not_waited_for(tmp_path: Path) -> None:
+async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path) -> None:
     release = threading.Event()
 
     def slow() -> Embedder:
         release.wait(30)
         return HashingEmbedder()
 
-    async with open_memory(tmp_path, load=slow) as memory:
-        memory.embeddings.start()
+    async with open_parts(tmp_path, load=slow) as parts:
+        parts.embeddings.start()
         async with asyncio.timeout(1):
-            assert not await memory.writer.write([document(1), document(2)])
-        assert memory.writer.pending == 2
+            assert not await parts.writer.write([document(1), document(2)])
+        assert parts.writer.pending == 2
 
         release.set()
-        await memory.index.open()
-        assert await memory.writer.catch_up() == 2
-        assert (await memory.index.counts())["values"] == 2
+        await parts.index.open()
+        assert await parts.writer.catch_up() == 2
+        assert (await parts.index.counts())["values"] == 2
 
 
 async def test_a_model_that_failed_leaves_everything_pending(tmp_path: Path) -> None:
     def broken() -> Embedder:
         raise EmbeddingUnavailableError("no weights")
 
-    async with open_memory(tmp_path, load=broken) as memory:
-        async with memory.running():
+    async with open_parts(tmp_path, load=broken) as parts:
+        async with parts.running():
             with pytest.raises(EmbeddingUnavailableError, match="no weights"):
-                await memory.writer.settle()
-            assert not await memory.writer.write([document()])
-        assert memory.writer.pending == 1
+                await parts.writer.settle()
+            assert not await parts.writer.write([document()])
+        assert parts.writer.pending == 1
 
 
 class Stumbling(HashingEmbedder):
-    """Fails on one text in a way of its own, as a library under pressure does."""
+    """Fails on one text with its own error, as a library under pressure does."""
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if any("value 13" in text for text in texts):
@@ -152,147 +153,236 @@ class Stumbling(HashingEmbedder):
         return super().embed_documents(texts)
 
 
-async def test_a_model_that_stumbles_on_a_text_leaves_it_pending(tmp_path: Path) -> None:
-    async with open_memory(tmp_path, load=Stumbling) as memory:
-        await memory.index.open()
+async def test_a_text_that_a_model_fails_on_stays_pending(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=Stumbling) as parts:
+        await parts.index.open()
 
-        assert not await memory.writer.write([document(13)])
-        assert memory.writer.pending == 1
-        assert await memory.writer.write([document(1)])
+        assert not await parts.writer.write([document(13)])
+        assert parts.writer.pending == 1
+        assert await parts.writer.write([document(1)])
 
 
-async def test_a_cancelled_write_is_not_forgotten(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        await memory.index.open()
-        memory.store.gate.clear()
-        call = asyncio.create_task(memory.writer.write([document()]))
-        await memory.store.entered.wait()
+async def test_a_cancelled_write_is_still_pending(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.gate.clear()
+        call = asyncio.create_task(parts.writer.write([document()]))
+        await parts.store.entered.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        memory.store.gate.set()
+        parts.store.gate.set()
 
-        assert memory.writer.pending == 1
-        await memory.writer.catch_up()
-        assert (await memory.index.counts())["values"] == 1
+        assert parts.writer.pending == 1
+        await parts.writer.catch_up()
+        assert (await parts.index.counts())["values"] == 1
 
 
+@pytest.mark.slow
 def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory, memory.running():
-            await memory.writer.settle()
-            memory.store.down = DOWN
-            assert not await memory.writer.write([document()])
-            # What has failed three times is given up and opened anew, and until then nothing relies on it.
-            await until(lambda: not memory.index.is_open)
-            assert memory.writer.pending == 1
-            assert not memory.writer.is_complete
+        async with open_parts(tmp_path) as parts, parts.running():
+            await parts.writer.settle()
+            parts.store.down = DOWN
+            assert not await parts.writer.write([document()])
+            # An engine that has failed three times is closed and opened again; until then nothing relies on it.
+            await until(lambda: not parts.index.is_open)
+            assert parts.writer.pending == 1
+            assert not parts.writer.is_complete
 
-            memory.store.down = None
-            await until(lambda: memory.writer.pending == 0)
+            parts.store.down = None
+            await until(lambda: parts.writer.pending == 0)
 
-            assert (await memory.index.counts())["values"] == 1
-            assert memory.writer.is_complete
+            assert (await parts.index.counts())["values"] == 1
+            assert parts.writer.is_complete
 
     fast_forward(scenario())
 
 
 def test_an_engine_that_is_down_at_the_start_is_opened_later(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory:
-            memory.collector.add_resolved([numbered(1)])
-            memory.store.down = DOWN
-            async with memory.running():
+        async with open_parts(tmp_path) as parts:
+            parts.collector.add_resolved([numbered(1)])
+            parts.store.down = DOWN
+            async with parts.running():
                 with pytest.raises(StorageUnavailableError):
-                    await memory.writer.settle()
-                assert not memory.index.is_open
+                    await parts.writer.settle()
+                assert not parts.index.is_open
 
-        async with open_memory(tmp_path) as memory, memory.running():
-            await until(lambda: memory.index.is_open and memory.writer.pending == 0)
-            assert (await memory.index.counts())["experiences_full"] == 1
+        async with open_parts(tmp_path) as parts, parts.running():
+            await until(lambda: parts.index.is_open and parts.writer.pending == 0)
+            assert (await parts.index.counts())["experiences_full"] == 1
 
     fast_forward(scenario())
 
 
+@pytest.mark.slow
 def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory:
-            await memory.index.open()
-            await memory.learn(numbered(1))
-            memory.collector.add_resolved([full_ghap(), numbered(2)])
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            await parts.learn(numbered(1))
+            parts.collector.add_resolved([full_ghap(), numbered(2)])
 
-        async with open_memory(tmp_path) as memory:
-            await memory.index.open()
-            assert await memory.writer.find_pending() == 4 + 2
-            async with memory.running():
-                await memory.writer.settle()
-                counts = await memory.index.counts()
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            assert await parts.writer.find_pending() == 4 + 2
+            async with parts.running():
+                await parts.writer.settle()
+                counts = await parts.index.counts()
                 assert counts["experiences_full"] == counts["experiences_strategy"] == 3
                 assert counts["experiences_surprise"] == counts["experiences_root_cause"] == 1
-                assert await memory.writer.find_pending() == 0
-            assert sum(map(memory.index.generation, Collection)) == 4
+                assert await parts.writer.find_pending() == 0
+            assert sum(map(parts.index.generation, Collection)) == 4
 
     fast_forward(scenario())
 
 
 async def test_many_pending_documents_are_all_written_and_counted(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        assert not await memory.writer.write([document(n) for n in range(150)])
-        await memory.index.open()
+    async with open_parts(tmp_path) as parts:
+        assert not await parts.writer.write([document(n) for n in range(150)])
+        await parts.index.open()
 
-        assert await memory.writer.catch_up() == 150
+        assert await parts.writer.catch_up() == 150
 
-        assert memory.writer.pending == 0
-        assert (await memory.index.counts())["values"] == 150
-        assert await memory.writer.catch_up() == 0
+        assert parts.writer.pending == 0
+        assert (await parts.index.counts())["values"] == 150
+        assert await parts.writer.catch_up() == 0
+
+
+async def test_the_index_becomes_complete_although_something_is_written_all_the_time(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(n) for n in range(40)])
+        await parts.index.open()
+        await parts.writer.find_pending()
+        arrivals = iter(range(1000))
+        parts.store.before_upsert = lambda: parts.writer.postpone(map(document, islice(arrivals, 10)))
+
+        await parts.writer.catch_up()
+
+        assert parts.writer.is_complete
+        assert parts.writer.pending
+        assert (await parts.index.counts())["experiences_full"] == 40
 
 
 async def test_nothing_is_lost_when_the_engine_fails_half_way(tmp_path: Path) -> None:
-    async with open_memory(tmp_path) as memory:
-        memory.collector.add_resolved([numbered(n) for n in range(50)])
-        await memory.index.open()
-        await memory.writer.find_pending()
-        memory.store.attempts.clear()
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(n) for n in range(50)])
+        await parts.index.open()
+        await parts.writer.find_pending()
+        parts.store.attempts.clear()
 
         async with asyncio.timeout(30):
             while True:
-                memory.store.failures = (
-                    [MissingCollectionError("gone")] if len(memory.store.attempts) % 3 else []
+                parts.store.failures = (
+                    [MissingCollectionError("gone")] if len(parts.store.attempts) % 3 else []
                 )
                 try:
-                    await memory.writer.catch_up()
+                    await parts.writer.catch_up()
                 except StorageUnavailableError:
                     continue
                 break
 
-        counts = await memory.index.counts()
+        counts = await parts.index.counts()
         assert counts["experiences_full"] == counts["experiences_strategy"] == 50
-        assert await memory.writer.find_pending() == 0
+        assert await parts.writer.find_pending() == 0
 
 
+@pytest.mark.slow
 def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory, memory.running():
-            await memory.writer.settle()
+        async with open_parts(tmp_path) as parts, parts.running():
+            await parts.writer.settle()
             for number in range(20):
-                await memory.writer.write([document(number)])
-            assert memory.store.flushes == 0
-            await until(lambda: memory.store.flushes > 0)
+                await parts.writer.write([document(number)])
+            assert parts.store.flushes == 0
+            await until(lambda: parts.store.flushes > 0)
             await asyncio.sleep(120)
-            assert memory.store.flushes == 1
+            assert parts.store.flushes == 1
 
     fast_forward(scenario())
 
 
-def test_settling_does_not_wait_for_ever_for_an_engine_that_takes_no_data(tmp_path: Path) -> None:
+def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_memory(tmp_path) as memory:
-            memory.collector.add_resolved([numbered(1)])
-            memory.store.gate.clear()
-            async with memory.running():
+        async with open_parts(tmp_path) as parts:
+            parts.collector.add_resolved([numbered(1)])
+            parts.store.gate.clear()
+            async with parts.running():
                 async with asyncio.timeout(60):
-                    await memory.writer.settle()
-                assert memory.writer.pending == 2
-                memory.store.gate.set()
+                    await parts.writer.settle()
+                assert parts.writer.pending == 2
+                parts.store.gate.set()
+
+    fast_forward(scenario())
+
+
+@pytest.mark.parametrize("silent", ["model", "engine"])
+def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Path, silent: str) -> None:
+    model = SilentModel()
+
+    async def scenario() -> None:
+        async with open_parts(tmp_path, load=lambda: model) as parts:
+            await parts.ready()
+            parts.store.hangs = silent == "engine"
+            if silent == "model":
+                model.released.clear()
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            assert not await parts.writer.write([document()])
+
+            assert now() - began < 8
+            assert parts.writer.pending == 1
+            parts.store.hangs = False
+            model.released.set()
+            assert await parts.writer.catch_up() == 1
+
+    fast_forward(scenario())
+
+
+def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.ready()
+            assert await parts.writer.write([document()])
+            parts.store.hangs = True
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            assert not await parts.writer.remove([document().point_id])
+
+            assert now() - began < 8
+            parts.store.hangs = False
+            await parts.writer.catch_up()
+            assert (await parts.index.counts())["values"] == 0
+
+    fast_forward(scenario())
+
+
+@pytest.mark.parametrize("silent", ["model", "engine"])
+def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
+    released = threading.Event()
+
+    def load() -> HashingEmbedder:
+        if silent == "model":
+            released.wait(30)
+        return HashingEmbedder()
+
+    async def scenario() -> None:
+        async with open_parts(tmp_path, load=load) as parts:
+            parts.store.hangs = silent == "engine"
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            with pytest.raises(
+                (EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"
+            ):
+                await parts.writer.settle()
+
+            assert now() - began < 8
+            assert parts.store.closed == (silent == "engine")
+            parts.store.hangs = False
+            released.set()
 
     fast_forward(scenario())

@@ -6,40 +6,40 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from learning_memory_server.journal import files
+from learning_memory_server import files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class PowerLossError(BaseException):
-    """The end of the process: nothing that it could catch or clean up after."""
+    """The end of the process, which it can neither catch nor clean up after."""
 
 
 class MortalSystem:
     """Changes files as `os` does, until it dies: before a step, or in the middle of what that step writes.
 
-    Nothing is synced, because a test cannot see whether it was. Instead it keeps account of what a loss of power
-    could still take back (`dirty`), and refuses steps that rely on something that is not safe yet.
+    Nothing is synced, because a test could not see whether it was. Instead it tracks what a power loss could still
+    undo (`dirty`), and refuses steps that rely on something that is not safe yet.
     """
 
     def __init__(self) -> None:
         self.dirty: set[int] = set()
-        """The inodes of files and directories with changes that were not synced."""
+        """The inodes of files and directories with unsynced changes."""
         self._left: int | None = None
         self._cut = 0
         self._refuses = False
 
     def die_after(self, steps: int, cut: int) -> None:
-        """Let so many more steps happen. Of the next, if it writes n bytes, `cut` modulo n + 1 are written."""
+        """Allow `steps` more steps. If the next one writes n bytes, `cut` modulo n + 1 of them are written."""
         self._left, self._cut, self._refuses = steps, cut, False
 
     def refuse_after(self, steps: int, cut: int) -> None:
-        """Let so many more steps happen, then fail as a full disk does, once."""
+        """Allow `steps` more steps, then fail once as a full disk does."""
         self._left, self._cut, self._refuses = steps, cut, True
 
     def live(self) -> None:
-        """Die no more; what was written is as safe as it is after the end of a process."""
+        """Stop dying. What was written is as safe as after the end of a process."""
         self._left, self._refuses = None, False
         self.dirty.clear()
 
@@ -81,7 +81,7 @@ class MortalSystem:
 
     def unlink(self, path: Path, /) -> None:
         self._step()
-        # A removal that was refused its sync may be followed by the next one: both can be done again.
+        # A removal whose sync was refused may be followed by another: both can be repeated.
         assert not self.dirty or self._refuses, "a file is removed before what replaces it is safe"
         path.unlink()
         self.dirty.add(_inode(path.parent))
@@ -97,7 +97,7 @@ class MortalSystem:
 
 
 class MortalDisk:
-    """The journal's own writing, over a system that dies."""
+    """The journal's own writes, on a system that dies."""
 
     def __init__(self, system: MortalSystem) -> None:
         self._system = system

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.domain.verdict import Verdict
+from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import (
     ghap_from_data,
     ghap_to_data,
     lean,
     value_from_data,
     value_to_data,
+    verdict_from_data,
+    verdict_to_data,
 )
 from tests.support import MOMENTS, NOON, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
 
@@ -38,6 +41,18 @@ VALUES = st.builds(
         threshold=FIGURES,
         embedding=TEXTS,
     ),
+    is_earlier=st.booleans(),
+)
+
+
+VERDICTS = st.builds(
+    Verdict,
+    value_id=TEXTS,
+    ghap_id=TEXTS,
+    stance=st.sampled_from(Stance),
+    project=TEXTS,
+    created_at=MOMENTS,
+    requests=st.lists(TEXTS, max_size=3).map(tuple),
 )
 
 
@@ -46,14 +61,21 @@ def through_json(data: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
+@pytest.mark.slow
 @given(ghaps(st.none() | RESOLUTIONS))
-def test_any_entry_comes_back_whole(entry: object) -> None:
+def test_any_entry_survives_a_round_trip(entry: object) -> None:
     assert ghap_from_data(through_json(ghap_to_data(entry))) == entry  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(VALUES)
-def test_any_value_comes_back_whole(value: Value) -> None:
+def test_any_value_survives_a_round_trip(value: Value) -> None:
     assert value_from_data(through_json(value_to_data(value))) == value
+
+
+@given(VERDICTS)
+def test_any_verdict_survives_a_round_trip(verdict: Verdict) -> None:
+    assert verdict_from_data(through_json(verdict_to_data(verdict))) == verdict
 
 
 def test_a_centroid_is_kept_to_six_decimals() -> None:
@@ -90,7 +112,7 @@ def test_absent_parts_are_left_out() -> None:
     assert lean({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}) == {"e": 0, "f": False}
 
 
-def test_every_part_has_a_name_that_the_format_documents() -> None:
+def test_every_part_has_its_documented_name() -> None:
     data = ghap_to_data(replace(full_ghap(), orphaned=True))
 
     assert data["created_at"] == "2026-03-01T12:00:00+00:00"
@@ -112,7 +134,7 @@ def test_every_part_has_a_name_that_the_format_documents() -> None:
 @pytest.mark.parametrize(
     "broken", [{"id": None}, {"created_at": "yesterday"}, {"domain": "cooking"}, {"resolution": {}}]
 )
-def test_what_is_no_entry_is_refused(broken: dict[str, Any]) -> None:
+def test_data_that_is_not_an_entry_is_refused(broken: dict[str, Any]) -> None:
     data = {**ghap_to_data(ghap()), **broken}
     if data["id"] is None:
         del data["id"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CASES = 10_000
 CALLERS = (ALICE, BOB, CAROL)
-# An append is two steps, and its first is the writing; a file's first one takes up to six. None is no death.
+# An append takes two steps, the first of which writes; the first append to a file takes up to six. None: no death.
 SURVIVED_STEPS = [None, None, None, None, None, None, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 11]
 STEP_BYTES = 5
 REFUSED_FROM = 192
@@ -39,7 +39,7 @@ FEWEST, MOST = 3, 8
 
 @dataclass(frozen=True)
 class End:
-    """When an operation ends: after how many steps, in which byte of the next, by death or by a refusal."""
+    """When an operation ends: after how many steps, at which byte of the next, by death or by a refusal."""
 
     steps: int
     cut: int
@@ -51,7 +51,7 @@ class End:
 
 @dataclass(frozen=True)
 class State:
-    """What the journal should say. Things are known by the one text of theirs that nothing else has."""
+    """What the journal should say. Each thing is identified by its one unique text."""
 
     open: dict[str, tuple[object, ...]] = field(default_factory=dict)
     resolved: dict[str, tuple[object, ...]] = field(default_factory=dict)
@@ -61,13 +61,13 @@ class State:
 
 
 def told(entry: Ghap) -> tuple[object, ...]:
-    """What an entry says, as far as these tests change it."""
+    """The parts of an entry that these tests change."""
     result = entry.resolution.result if entry.resolution else None
     return entry.project, entry.hypothesis, entry.iteration_count, entry.notes, entry.orphaned, result
 
 
 class World:
-    """A journal and its services in a process, the state that they should be in, and the process's end."""
+    """A journal and its services in a process, the state they should be in, and the end of the process."""
 
     def __init__(self, path: Path, seen: Counter[str]) -> None:
         self.path = path
@@ -86,11 +86,11 @@ class World:
         self.tidy = True
 
     def observed(self) -> State:
-        """What a new reader of the files finds."""
+        """Return what a new reader of the files finds."""
         journal = Journal(self.path)
         collector, values = ObservationCollector(journal, self.clock), ValueLog(journal.values)
-        # An open file may outlive what ended its entry, until the next start; the files' own words are compared,
-        # because the collector corrects what a crash left of a start.
+        # An open file may remain until the next start after its entry was resolved or forgotten. The files are
+        # compared directly, because the collector corrects what a crash left of a start.
         files = journal.open_entries()
         still = {
             entry.id for entry in collector.look_up(file.id for file in files).found if not entry.resolution
@@ -110,7 +110,7 @@ class World:
 
 
 def open_entry(world: World, choice: int) -> Ghap | None:
-    """One of the open entries, as the process knows it."""
+    """Return one of the open entries, as the process knows it."""
     goals = sorted(world.state.open)
     if not goals:
         return None
@@ -118,8 +118,8 @@ def open_entry(world: World, choice: int) -> Ghap | None:
     return entry
 
 
-# Each operation is what to do, and the states that it leads through: the last of them once it is
-# acknowledged, any of them if it never was.
+# Each operation is a call and the states that it passes through: the last one if it was acknowledged, any of them
+# if it was not.
 Operation = tuple["Callable[[], object]", list[State]]
 
 
@@ -166,7 +166,7 @@ def resolving(world: World, choice: int) -> Operation | None:
 
 
 def importing(world: World, choice: int) -> Operation:
-    """Import new entries together with one that is known, or forgotten."""
+    """Import new entries together with one that is known or forgotten."""
     at = world.clock()
     entries = []
     for _ in range(1 + choice % 3):
@@ -262,12 +262,12 @@ OPERATIONS: list[Callable[[World, int], Operation | None]] = [
 
 
 def decoded(plan: bytes) -> Iterator[tuple[Callable[[World, int], Operation | None], int, End | None]]:
-    """The operations that some bytes stand for, with what they choose and when the process dies of them.
+    """Yield the operations that some bytes encode, with their choices and the moment when the process dies.
 
     One draw of bytes costs hypothesis a fraction of what it takes to draw each part.
     """
     if plan[-1] % 2:
-        # Left to chance, few journals would have anything to purge.
+        # By chance, few journals would have anything to purge.
         yield importing, 2, None
         yield forgetting, plan[0] % 3, None
     for place in range(0, len(plan) - STEP_BYTES + 1, STEP_BYTES):
@@ -278,7 +278,7 @@ def decoded(plan: bytes) -> Iterator[tuple[Callable[[World, int], Operation | No
 
 
 def _is_past(world: World, text: str) -> bool:
-    """Tell whether it was acknowledged, or seen after a crash."""
+    """Return whether it was acknowledged, or seen after a crash."""
     state = world.state
     return text in state.open or text in state.resolved or text in state.forgotten
 
@@ -295,7 +295,7 @@ def _forgetting_states(before: State, goals: list[str]) -> list[State]:
 
 
 def live_through(world: World, operation: Operation, end: End | None) -> None:
-    """Do something, with the process dying during it or not, and hold the journal to what it may say then."""
+    """Run an operation, in which the process may die, and check what the journal says afterwards."""
     act, states = operation
     if end:
         end.prepare(world.system)
@@ -316,7 +316,7 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
             "ends that left the new state" if observed == states[-1] else "ends that left an old one"
         ] += 1
     else:
-        # What was refused to an acknowledged operation was the removal of a file, which the next start repeats.
+        # The step that was refused in an acknowledged operation is the removal of a file; the next start repeats it.
         world.tidy = world.tidy and not (end and end.refused)
         assert not world.system.dirty or not world.tidy, "a loss of power would take it back"
         world.system.live()
@@ -327,7 +327,7 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
 
 
 def recover(world: World, end: End | None) -> None:
-    """Start the next process, which may die of its recovery."""
+    """Start the next process, which may die during recovery."""
     world.restart()
     if end:
         world.system.die_after(end.cut % 5, end.cut)
@@ -344,14 +344,14 @@ def recover(world: World, end: End | None) -> None:
 
 
 def emptied(path: Path) -> Path:
-    """The directory without its files. Making and removing directories would take longer than all the rest."""
+    """Empty the directory. Creating and removing directories would take longer than everything else."""
     for file in path.rglob("*.*"):
         file.unlink()
     return path
 
 
 @pytest.mark.slow
-def test_what_was_acknowledged_outlives_a_death_at_any_byte(tmp_path: Path) -> None:
+def test_what_was_acknowledged_survives_a_death_at_any_byte(tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=CASES, suppress_health_check=list(HealthCheck))

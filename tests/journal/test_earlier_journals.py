@@ -1,4 +1,4 @@
-"""Journals that earlier programs wrote, kept as they wrote them."""
+"""Journals written by earlier programs, kept unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support import BOB, NOON, TickingClock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Written by the services of the first program that could keep entries.
+# Written by the services of the first version that could store entries.
 FIRST = Path(__file__).parents[1] / "data" / "journal-v1-018d22f"
 
 
@@ -121,7 +121,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.json*")}
 
 
-def test_every_entry_is_there_with_every_part(earlier: Journal) -> None:
+def test_every_entry_is_complete(earlier: Journal) -> None:
     collector = ObservationCollector(earlier, TickingClock())
 
     assert earlier.damage() == []
@@ -129,7 +129,7 @@ def test_every_entry_is_there_with_every_part(earlier: Journal) -> None:
     assert collector.find_current(BOB) == OPEN
 
 
-def test_what_is_read_says_all_that_was_written(earlier: Journal) -> None:
+def test_everything_that_was_written_is_read(earlier: Journal) -> None:
     def data_of(name: str) -> Sequence[dict[str, Any]]:
         return [line["data"] for line in lines(FIRST / name)]
 
@@ -137,7 +137,8 @@ def test_what_is_read_says_all_that_was_written(earlier: Journal) -> None:
     written = data_of("entries/2026-11.jsonl")
     assert [ghap_to_data(entry) for entry in reversed(collector.list_resolved())] == written
     (value,) = ValueLog(earlier.values).all()
-    assert [value_to_data(value)] == data_of("values.jsonl")
+    assert [value_to_data(value)] == [{**data, "earlier": True} for data in data_of("values.jsonl")]
+    assert value.is_earlier
     assert set(value.evidence.member_ids) == {CONFIRMED.id, FALSIFIED.id, ABANDONED.id}
     assert [record.data for record in earlier.clusters.read().records] == data_of("clusters.jsonl")
     assert [record.id for record in earlier.clusters.read().records] == ["full", "strategy"]

@@ -1,4 +1,4 @@
-"""What is forgotten is gone from every reading at once, and from the files after a purge."""
+"""What is forgotten disappears from every read immediately, and from the files after a purge."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.forgetting import Forgetting
+from learning_memory_server.journal.codec import GHAP, ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.records import Forgetting, Records
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
-from tests.support import NOON, ghap, numbered
+from tests.support import NOON, forget, ghap, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,13 +34,19 @@ def ids_of(log: Log) -> list[str]:
     return [record.id for record in log.read().records]
 
 
+def written(path: Path) -> tuple[int, int]:
+    """Return which file it is, and when it was last written; reading it changes neither."""
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns
+
+
 @pytest.fixture
 def three_months(journal: Journal) -> Journal:
-    """Three files of three lines; in each, the middle one is forgotten."""
+    """Three files of three lines each, the middle one forgotten."""
     for month in range(3):
         journal.entries.append([line(month * 3 + number, month=month) for number in range(3)])
     forgotten = [numbered(number).id for number in (1, 4, 7)]
-    journal.entries.forget("ghap", forgotten, NOON + timedelta(days=63))
+    forget(journal.entries, "ghap", *forgotten, at=NOON + timedelta(days=63))
     return journal
 
 
@@ -48,56 +54,54 @@ def test_a_forgotten_id_has_no_lines_left_to_read(journal: Journal) -> None:
     journal.entries.append([line(1), line(2)])
     journal.entries.append([line(1)])
 
-    journal.entries.forget("ghap", [A.id], NOON)
+    forget(journal.entries, "ghap", A.id)
 
     content = journal.entries.read()
     assert [record.id for record in content.records] == [B.id]
     assert content.forgotten == {("ghap", A.id)}
-    assert content.forgotten_ids("ghap") == {A.id}
-    assert content.forgotten_ids("value") == set()
     assert journal.damage() == []
 
 
 def test_no_later_line_brings_a_forgotten_id_back(journal: Journal) -> None:
     journal.entries.append([line(1)])
-    journal.entries.forget("ghap", [A.id], NOON)
+    forget(journal.entries, "ghap", A.id)
     journal.entries.append([line(1)])
 
     assert ids_of(journal.entries) == []
 
 
-def test_a_tombstone_counts_also_in_an_earlier_file_than_the_entry(journal: Journal) -> None:
+def test_a_tombstone_counts_even_in_an_earlier_file_than_the_entry(journal: Journal) -> None:
     journal.entries.append([line(1, month=2)])
-    journal.entries.forget("ghap", [A.id], NOON)
+    forget(journal.entries, "ghap", A.id)
 
     assert [path.name for path in journal.entries.segments()] == ["2026-03.jsonl", "2026-05.jsonl"]
     assert ids_of(journal.entries) == []
 
 
-def test_another_kind_of_the_same_id_is_another_thing(journal: Journal) -> None:
+def test_the_same_id_of_another_kind_is_another_thing(journal: Journal) -> None:
     journal.values.append([JournalRecord("value", "one", NOON, {}), JournalRecord("memory", "one", NOON, {})])
 
-    journal.values.forget("memory", ["one"], NOON)
+    forget(journal.values, "memory", "one")
 
     assert [record.kind for record in journal.values.read().records] == ["value"]
 
 
 def test_forgetting_nothing_writes_nothing(journal: Journal) -> None:
-    journal.entries.forget("ghap", [], NOON)
+    Records(journal.entries, GHAP).forget([], NOON)
 
     assert not journal.path.exists()
 
 
 def test_a_forgotten_entry_loses_its_open_file_at_the_next_start(journal: Journal) -> None:
     journal.save_open(ghap())
-    journal.entries.forget("ghap", [ghap().id], NOON)
+    forget(journal.entries, "ghap", ghap().id)
 
     journal.recover(NOON)
 
     assert journal.open_files() == []
 
 
-def test_the_next_start_removes_files_that_never_became_whole(journal: Journal) -> None:
+def test_the_next_start_removes_incomplete_files(journal: Journal) -> None:
     journal.save_open(ghap())
     journal.entries.append([line(1)])
     half = [
@@ -118,15 +122,15 @@ def test_the_next_start_removes_files_that_never_became_whole(journal: Journal) 
     assert journal.open_entries() == [ghap()]
 
 
-def test_looking_up_counts_each_id_once_and_tells_the_unknown_apart() -> None:
-    known = {"a": 1, "b": 2, "back": 3}
+def test_a_look_up_counts_each_id_once_and_separates_the_unknown() -> None:
+    known = {"a": A, "b": B, "back": C}
 
     looked_up = Forgetting.of(["b", "gone", "a", "b", "never", "back"], known, {"gone", "back"})
 
-    assert looked_up == Forgetting((2, 1, 3), ("gone",), ("never",))
+    assert looked_up == Forgetting((B, A, C), ("gone",), ("never",))
 
 
-def test_a_purge_takes_the_text_and_leaves_the_tombstone(three_months: Journal) -> None:
+def test_a_purge_removes_the_text_and_keeps_the_tombstone(three_months: Journal) -> None:
     paths = three_months.entries.segments()
     kept = ids_of(three_months.entries)
 
@@ -137,33 +141,33 @@ def test_a_purge_takes_the_text_and_leaves_the_tombstone(three_months: Journal) 
     text = b"".join(path.read_bytes() for path in paths)
     assert not any(f'"goal {number}"'.encode() in text for number in (1, 4, 7))
     assert ids_of(three_months.entries) == kept
-    assert three_months.entries.read().forgotten_ids("ghap") == {numbered(number).id for number in (1, 4, 7)}
+    assert three_months.entries.read().forgotten == {("ghap", numbered(number).id) for number in (1, 4, 7)}
     assert three_months.damage() == []
 
 
 def test_a_purge_happens_once(three_months: Journal) -> None:
     three_months.purge()
-    before = {path: path.stat() for path in three_months.entries.segments()}
+    before = {path: written(path) for path in three_months.entries.segments()}
 
     assert three_months.purge().removed == {}
-    assert {path: path.stat() for path in three_months.entries.segments()} == before
+    assert {path: written(path) for path in three_months.entries.segments()} == before
 
 
-def test_a_purge_of_a_journal_in_which_nothing_is_forgotten_changes_nothing(journal: Journal) -> None:
+def test_a_purge_changes_nothing_if_nothing_is_forgotten(journal: Journal) -> None:
     journal.entries.append([line(1)])
     (segment,) = journal.entries.segments()
     segment.write_bytes(segment.read_bytes() + b"damaged\n" + line(2).to_line())
-    before = segment.stat()
+    before = written(segment)
 
     purge = journal.purge()
 
     assert (purge.removed, purge.doubtful) == ({}, [])
-    assert segment.stat() == before
+    assert written(segment) == before
 
 
-def test_a_purge_takes_old_lines_about_the_same_id_and_the_open_file(journal: Journal) -> None:
+def test_a_purge_removes_older_lines_about_the_id_and_its_open_file(journal: Journal) -> None:
     journal.entries.append([line(1), line(2), line(1)])
-    journal.entries.forget("ghap", [A.id, ghap().id], NOON)
+    forget(journal.entries, "ghap", A.id, ghap().id)
     journal.entries.append([line(1)])
     journal.save_open(ghap())
     (segment,) = journal.entries.segments()
@@ -173,11 +177,11 @@ def test_a_purge_takes_old_lines_about_the_same_id_and_the_open_file(journal: Jo
     assert journal.open_files() == []
 
 
-def test_a_purge_takes_values_but_leaves_what_is_said_about_clusters(journal: Journal) -> None:
+def test_a_purge_removes_values_but_keeps_lines_about_clusters(journal: Journal) -> None:
     journal.values.append([JournalRecord("value", name, NOON, {"text": name}) for name in ("one", "two")])
     journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moved": {A.id: 0}})])
-    journal.values.forget("value", ["one"], NOON)
-    journal.entries.forget("ghap", [A.id], NOON)
+    forget(journal.values, "value", "one")
+    forget(journal.entries, "ghap", A.id)
     (lineage,) = journal.clusters.segments()
     before = lineage.read_bytes()
 
@@ -196,10 +200,10 @@ def test_a_purge_keeps_damaged_lines_byte_for_byte_and_names_their_files(journal
     segment.write_bytes(damaged + first + second + third[:-20])
     aside = segment.with_name(f"{segment.name}.corrupt-20260101T000000000000Z")
     aside.write_bytes(first[:200])
-    # The torn line is no longer the last one, as after an append by a program that did not recover.
+    # The torn line is no longer the last, as if a program had appended without recovering.
     with segment.open("ab") as file:
         file.write(b"\n")
-    journal.entries.forget("ghap", [A.id], NOON)
+    forget(journal.entries, "ghap", A.id)
     tombstone = segment.read_bytes().splitlines(keepends=True)[-1]
 
     purge = journal.purge()
@@ -214,7 +218,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
-def test_a_purge_that_dies_at_any_step_has_purged_each_file_or_not(three_months: Journal) -> None:
+def test_a_purge_that_dies_at_any_step_leaves_each_file_purged_or_unchanged(three_months: Journal) -> None:
     folder = three_months.path / "entries"
     before = contents(folder)
     kept = ids_of(three_months.entries)
@@ -251,7 +255,7 @@ def test_a_purge_that_dies_at_any_step_has_purged_each_file_or_not(three_months:
 PURGE_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from learning_memory_server.journal import files
+from learning_memory_server import files
 from learning_memory_server.journal.journal import Journal
 
 class Disk:
@@ -266,7 +270,7 @@ Journal(Path(sys.argv[1]), disk=Disk()).purge()
 """
 
 
-def test_a_purge_that_is_killed_loses_nothing_and_is_finished_by_the_next(three_months: Journal) -> None:
+def test_a_killed_purge_loses_nothing_and_the_next_one_completes_it(three_months: Journal) -> None:
     kept = ids_of(three_months.entries)
 
     done = subprocess.run(

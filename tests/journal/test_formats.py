@@ -1,4 +1,4 @@
-"""What earlier programs wrote is brought forward, and what newer ones wrote is refused and left alone."""
+"""Data of earlier programs is upgraded; data of newer ones is refused and left alone."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def name_the_aim(kind: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Leads to a second format, which says `goal` where the first one said `aim`."""
+    """Upgrade to a second format, which says `goal` where the first one said `aim`."""
     return {**{key: said for key, said in data.items() if key != "aim"}, "goal": data["aim"], "of": kind}
 
 
 def shout(_: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Leads to a third format, in which goals are in capitals."""
+    """Upgrade to a third format, in which goals are in capitals."""
     return {**data, "goal": data["goal"].upper()}
 
 
@@ -38,9 +38,20 @@ def tree(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*.*")}
 
 
-def test_this_program_writes_the_first_format() -> None:
-    assert CURRENT.version == 1
+def test_this_program_writes_the_second_format() -> None:
+    assert CURRENT.version == 2
     assert SECOND.version == 2
+
+
+def test_a_value_of_the_first_format_is_read_without_what_its_members_outcomes_said() -> None:
+    said = {"centroid": [1.0], "radius": 0.3, "outcome": "confirmed"}
+    line = JournalRecord("value", "one", NOON, {"text": "rest", "evidence": said}).to_line(Format())
+
+    assert JournalRecord.from_line(line).data == {
+        "text": "rest",
+        "evidence": {"centroid": [1.0]},
+        "earlier": True,
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,15 +62,13 @@ def test_this_program_writes_the_first_format() -> None:
         (THIRD, {"goal": "REST", "of": "ghap"}),
     ],
 )
-def test_a_line_is_brought_forward_from_the_version_it_was_written_in(
-    written: Format, data: dict[str, Any]
-) -> None:
+def test_a_line_is_upgraded_from_the_version_it_was_written_in(written: Format, data: dict[str, Any]) -> None:
     line = JournalRecord("ghap", "one", NOON, data).to_line(written)
 
     assert JournalRecord.from_line(line, THIRD).data == {"goal": "REST", "of": "ghap"}
 
 
-def test_lines_of_all_versions_stand_in_one_log_and_none_is_rewritten(tmp_path: Path) -> None:
+def test_one_log_may_have_lines_of_all_versions_and_none_is_rewritten(tmp_path: Path) -> None:
     Log(tmp_path / "log", form=FIRST).append([OLD])
     before = tree(tmp_path)["log.jsonl"]
 
@@ -72,7 +81,7 @@ def test_lines_of_all_versions_stand_in_one_log_and_none_is_rewritten(tmp_path: 
     assert tree(tmp_path)["log.jsonl"].startswith(before)
 
 
-def test_the_older_program_refuses_the_newer_journal_and_touches_nothing(tmp_path: Path) -> None:
+def test_an_older_program_refuses_a_newer_journal_and_changes_nothing(tmp_path: Path) -> None:
     for form in (FIRST, SECOND):
         Log(tmp_path / "log", form=form).append([OLD])
     with (tmp_path / "log.jsonl").open("ab") as file:
@@ -87,7 +96,7 @@ def test_the_older_program_refuses_the_newer_journal_and_touches_nothing(tmp_pat
 
 
 @pytest.mark.parametrize("version", [0, -1, "1", 1.0, True, None])
-def test_a_line_whose_version_is_none_is_damage(tmp_path: Path, version: object) -> None:
+def test_a_line_with_an_invalid_version_is_damaged(tmp_path: Path, version: object) -> None:
     log = Log(tmp_path / "log")
     log.append([OLD])
     line = json.loads((tmp_path / "log.jsonl").read_bytes())
@@ -99,7 +108,7 @@ def test_a_line_whose_version_is_none_is_damage(tmp_path: Path, version: object)
     assert len(content.damage) == 1
 
 
-def test_a_line_that_cannot_be_brought_forward_stops_the_start_and_stays(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_upgraded_stops_the_start_and_stays(tmp_path: Path) -> None:
     Log(tmp_path / "log", form=FIRST).append([JournalRecord("ghap", "one", NOON, {"purpose": "rest"})])
     before = tree(tmp_path)
 
@@ -110,30 +119,29 @@ def test_a_line_that_cannot_be_brought_forward_stops_the_start_and_stays(tmp_pat
 
 
 def test_a_tombstone_is_the_same_in_every_version(tmp_path: Path) -> None:
-    Log(tmp_path / "log", form=FIRST).append([OLD])
-    Log(tmp_path / "log", form=FIRST).forget("ghap", ["one"], NOON)
+    Log(tmp_path / "log", form=FIRST).append([OLD, JournalRecord.tombstone("ghap", "one", NOON)])
 
     assert Log(tmp_path / "log", form=THIRD).read().forgotten == {("ghap", "one")}
 
 
 def goal_from_title(_: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Leads from a form of entries that had a `title` to the one that has a `goal`."""
+    """Upgrade from entries with a `title` to entries with a `goal`."""
     return {**data, "goal": data["title"]} if "title" in data else data
 
 
-def test_an_open_file_says_its_version_and_is_brought_forward(tmp_path: Path) -> None:
-    newer = Format((goal_from_title,))
+def test_an_open_file_names_its_version_and_is_upgraded(tmp_path: Path) -> None:
+    newer = Format((*CURRENT.upgrades, goal_from_title))
     Journal(tmp_path).save_open(ghap())
     path = tmp_path / "open" / f"{ghap().id}.json"
     content = json.loads(path.read_bytes())
-    assert content == {"v": 1, **ghap_to_data(ghap())}
+    assert content == {"v": 2, **ghap_to_data(ghap())}
 
     path.write_text(json.dumps({**content, "title": "as it was called once"}))
 
     (entry,) = Journal(tmp_path, form=newer).open_entries()
     assert entry == ghap(goal="as it was called once")
     Journal(tmp_path, form=newer).save_open(entry)
-    assert json.loads(path.read_bytes())["v"] == 2
+    assert json.loads(path.read_bytes())["v"] == 3
 
 
 @pytest.mark.parametrize("version", [None, "x", 0, -3, True])
@@ -150,7 +158,7 @@ def test_an_open_file_without_a_version_is_of_the_first(tmp_path: Path, version:
 def test_a_newer_open_file_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
     entry = numbered(1)
     Journal(tmp_path).save_open(ghap())
-    Journal(tmp_path, form=SECOND).save_open(ghap(id="ghap_newer"))
+    Journal(tmp_path, form=THIRD).save_open(ghap(id="ghap_newer"))
     log = Journal(tmp_path).entries
     log.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
     log.append([JournalRecord("ghap", ghap().id, NOON, ghap_to_data(ghap(resolution=CONFIRMED)))])
@@ -164,14 +172,14 @@ def test_a_newer_open_file_is_refused_before_anything_is_changed(tmp_path: Path)
         journal.open_entries,
         ObservationCollector(journal, TickingClock()).load,
     ):
-        with pytest.raises(JournalUnavailableError, match="format 2; this program reads up to 1"):
+        with pytest.raises(JournalUnavailableError, match="format 3; this program reads up to 2"):
             use()
     assert tree(tmp_path) == before
 
 
-def test_a_program_that_knows_no_tombstones_refuses_them_and_brings_nothing_back() -> None:
+def test_a_program_without_tombstones_refuses_them_and_brings_nothing_back() -> None:
     line = JournalRecord.tombstone("ghap", numbered(1).id, NOON).to_line()
 
-    # Such a program takes every line for the entry itself.
-    with pytest.raises(JournalUnavailableError, match="means nothing to this program"):
+    # To such a program, every line is an entry.
+    with pytest.raises(JournalUnavailableError, match="this program does not understand it"):
         JournalRecord.from_line(line).decoded(ghap_from_data)

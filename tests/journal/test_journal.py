@@ -30,7 +30,7 @@ def test_open_entries_come_back_oldest_first(journal: Journal) -> None:
     assert journal.open_entries() == [early, late]
 
 
-def test_a_saved_entry_takes_the_place_of_its_former_state(journal: Journal) -> None:
+def test_a_saved_entry_replaces_its_former_state(journal: Journal) -> None:
     journal.save_open(ghap())
     journal.save_open(ghap(goal="another"))
 
@@ -38,7 +38,7 @@ def test_a_saved_entry_takes_the_place_of_its_former_state(journal: Journal) -> 
     assert [path.name for path in (journal.path / "open").iterdir()] == [f"{ghap().id}.json"]
 
 
-def test_closing_removes_the_file_and_may_be_done_twice(journal: Journal) -> None:
+def test_closing_removes_the_file_and_can_be_repeated(journal: Journal) -> None:
     journal.save_open(ghap())
     journal.close_entry(ghap().id)
     journal.close_entry(ghap().id)
@@ -92,7 +92,7 @@ def test_a_half_written_open_file_is_not_an_entry(journal: Journal) -> None:
         json.dumps(ghap_to_data(ghap())),
     ],
 )
-def test_an_open_file_that_is_no_entry_is_named_and_costs_the_others_nothing(
+def test_an_open_file_that_is_not_an_entry_is_named_and_does_not_affect_the_others(
     journal: Journal, content: str
 ) -> None:
     journal.save_open(ghap())
@@ -107,7 +107,7 @@ def test_an_open_file_that_is_no_entry_is_named_and_costs_the_others_nothing(
 
 
 @pytest.mark.parametrize("changed", [{"resolution": None}, {"created_at": "2026-01-01T00:00:00"}])
-def test_an_open_file_with_an_odd_part_is_passed_over(journal: Journal, changed: dict[str, object]) -> None:
+def test_an_open_file_with_an_invalid_part_is_skipped(journal: Journal, changed: dict[str, object]) -> None:
     journal.save_open(ghap())
     path = journal.path / "open" / f"{ghap().id}.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
@@ -115,7 +115,7 @@ def test_an_open_file_with_an_odd_part_is_passed_over(journal: Journal, changed:
     assert journal.open_entries() == []
 
 
-def test_a_damaged_line_does_not_cost_an_open_entry_its_file(journal: Journal) -> None:
+def test_an_open_entry_keeps_its_file_despite_a_damaged_line(journal: Journal) -> None:
     entry = ghap()
     journal.save_open(entry)
     journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
@@ -156,15 +156,15 @@ def test_a_newer_log_stops_recovery_before_any_file_is_changed(journal: Journal)
         log.append([JournalRecord("kind", "one", NOON, {})])
     (entries,), (values,) = journal.entries.segments(), journal.values.segments()
     entries.write_bytes(torn := entries.read_bytes() + b"{")
-    values.write_bytes(values.read_bytes() + b'{"sum":"?","v":2}\n')
+    values.write_bytes(values.read_bytes() + b'{"sum":"?","v":3}\n')
 
-    with pytest.raises(JournalUnavailableError, match="format 2"):
+    with pytest.raises(JournalUnavailableError, match="format 3"):
         journal.recover(NOON)
 
     assert entries.read_bytes() == torn
 
 
-def test_open_files_and_their_directory_are_for_their_owner_alone(journal: Journal) -> None:
+def test_open_files_and_their_directory_are_private(journal: Journal) -> None:
     journal.path.mkdir(mode=0o700)
     journal.save_open(ghap())
 
@@ -173,16 +173,25 @@ def test_open_files_and_their_directory_are_for_their_owner_alone(journal: Journ
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_the_journal_s_own_directory_is_for_its_owner_alone(journal: Journal) -> None:
+def test_the_journal_folder_is_private(journal: Journal) -> None:
     journal.save_open(ghap())
 
     assert stat.S_IMODE(journal.path.stat().st_mode) == 0o700
 
 
-def test_the_size_is_that_of_all_files(journal: Journal) -> None:
+def test_the_size_covers_all_files(journal: Journal) -> None:
     assert journal.size() == 0
     journal.save_open(ghap())
     keep(journal, numbered(1))
     journal.values.append([JournalRecord("value", "one", NOON, {})])
 
     assert journal.size() == sum(path.stat().st_size for path in journal.path.rglob("*.json*"))
+
+
+def test_an_entry_that_is_resolved_while_sizes_are_added_up_is_left_out(journal: Journal) -> None:
+    journal.save_open(ghap())
+    (size,) = [path.stat().st_size for path in journal.open_files()]
+    # Listed, and gone when it is looked at.
+    (journal.path / "open" / "ghap_20260301_120000_000001.json").symlink_to("nowhere")
+
+    assert journal.size() == size

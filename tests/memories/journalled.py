@@ -1,4 +1,4 @@
-"""What is in a journal of memories."""
+"""Memories in a journal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.log import MemoryLog
 from tests.support import NOON
 
@@ -19,7 +19,7 @@ TEXT = "We chose Postgres.\n\nIt has partial indexes."
 
 
 def reloaded(path: Path) -> list[Memory]:
-    """What a new process makes of the journal."""
+    """Return what a new process reads from the journal."""
     journal = Journal(path / "journal")
     journal.recover(NOON)
-    return MemoryLog(journal.memories, lambda: Cutter(EstimatedTokens())).all()
+    return MemoryLog(journal.memories, lambda: Chunker(EstimatedTokens())).all()

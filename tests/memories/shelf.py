@@ -1,4 +1,4 @@
-"""Memories over a journal and a store that can be told to fail, put together as the composition root does."""
+"""Memories over a journal and a store that can be made to fail, composed as in the server."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.indexing.reranking import Reranking
+from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.documents import SHAPES
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.searcher import DEADLINE, MemorySearcher
 from learning_memory_server.memories.store import Added, MemoryStore
+from learning_memory_server.search.reranking import Reranking
 from learning_memory_server.storage.edge import EdgeStore
-from tests.support import ALICE, FaultyStore, TickingClock
+from tests.faulty_store import FaultyStore
+from tests.support import ALICE, TickingClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.embedding.base import Embedder, Reranker
-    from learning_memory_server.memories.store import Tell
+    from learning_memory_server.memories.store import ReportProgress
 
 LONG = "\n\n".join(
     f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150)
@@ -39,7 +41,7 @@ LONG = "\n\n".join(
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Memories and what they are kept by."""
+    """Memories and the services that keep them."""
 
     journal: Journal
     store: FaultyStore
@@ -55,12 +57,12 @@ class Shelf:
         await self.writer.complete()
 
     async def add(
-        self, text: str, caller: Caller = ALICE, tell: Tell | None = None, **metadata: Any
+        self, text: str, caller: Caller = ALICE, report: ReportProgress | None = None, **metadata: Any
     ) -> Added:
-        return await self.memories.add(caller, text, metadata, tell)
+        return await self.memories.add(caller, text, metadata, report)
 
     async def points(self) -> int:
-        """How many points there are in the index."""
+        """Return the number of points in the index."""
         return (await self.index.counts())[Collection.MEMORIES.value]
 
     @asynccontextmanager
@@ -81,19 +83,19 @@ async def open_shelf(
     *,
     load: Callable[[], Embedder] = HashingEmbedder,
     load_reranker: Callable[[], Reranker] | None = None,
-    cutter: Cutter | None = None,
+    chunker: Chunker | None = None,
     deadline: float = DEADLINE,
 ) -> AsyncIterator[Shelf]:
     """Build the parts over a directory, and release them at the end."""
-    clock, cuts = TickingClock(), cutter or Cutter(EstimatedTokens())
+    clock, chunks = TickingClock(), chunker or Chunker(EstimatedTokens())
     journal = Journal(path / "journal")
     journal.recover(clock())
     store = FaultyStore(EdgeStore(path / "index"))
     embeddings = EmbeddingService(load)
     index = VectorIndex(embeddings, lambda _: store, SHAPES)
     reranking = Reranking(embeddings, load_reranker)
-    log = MemoryLog(journal.memories, lambda: cuts)
-    writer = IndexWriter(index, [log])
+    log = MemoryLog(journal.memories, lambda: chunks)
+    writer = IndexWriter(index, [log], OutdatedPoints(path / "outdated.json"))
     try:
         yield Shelf(
             journal=journal,

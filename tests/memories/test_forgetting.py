@@ -46,7 +46,7 @@ async def test_points_that_outlived_their_memory_are_removed_by_the_next_process
         assert await shelf.points() == 0
 
 
-async def test_only_a_memory_that_is_there_can_be_deleted(tmp_path: Path) -> None:
+async def test_only_an_existing_memory_can_be_deleted(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         gone = (await shelf.add(TEXT)).memory.id
         await shelf.memories.delete(gone)

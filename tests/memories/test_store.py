@@ -1,4 +1,4 @@
-"""Adding memories and forgetting them."""
+"""Adding memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.journal.codec import memory_to_data
 from learning_memory_server.journal.record import JournalRecord
-from learning_memory_server.memories.cutting import Cutter
+from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from tests.memories.journalled import TEXT, reloaded
 from tests.memories.shelf import LONG, open_shelf
@@ -44,7 +44,7 @@ async def test_a_memory_is_in_the_journal_as_it_was_given(tmp_path: Path) -> Non
     assert reloaded(tmp_path) == [added.memory]
 
 
-async def test_odd_metadata_in_the_journal_stops_no_indexing_and_no_search(tmp_path: Path) -> None:
+async def test_odd_metadata_in_the_journal_stops_neither_indexing_nor_searches(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         good = (await shelf.add(TEXT, **TAGGED)).memory
         odd = replace(good, id="odd", metadata={"source": 5, "tags": [1, {"a": 2}, None], "title": []})
@@ -93,7 +93,7 @@ async def test_the_same_text_added_twice_at_once_is_one_memory(tmp_path: Path) -
         assert sum(one.is_new for one in added) == 1
 
 
-async def test_other_metadata_or_another_project_make_another_memory(tmp_path: Path) -> None:
+async def test_other_metadata_or_another_project_makes_another_memory(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         added = [await shelf.add(TEXT), await shelf.add(TEXT, tags=["db"]), await shelf.add(TEXT, CAROL)]
         assert all(one.is_new for one in added)
@@ -115,7 +115,7 @@ async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(
         ({"x": "\u00e9" * (limits.METADATA_MAX // 2)}, "metadata: "),
     ],
 )
-async def test_bad_metadata_is_refused_and_nothing_is_kept(
+async def test_invalid_metadata_is_refused_and_nothing_is_kept(
     tmp_path: Path, metadata: dict[str, Any], field: str
 ) -> None:
     async with open_shelf(tmp_path) as shelf:
@@ -125,7 +125,7 @@ async def test_bad_metadata_is_refused_and_nothing_is_kept(
         assert shelf.log.all() == []
 
 
-async def test_a_call_that_is_sent_again_adds_nothing_and_is_answered_as_before(tmp_path: Path) -> None:
+async def test_a_call_that_is_sent_again_adds_nothing_and_gets_the_same_reply(tmp_path: Path) -> None:
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
         added = await shelf.add(TEXT, first)
@@ -135,11 +135,12 @@ async def test_a_call_that_is_sent_again_adds_nothing_and_is_answered_as_before(
         assert again.memory == added.memory
 
 
-async def test_a_long_addition_that_a_crash_interrupted_is_taken_up_where_it_was(tmp_path: Path) -> None:
-    told: list[tuple[float, float | None]] = []
+@pytest.mark.slow
+async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped(tmp_path: Path) -> None:
+    reported: list[tuple[float, float | None]] = []
 
     async def tell(done: float, total: float | None) -> None:
-        told.append((done, total))
+        reported.append((done, total))
 
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
@@ -152,8 +153,8 @@ async def test_a_long_addition_that_a_crash_interrupted_is_taken_up_where_it_was
         assert again.is_new
         assert again.is_indexed
         assert again.memory.id == added.memory.id
-        assert told[-1] == (added.chunks, added.chunks)
-        assert told[0][0] >= 100
+        assert reported[-1] == (added.chunks, added.chunks)
+        assert reported[0][0] >= 100
         assert await shelf.points() == added.chunks
         assert len(shelf.store.attempts) <= written + (added.chunks - 100) / 8 + 1
 
@@ -167,17 +168,17 @@ async def test_a_resumed_addition_stays_when_it_is_cancelled(tmp_path: Path) -> 
         await shelf.add(LONG, first)
     async with open_shelf(tmp_path) as shelf:
         shelf.store.gate.clear()
-        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), tell=tell))
+        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), report=tell))
         await shelf.store.entered.wait()
         call.cancel()
         shelf.store.gate.set()
         with pytest.raises(asyncio.CancelledError):
             await call
-        # The process that is gone may have told somebody else that it is kept.
+        # The earlier process may have confirmed it to another caller.
         assert [memory.text for memory in shelf.log.all()] == [LONG]
 
 
-async def test_before_the_index_is_compared_nobody_says_that_it_has_everything(tmp_path: Path) -> None:
+async def test_an_index_that_has_not_been_compared_is_not_called_complete(tmp_path: Path) -> None:
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
@@ -188,7 +189,7 @@ async def test_before_the_index_is_compared_nobody_says_that_it_has_everything(t
 
 
 class Stopping(EstimatedTokens):
-    """Counts, but from some text on only when it may."""
+    """Counts tokens, but from a given text on waits for permission."""
 
     def __init__(self) -> None:
         self.counted = 0
@@ -201,18 +202,19 @@ class Stopping(EstimatedTokens):
         return super().count(texts)
 
 
-async def test_who_asks_for_progress_is_told_how_much_of_a_text_is_cut(tmp_path: Path) -> None:
-    measure, told = Stopping(), list[tuple[float, float | None]]()
+@pytest.mark.slow
+async def test_chunking_reports_progress_on_request(tmp_path: Path) -> None:
+    measure, reported = Stopping(), list[tuple[float, float | None]]()
 
     async def tell(done: float, total: float | None) -> None:
         measure.may_go_on.set()
-        told.append((done, total))
+        reported.append((done, total))
 
-    async with open_shelf(tmp_path, cutter=Cutter(measure)) as shelf:
-        added = await shelf.add("\n\n".join([LONG] * 3), tell=tell)
-    assert 0 < told[0][0] < 1
-    assert told[0][1] is None
-    assert told[-1] == (added.chunks, added.chunks)
+    async with open_shelf(tmp_path, chunker=Chunker(measure)) as shelf:
+        added = await shelf.add("\n\n".join([LONG] * 3), report=tell)
+    assert 0 < reported[0][0] < 1
+    assert reported[0][1] is None
+    assert reported[-1] == (added.chunks, added.chunks)
 
 
 async def test_a_long_memory_is_indexed_in_the_background(tmp_path: Path) -> None:
@@ -225,18 +227,18 @@ async def test_a_long_memory_is_indexed_in_the_background(tmp_path: Path) -> Non
         assert await shelf.points() == added.chunks
 
 
-async def test_who_asks_for_progress_waits_and_is_told_all_of_it(tmp_path: Path) -> None:
-    told: list[tuple[float, float | None]] = []
+async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path: Path) -> None:
+    reported: list[tuple[float, float | None]] = []
 
     async def tell(done: float, total: float | None) -> None:
-        told.append((done, total))
+        reported.append((done, total))
 
     async with open_shelf(tmp_path) as shelf, shelf.running():
-        added = await shelf.add(LONG, tell=tell)
+        added = await shelf.add(LONG, report=tell)
         assert added.is_indexed
         assert await shelf.points() == added.chunks
-    assert told[-1] == (added.chunks, added.chunks)
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert reported[-1] == (added.chunks, added.chunks)
+    assert [done for done, _ in reported] == sorted({done for done, _ in reported})
 
 
 async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(tmp_path: Path) -> None:
@@ -245,13 +247,14 @@ async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(tmp_path: 
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         shelf.store.down = StorageUnavailableError("gone")
-        added = await shelf.add(LONG, tell=tell)
+        added = await shelf.add(LONG, report=tell)
         assert not added.is_indexed
         shelf.store.down = None
         await shelf.ready()
         assert await shelf.points() == added.chunks
 
 
+@pytest.mark.slow
 async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
@@ -264,7 +267,7 @@ async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path:
 
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
-async def test_a_call_that_is_cancelled_half_way_leaves_nothing_behind(
+async def test_a_cancelled_addition_leaves_nothing_behind(
     tmp_path: Path, text: str, *, background: bool
 ) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
@@ -273,7 +276,7 @@ async def test_a_call_that_is_cancelled_half_way_leaves_nothing_behind(
         await shelf.ready()
         shelf.store.gate.clear()
         shelf.store.entered.clear()
-        call = asyncio.create_task(shelf.add(text, tell=tell))
+        call = asyncio.create_task(shelf.add(text, report=tell))
         if background:
             running = shelf.running()
             await running.__aenter__()
@@ -290,7 +293,7 @@ async def test_a_call_that_is_cancelled_half_way_leaves_nothing_behind(
     assert reloaded(tmp_path) == []
 
 
-async def test_a_memory_that_somebody_else_was_told_is_kept_survives_the_cancelled_call(
+async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_cancelled_call(
     tmp_path: Path,
 ) -> None:
     async with open_shelf(tmp_path) as shelf:
@@ -306,19 +309,22 @@ async def test_a_memory_that_somebody_else_was_told_is_kept_survives_the_cancell
         assert shelf.log.all() == [other.memory]
 
 
-async def test_a_process_that_ends_answers_long_additions_and_the_next_one_goes_on(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_a_process_that_ends_answers_long_additions_and_the_next_one_continues_them(
+    tmp_path: Path,
+) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
 
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         shelf.store.gate.clear()
         shelf.store.entered.clear()
-        call = asyncio.create_task(shelf.add(LONG, tell=tell))
+        call = asyncio.create_task(shelf.add(LONG, report=tell))
         await shelf.store.entered.wait()
         shelf.memories.stop_waiting()
         shelf.store.gate.set()
         first = await call
-        second = await shelf.add(f"{LONG} And an end.", tell=tell)
+        second = await shelf.add(f"{LONG} And an end.", report=tell)
         assert not first.is_indexed
         assert not second.is_indexed
         assert shelf.log.all() == [first.memory, second.memory]
@@ -343,33 +349,34 @@ async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
 
 
 class Coarse(EstimatedTokens):
-    """Another model's measure: it reads half as much."""
+    """The token counts of another model, which reads half as much."""
 
     name = "coarse"
     window = 128
 
 
-async def test_another_model_cuts_what_is_kept_anew(tmp_path: Path) -> None:
+async def test_stored_texts_are_chunked_again_for_another_model(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         chunks = (await shelf.add(LONG)).chunks
-    async with open_shelf(tmp_path, cutter=Cutter(Coarse())) as shelf:
+    async with open_shelf(tmp_path, chunker=Chunker(Coarse())) as shelf:
         (memory,) = shelf.log.all()
         assert shelf.log.chunks_of(memory) > chunks
         assert len(list(shelf.log.documents())) == shelf.log.chunks_of(memory)
 
 
-async def test_an_index_whose_chunks_were_cut_otherwise_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_an_index_with_other_chunks_is_rebuilt(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         added = await shelf.add(LONG)
         await shelf.ready()
     about = tmp_path / "index" / "memories" / "about.json"
     kept = json.loads(about.read_text("utf-8"))
-    # As the program kept it that cut at 128 tokens whatever the text.
+    # As kept by the program that chunked every text at 128 tokens.
     about.write_text(json.dumps({name: value for name, value in kept.items() if name != "form"}), "utf-8")
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         (notice,) = shelf.index.notices
-        assert "made anew from the journal" in notice
+        assert "rebuilt from the journal" in notice
         assert await shelf.points() == added.chunks
     assert json.loads(about.read_text("utf-8")) == kept
 

@@ -1,4 +1,4 @@
-"""What belongs together in a text."""
+"""Blocks of text that belong together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_heading_is_a_block_and_ends_the_paragraph_before_it() -> None:
 
 
 @pytest.mark.parametrize("line", ["#no space", "#", "####### seven", "    # code", "# "])
-def test_what_only_resembles_a_heading_is_text(line: str) -> None:
+def test_a_line_that_only_resembles_a_heading_is_text(line: str) -> None:
     assert ("heading", line.strip()) not in parts(f"{line}\n")
 
 
@@ -32,16 +32,16 @@ def test_a_fenced_block_is_one_whatever_is_in_it() -> None:
     assert parts(f"before\n{code}\nafter") == [("text", "before"), ("code", code), ("text", "after")]
 
 
-def test_a_fence_is_closed_by_one_of_its_kind_that_is_as_long() -> None:
+def test_a_fence_is_closed_by_one_of_the_same_kind_that_is_at_least_as_long() -> None:
     code = "````\n```\n~~~~\n```` x\n`````"
     assert parts(f"{code}\nafter") == [("code", code), ("text", "after")]
 
 
-def test_a_fence_that_is_never_closed_goes_on_to_the_end() -> None:
+def test_a_fence_that_is_never_closed_extends_to_the_end() -> None:
     assert parts("a\n\n~~~\nb\n\nc") == [("text", "a"), ("code", "~~~\nb\n\nc")]
 
 
-def test_code_within_a_line_opens_no_fence() -> None:
+def test_inline_code_opens_no_fence() -> None:
     assert parts("```x``` is code\n\nand this is text") == [
         ("text", "```x``` is code"),
         ("text", "and this is text"),
@@ -58,7 +58,7 @@ def test_each_turn_of_a_conversation_is_a_block_with_the_lines_that_continue_it(
 
 
 @pytest.mark.parametrize("line", ["http://x.y", "12:30 was the time", "no colon here", "a:b"])
-def test_a_line_without_a_name_and_a_colon_is_no_turn(line: str) -> None:
+def test_a_line_without_a_name_and_a_colon_is_not_a_turn(line: str) -> None:
     assert parts(f"before\n{line}") == [("text", f"before\n{line}")]
 
 
@@ -76,7 +76,7 @@ def test_blocks_are_in_order_and_leave_out_white_space_only(lines: list[str]) ->
     assert not text[end:].strip()
 
 
-def test_a_place_is_under_the_headings_above_it_outermost_first() -> None:
+def test_a_position_is_under_the_headings_above_it_outermost_first() -> None:
     text = "# A\na\n## B ##\nb\n### C\nc\n## D\nd\n# E\ne"
     outline = Outline.of(text)
     assert outline.path_at(0) == ()
@@ -87,7 +87,7 @@ def test_a_place_is_under_the_headings_above_it_outermost_first() -> None:
     assert outline.path_at(text.index("e")) == ("E",)
 
 
-def test_a_comment_in_code_is_no_heading_above_anything() -> None:
+def test_a_comment_in_code_is_not_a_heading() -> None:
     text = "# A\n```\n# B\n```\nafter"
     assert Outline.of(text).path_at(text.index("after")) == ("A",)
     assert Kind.CODE in {block.kind for block in blocks(text)}

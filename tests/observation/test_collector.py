@@ -111,7 +111,7 @@ def test_an_orphan_never_becomes_current_by_itself(collector: ObservationCollect
             confirm(each)
 
 
-def test_of_two_entries_that_a_crash_left_current_only_the_newer_is(journal: Journal) -> None:
+def test_only_the_newer_of_two_entries_that_a_crash_left_current_is_current(journal: Journal) -> None:
     older, newer = ghap(id="ghap_1"), ghap(id="ghap_2", created_at=NOON + timedelta(minutes=1))
     journal.save_open(older)
     journal.save_open(newer)
@@ -139,7 +139,7 @@ def test_naming_an_orphan_adopts_it_once_nothing_is_current(collector: Observati
     assert collector.list_orphans(ALICE) == []
 
 
-def test_two_callers_of_a_project_have_a_current_entry_each(collector: ObservationCollector) -> None:
+def test_each_of_two_callers_of_a_project_has_a_current_entry(collector: ObservationCollector) -> None:
     alices = start(collector, ALICE)
     bobs = start(collector, BOB)
 
@@ -170,7 +170,7 @@ def test_projects_do_not_see_each_other_s_open_entries(collector: ObservationCol
     assert alices.id not in caught.value.hint
 
 
-def test_another_s_entry_is_changed_by_name_and_stays_theirs_while_one_is_busy(
+def test_another_caller_s_entry_can_be_changed_by_id_and_stays_theirs_while_one_s_own_is_open(
     collector: ObservationCollector,
 ) -> None:
     alices, bobs = start(collector, ALICE), start(collector, BOB)
@@ -182,7 +182,7 @@ def test_another_s_entry_is_changed_by_name_and_stays_theirs_while_one_is_busy(
     assert collector.find_current(BOB) == bobs
 
 
-def test_after_a_restart_the_entry_is_adopted_by_name(
+def test_after_a_restart_the_entry_is_adopted_by_its_id(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     entry = start(collector)
@@ -204,7 +204,7 @@ def test_orphans_come_newest_first(collector: ObservationCollector) -> None:
     assert ids(collector.list_orphans(BOB)) == ids(entries[::-1])
 
 
-def test_orphans_are_ordered_alike_after_the_clock_was_set_back(journal: Journal) -> None:
+def test_the_order_of_orphans_survives_a_clock_that_was_set_back(journal: Journal) -> None:
     collector = ObservationCollector(journal, TickingClock(step=-timedelta(hours=1)))
     for _ in range(3):
         start(collector)
@@ -237,13 +237,13 @@ def test_an_unknown_id_is_not_found(collector: ObservationCollector) -> None:
         assert caught.value.hint == "Call get_active_ghap to see the open entries."
 
 
-def test_a_resolved_entry_stays_as_it_is(collector: ObservationCollector, journal: Journal) -> None:
+def test_a_resolved_entry_cannot_be_changed(collector: ObservationCollector, journal: Journal) -> None:
     entry = confirm(collector, ALICE, start(collector).id)
     for each in (collector, reloaded(journal)):
-        with pytest.raises(NotFoundError, match=f"{entry.id} is resolved already .confirmed.") as caught:
+        with pytest.raises(NotFoundError, match=f"{entry.id} is already resolved .confirmed.") as caught:
             confirm(each, ALICE, entry.id)
         assert caught.value.hint
-        with pytest.raises(NotFoundError, match="resolved already"):
+        with pytest.raises(NotFoundError, match="already resolved"):
             each.update(ALICE, entry.id, note="too late")
         assert each.list_resolved() == [entry]
 
@@ -265,7 +265,7 @@ def test_an_update_is_on_the_disk(collector: ObservationCollector, journal: Jour
     assert reloaded(journal).find_current(ALICE) == updated
 
 
-def test_a_resolution_is_kept_whole_and_moves_from_open_to_entries(
+def test_a_resolution_is_kept_completely_and_moves_from_open_to_entries(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     started = start(collector)
@@ -297,7 +297,7 @@ def test_falsified_without_its_explanation_leaves_the_entry_open(collector: Obse
     assert collector.list_resolved() == []
 
 
-def test_a_resolved_orphan_is_an_orphan_no_more(collector: ObservationCollector, journal: Journal) -> None:
+def test_a_resolved_orphan_is_no_longer_an_orphan(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
     second = start(collector)
 
@@ -366,7 +366,7 @@ def test_an_open_file_of_a_resolved_entry_is_not_open_before_recovery(journal: J
     assert collector.list_resolved() == [resolved]
 
 
-def test_one_entry_that_cannot_be_understood_is_an_anticipated_failure_at_most(journal: Journal) -> None:
+def test_an_entry_that_cannot_be_understood_raises_nothing_but_expected_errors(journal: Journal) -> None:
     for entry in (numbered(1), numbered(2)):
         data = ghap_to_data(entry)
         if entry == numbered(1):

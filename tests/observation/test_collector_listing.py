@@ -60,7 +60,7 @@ def test_resolved_entries_are_listed_newest_resolution_first(collector: Observat
     assert ids(collector.list_resolved()) == [first.id, third.id, second.id]
 
 
-def test_imported_entries_are_sorted_in_by_the_time_of_their_resolution(
+def test_imported_entries_are_sorted_by_the_time_of_their_resolution(
     collector: ObservationCollector,
 ) -> None:
     own = confirm(collector, ALICE, start(collector).id)
@@ -140,7 +140,7 @@ def test_an_open_entry_is_not_replaced_by_an_imported_one(collector: Observation
     assert collector.find_current(ALICE) == entry
 
 
-def test_starts_within_one_second_have_ids_of_their_own(journal: Journal) -> None:
+def test_starts_within_one_second_have_different_ids(journal: Journal) -> None:
     collector = ObservationCollector(journal, TickingClock(step=timedelta(0)))
 
     assert len({start(collector).id for _ in range(20)}) == 20
@@ -159,6 +159,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
+@pytest.mark.slow
 def test_a_new_process_finds_the_state_that_any_calls_left(
     steps: list[tuple[str, Caller, int | None, str]],
 ) -> None:

@@ -44,13 +44,14 @@ def test_a_surprise_alone_and_a_root_cause_alone_have_their_axes() -> None:
     assert set(axis_texts(only_cause)) == {Axis.FULL, Axis.STRATEGY, Axis.ROOT_CAUSE}
 
 
+@pytest.mark.slow
 @given(ghaps())
 @example(replace(MINIMAL, resolution=replace(CONFIRMED, surprise="")))
 def test_an_entry_is_on_the_axes_that_it_has_texts_for(entry: Ghap) -> None:
     assert {axis for axis in Axis if is_on(axis, entry)} == axis_texts(entry).keys()
 
 
-def test_the_domain_is_no_axis() -> None:
+def test_the_domain_is_not_an_axis() -> None:
     assert [axis.value for axis in Axis] == ["full", "strategy", "surprise", "root_cause"]
 
 
@@ -96,11 +97,11 @@ def test_the_domain_is_no_axis() -> None:
         ),
     ],
 )
-def test_each_axis_speaks_of_its_parts_and_of_nothing_else(axis: Axis, parts: list[str]) -> None:
+def test_each_axis_has_the_text_of_its_parts_and_nothing_else(axis: Axis, parts: list[str]) -> None:
     assert axis_texts(FULL)[axis].splitlines() == parts
 
 
-def test_one_try_is_one_iteration() -> None:
+def test_one_attempt_is_one_iteration() -> None:
     assert "confirmed after 1 iteration\n" in axis_texts(MINIMAL)[Axis.STRATEGY] + "\n"
 
 
@@ -121,7 +122,7 @@ def test_every_axis_goes_to_its_collection_under_one_point_id() -> None:
     }
 
 
-def test_the_parts_of_the_whole_are_its_lines_but_the_domain() -> None:
+def test_the_parts_of_the_full_text_are_its_lines_except_the_domain() -> None:
     whole, *others = documents_of(FULL)
 
     assert whole.collection is Collection.EXPERIENCES_FULL
@@ -153,6 +154,7 @@ def test_an_entry_comes_back_from_its_payload(entry: object) -> None:
     assert entry_of(payload_of(entry)) == entry  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(ghaps())
 def test_any_entry_comes_back_from_its_payload_through_json(entry: object) -> None:
     assert entry_of(json.loads(json.dumps(payload_of(entry)))) == entry  # type: ignore[arg-type]

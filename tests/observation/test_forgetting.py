@@ -1,20 +1,22 @@
-"""A forgotten entry is gone from every reading, and stays gone."""
+"""A forgotten entry is gone from every read, and stays gone."""
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server import files
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
-from learning_memory_server.journal import files
-from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.persister import ExperienceSource
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.search.searcher import ExperienceQuery, search_words
+from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
+from learning_memory_server.observation.searcher import search_lexical
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ids, numbered, reloaded, start
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
         assert ids(reader.list_resolved(EntryQuery(project=ALICE.project))) == [FOUR[2].id, FOUR[0].id]
         documents = ExperienceSource(reader).documents()
         assert {document.payload["ghap_id"] for document in documents} == {FOUR[0].id, FOUR[2].id}
-        found = search_words(reader, ExperienceQuery("goal1 goal3 of the checkout")).found
+        found = search_lexical(reader, ExperienceQuery("goal1 goal3 of the checkout")).found
         assert {one.entry.id for one in found} <= {FOUR[0].id, FOUR[2].id}
         assert reader.are_forgotten(entry.id for entry in FOUR) == {FOUR[1].id, FOUR[3].id}
 
@@ -102,7 +104,7 @@ def test_an_open_entry_can_be_forgotten(collector: ObservationCollector, journal
             confirm(reader, ALICE, mine.id)
 
 
-def test_an_open_file_that_outlives_its_tombstone_is_no_entry(
+def test_an_open_file_that_outlives_its_tombstone_is_not_an_entry(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     entry = start(collector, ALICE)
@@ -146,7 +148,7 @@ def test_an_import_does_not_bring_a_forgotten_entry_back(
     assert reloaded(journal).add_resolved([FOUR[0]]) == []
 
 
-def test_a_project_that_was_forgotten_can_be_worked_in_again(collector: ObservationCollector) -> None:
+def test_a_forgotten_project_can_be_used_again(collector: ObservationCollector) -> None:
     collector.add_resolved(FOUR)
     forget_project(collector, ALICE.project)
 
@@ -157,26 +159,24 @@ def test_a_project_that_was_forgotten_can_be_worked_in_again(collector: Observat
 
 
 class FullDisk:
-    """A disk that takes nothing more."""
+    """A disk that is full."""
 
     replace = staticmethod(files.replace)
     remove = staticmethod(files.remove)
     truncate = staticmethod(files.truncate)
 
     def append(self, path: Path, _: bytes, /) -> None:
-        raise JournalUnavailableError(
-            f"The journal could not be used (No space left on device: {path.name})."
-        )
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
-def test_what_could_not_be_written_down_is_not_forgotten(
+def test_nothing_is_forgotten_that_could_not_be_written_to_the_journal(
     collector: ObservationCollector, journal: Journal
 ) -> None:
     collector.add_resolved(FOUR)
     opened = start(collector, ALICE)
     full = ObservationCollector(Journal(journal.path, disk=FullDisk()), TickingClock())
 
-    with pytest.raises(JournalUnavailableError):
+    with pytest.raises(JournalUnavailableError, match="No space left"):
         full.forget([FOUR[0].id, opened.id], NOON)
 
     assert len(full.list_resolved()) == len(FOUR)

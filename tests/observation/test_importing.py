@@ -1,4 +1,4 @@
-"""Entries from elsewhere: both forms, every mapping counted, every refusal with its reason."""
+"""Importing entries: both formats, every mapping counted, every refusal with its reason."""
 
 import json
 from collections import Counter
@@ -106,14 +106,14 @@ def test_a_raw_session_in_a_line_of_ours_is_hashed() -> None:
     assert entry.agent_session == session_hash("session_1")
 
 
-def test_both_forms_may_stand_in_one_file_with_blank_lines_and_a_byte_order_mark() -> None:
+def test_both_formats_may_be_in_one_file_with_blank_lines_and_a_byte_order_mark() -> None:
     first = b"\xef\xbb\xbf" + json.dumps(old(id="one")).encode() + b"\r\n"
     parsed = parse(first, b"\n", own_line(own()))
     assert list(parsed.entries) == ["one", "ghap_20260101_000000_abcdef"]
     assert not parsed.rejections
 
 
-def test_of_several_lines_about_an_entry_the_last_counts() -> None:
+def test_the_last_of_several_lines_about_an_entry_counts() -> None:
     parsed = parse(old(goal="first"), old(goal="second"))
     assert parsed.repeated == 1
     assert [entry.goal for entry in parsed.entries.values()] == ["second"]
@@ -143,7 +143,7 @@ def test_a_name_is_mapped_where_its_meaning_is_obvious(
     assert find_category(kind, name) is meant
 
 
-def test_every_mapping_and_every_field_without_a_place_is_counted() -> None:
+def test_every_mapping_and_every_field_without_an_equivalent_is_counted() -> None:
     line = old(
         domain="Debug",
         mood="good",
@@ -153,11 +153,11 @@ def test_every_mapping_and_every_field_without_a_place_is_counted() -> None:
     )
     assert parse(line, {**line, "id": "another"}).changes == Counter(
         {
-            "domain 'Debug' is taken as debugging": 2,
+            "domain 'Debug' is read as debugging": 2,
             "mood is not kept": 2,
             "history[].why is not kept": 4,
-            "confidence_tier 'silver' is gold by this program's rule": 2,
-            "iteration_count 5 is 3 by this program's rule": 2,
+            "confidence_tier 'silver' was recomputed as gold": 2,
+            "iteration_count 5 was recomputed as 3": 2,
         }
     )
 
@@ -167,13 +167,13 @@ def test_every_mapping_and_every_field_without_a_place_is_counted() -> None:
     [
         ({"goal": ...}, "goal: missing."),
         ({"goal": "x" * 1001}, "goal: 1001 characters, the limit is 1000."),
-        ({"goal": "\ud800"}, "goal: holds half of a surrogate pair"),
+        ({"goal": "\ud800"}, "goal: contains an unpaired surrogate"),
         ({"notes": ["ok", 3]}, "notes[1]: must be text, not int."),
         ({"notes": "one"}, "notes: must be a list, not str."),
         ({"created_at": 1767225600}, "created_at: must be text, not int."),
         ({"created_at": "0001-01-01T00:00:00+10:00"}, "created_at: "),
-        ({"id": "../../etc/passwd"}, "id: '../../etc/passwd' has other characters"),
-        ({"domain": "gardening"}, "domain: 'gardening' is none of debugging,"),
+        ({"id": "../../etc/passwd"}, "id: '../../etc/passwd' has characters other than"),
+        ({"domain": "gardening"}, "domain: 'gardening' is not one of debugging,"),
         ({"outcome": ...}, "outcome: missing; only resolved"),
         ({"outcome": "confirmed"}, "outcome: must be an object, not str."),
         ({"outcome": {"status": "confirmed", "result": "r"}}, "outcome.captured_at: missing."),
@@ -182,7 +182,9 @@ def test_every_mapping_and_every_field_without_a_place_is_counted() -> None:
         ({"history": [{"timestamp": "2026-01-01"}]}, "history[0].hypothesis: missing."),
     ],
 )
-def test_a_line_that_is_no_entry_is_rejected_with_the_field(changes: dict[str, Any], expected: str) -> None:
+def test_a_line_that_is_not_an_entry_is_rejected_and_the_field_is_named(
+    changes: dict[str, Any], expected: str
+) -> None:
     assert reason(old(**changes)).startswith(expected)
 
 
@@ -203,7 +205,7 @@ def test_a_line_that_cannot_be_read_is_rejected(line: bytes, expected: str) -> N
 
 
 @pytest.mark.parametrize("ending", [b"", b"\r\n"])
-def test_how_a_line_of_ours_ends_does_not_matter(ending: bytes) -> None:
+def test_the_line_ending_of_a_line_of_ours_does_not_matter(ending: bytes) -> None:
     assert parse(own_line(own()).removesuffix(b"\n") + ending).entries
 
 
@@ -225,7 +227,7 @@ def record_of(**changes: Any) -> JournalRecord:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_an_entry_that_its_own_file_forgets_is_not_taken_in_any_order(order: int) -> None:
+def test_an_entry_that_its_own_file_forgets_is_not_imported_whatever_the_order(order: int) -> None:
     gone, kept = record_of(), record_of(id="ghap_20260101_000001_abcdef")
     lines = [gone, kept, JournalRecord.tombstone("ghap", gone.id, NOW)][::order]
     parsed = parse(*(line.to_line() for line in lines))
@@ -234,13 +236,13 @@ def test_an_entry_that_its_own_file_forgets_is_not_taken_in_any_order(order: int
     assert parsed.rejections == []
 
 
-def test_a_tombstone_of_something_else_is_no_entry() -> None:
+def test_a_tombstone_of_another_kind_is_not_an_entry() -> None:
     parsed = parse(JournalRecord.tombstone("value", "value_1", NOW).to_line())
     assert parsed.forgotten == set()
     assert len(parsed.rejections) == 1
 
 
-def test_an_open_file_is_taken_as_an_orphan_without_the_names_of_its_calls() -> None:
+def test_an_open_file_is_imported_as_an_orphan_without_its_request_ids() -> None:
     data = {**record_of().data, "requests": ["front:1"]}
     del data["resolution"]
     entry = parse_open(json.dumps({"v": 1, **data}).encode())
@@ -251,13 +253,13 @@ def test_an_open_file_is_taken_as_an_orphan_without_the_names_of_its_calls() -> 
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff"])
-def test_what_is_no_open_entry_is_refused(text: bytes) -> None:
+def test_anything_but_an_open_entry_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidInputError):
         parse_open(text)
 
 
 def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
-    with pytest.raises(JournalUnavailableError, match="format 2"):
-        parse_open(b'{"v":2}')
+    with pytest.raises(JournalUnavailableError, match="format 99"):
+        parse_open(b'{"v":99}')
     with pytest.raises(InvalidInputError, match="is resolved"):
         parse_open(json.dumps(record_of().data).encode())

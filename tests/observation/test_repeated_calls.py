@@ -14,7 +14,7 @@ FIRST = replace(ALICE, request="front:1")
 AGAIN = replace(FIRST, again=True)
 
 
-def test_a_call_that_is_sent_again_is_done_once_also_after_a_restart(journal: Journal) -> None:
+def test_a_call_that_is_sent_again_is_done_once_even_after_a_restart(journal: Journal) -> None:
     entry = start(ObservationCollector(journal, TickingClock()), FIRST)
 
     restarted = ObservationCollector(journal, TickingClock())

@@ -1,10 +1,11 @@
-"""A client in memory that holds every reply it gets to the wire form."""
+"""An in-memory client that checks the wire form of every reply."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema  # type: ignore[import-untyped]
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult, Tool
 
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 CALLER: Final = Caller("shop", "a1")
 
@@ -50,7 +51,7 @@ CONFIRMED: Final[dict[str, Any]] = {
 
 
 class Agent:
-    """What an agent does with the server: calls that succeed, and calls that are refused."""
+    """An agent's calls: those that succeed and those that are refused."""
 
     def __init__(self, client: Client, tools: Mapping[str, Tool]) -> None:
         self.client = client
@@ -68,7 +69,7 @@ class Agent:
         assert not has_null(payload)
         schema = self.tools[tool].output_schema
         assert schema is not None
-        jsonschema.validate(payload, schema)
+        checked_validator(json.dumps(schema)).validate(payload)
         return payload
 
     async def refused(self, tool: str, **arguments: Any) -> dict[str, str]:
@@ -87,7 +88,7 @@ class Agent:
 async def agent_of(
     services: Services | Mapping[type, object], caller: Caller = CALLER
 ) -> AsyncIterator[Agent]:
-    """Connect an agent to a server of its own over the services."""
+    """Connect an agent to its own server over the services."""
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
     async with Client(build_server(injectable, caller)) as client:
         listed = await client.list_tools()
@@ -96,7 +97,7 @@ async def agent_of(
 
 @asynccontextmanager
 async def indexing(services: Services) -> AsyncIterator[None]:
-    """Keep the index open and complete, as a server does from its first request on."""
+    """Keep the index open and complete, as a server does after its first request."""
     task = asyncio.create_task(services.writer.run())
     try:
         await services.writer.settle()
@@ -114,8 +115,16 @@ async def open_index(services: Services) -> None:
     await services.writer.catch_up()
 
 
+@cache
+def checked_validator(schema: str) -> jsonschema.Draft202012Validator:
+    """Return what validates against a schema. The schema itself is checked once: that takes longer than a reply."""
+    parsed = json.loads(schema)
+    jsonschema.Draft202012Validator.check_schema(parsed)
+    return jsonschema.Draft202012Validator(parsed)
+
+
 def error_of(result: CallToolResult) -> dict[str, str]:
-    """Return the error of a result that must be one, in the one form that errors have."""
+    """Return the error of a failed result, after checking its form."""
     text = only_text(result)
     assert result.is_error, text
     assert result.structured_content is None
@@ -129,14 +138,14 @@ def error_of(result: CallToolResult) -> dict[str, str]:
 
 
 def only_text(result: CallToolResult) -> str:
-    """Return the text of the one block that a result has."""
+    """Return the text of a result's only block."""
     (block,) = result.content
     assert isinstance(block, TextContent)
     return block.text
 
 
 def has_null(node: Any) -> bool:
-    """Tell whether there is a null anywhere."""
+    """Return whether a null occurs anywhere."""
     if isinstance(node, dict):
         return any(map(has_null, node.values()))
     if isinstance(node, list):
@@ -145,7 +154,7 @@ def has_null(node: Any) -> bool:
 
 
 async def pages(agent: Agent, tool: str, key: str, **arguments: Any) -> list[dict[str, Any]]:
-    """Return every page of a listing, by following the offsets."""
+    """Return all pages of a listing by following the offsets."""
     reply = await agent.call(tool, **arguments)
     found = [reply]
     while "offset" in reply:

@@ -10,33 +10,33 @@ import stamina
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
-from learning_memory_server.clustering.kept_fits import KeptFits
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
 from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
-from learning_memory_server.search.searcher import Searcher
-from learning_memory_server.server.services import open_services
+from learning_memory_server.observation.searcher import ExperienceSearcher
 from learning_memory_server.storage.edge import EdgeStore
 from tests.server.agent import CONFIRMED, ENTRY, agent_of
 from tests.server.conftest import settings_in
+from tests.support import InProcessFitting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from learning_memory_server.composition.services import Services
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.search.searcher import ExperienceQuery
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.observation.query import ExperienceQuery
 
 SECRET = "no route to /home/ann/.keys with token hunter2"  # noqa: S105
 
 
 class FailingSearcher:
-    """A searcher that fails in a way that is given."""
+    """A searcher that raises the given failure."""
 
     def __init__(self, failure: Exception) -> None:
         self._failure = failure
@@ -48,10 +48,10 @@ class FailingSearcher:
 @pytest.mark.parametrize(
     "failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)]
 )
-async def test_an_unforeseen_failure_shows_a_number_and_the_log_has_the_rest_under_it(
+async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_log(
     services: Services, failure: Exception
 ) -> None:
-    broken = {**services.injectable(), Searcher: FailingSearcher(failure)}
+    broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(failure)}
     with capture_logs(processors=[merge_contextvars]) as logs:
         async with agent_of(broken) as agent:
             error = await agent.refused("search_experiences", query="x")
@@ -59,13 +59,13 @@ async def test_an_unforeseen_failure_shows_a_number_and_the_log_has_the_rest_und
     assert not any(word in str(error) for word in ("hunter2", "/home", "/etc", "Error(", "Traceback"))
     number = re.search(r"\(request ([0-9a-f]{8})\)", error["message"])
     assert number
-    (entry,) = (entry for entry in logs if entry["event"] == "tool.crashed")
+    (entry,) = (entry for entry in logs if entry["event"] == "tool.called")
     assert (entry["request"], entry["tool"]) == (number[1], "search_experiences")
-    assert entry["exc_info"]
+    assert (entry["outcome"], entry["exc_info"]) == ("crashed", failure)
 
 
 async def test_a_failure_does_not_end_the_session(services: Services) -> None:
-    broken = {**services.injectable(), Searcher: FailingSearcher(RuntimeError(SECRET))}
+    broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(RuntimeError(SECRET))}
     async with agent_of(broken) as agent:
         await agent.refused("search_experiences", query="x")
         await agent.resolve_new()
@@ -73,7 +73,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
 
 async def test_a_missed_deadline_is_a_timeout(services: Services) -> None:
     failure = DeadlineExceededError("The search took more than a second.")
-    async with agent_of({**services.injectable(), Searcher: FailingSearcher(failure)}) as agent:
+    async with agent_of({**services.injectable(), ExperienceSearcher: FailingSearcher(failure)}) as agent:
         error = await agent.refused("search_experiences", query="x")
     assert error == {"type": "timeout", "message": "The search took more than a second."}
 
@@ -88,18 +88,17 @@ def raising(failure: Exception) -> Callable[[], Embedder]:
 @pytest.mark.parametrize(
     "failure", [EmbeddingUnavailableError("The model is not on this machine."), RuntimeError(SECRET)]
 )
-async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
+async def test_without_a_model_clusters_are_unavailable_and_the_error_says_why(
     services: Services, tmp_path: Path, failure: Exception
 ) -> None:
     embeddings = EmbeddingService(raising(failure))
     index = VectorIndex(embeddings, lambda _identity: EdgeStore(tmp_path / "never"), {})
     clusterer = ExperienceClusterer(
         index,
-        IndexWriter(index, []),
+        IndexWriter(index, [], OutdatedPoints(tmp_path / "outdated.json")),
         services.collector,
-        ChildFitting(None, 3),
+        InProcessFitting(),
         services.journal.clusters,
-        KeptFits(tmp_path / "clusters", ""),
         utc_now,
         20,
     )
@@ -110,7 +109,7 @@ async def test_without_a_model_clusters_are_unavailable_and_it_is_said_why(
     assert "hunter2" not in str(error)
 
 
-async def test_without_an_index_clusters_fail_and_everything_else_goes_on(tmp_path: Path) -> None:
+async def test_without_an_index_clusters_fail_and_everything_else_works(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     settings.index_directory.write_text("in the way")
     with stamina.set_testing(True, attempts=3):
@@ -127,7 +126,7 @@ async def test_without_an_index_clusters_fail_and_everything_else_goes_on(tmp_pa
             assert (await agent.call("list_ghap_entries"))["count"] == 1
 
 
-async def test_a_journal_that_cannot_be_used_refuses_without_showing_where_it_is(
+async def test_an_unusable_journal_is_an_error_that_does_not_show_its_path(
     services: Services,
 ) -> None:
     (services.journal.path / "open").write_text("in the way")

@@ -1,4 +1,4 @@
-"""Replies that would be too long: cut at a whole item, with the way to the rest."""
+"""Replies that would be too long end after an item and say how to get the rest."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.server.replies import page
+from learning_memory_server.server.replies import STORED_TEXT, page
 from tests.server.agent import Agent, agent_of, open_index, pages
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 WORDS = "the price cache returns stale totals after every deploy "
 ENTRIES = 30
@@ -20,7 +20,7 @@ ESCAPED = "\x01"
 
 
 def filled(length: int, number: int) -> str:
-    """Return `length` characters that share their words with all others."""
+    """Return `length` characters of the same words."""
     return f"{number:03} {WORDS * 60}"[: length - 1] + "."
 
 
@@ -40,7 +40,7 @@ async def resolve_large(agent: Agent, number: int) -> str:
 
 
 def assert_pages_add_up(found: list[dict[str, Any]], key: str, ids: list[str]) -> None:
-    """Check that the pages hold every id once, and that each but the last says how to go on."""
+    """Check that the pages hold every id once, and that each but the last says how to continue."""
     assert len(found) > 1
     assert sorted(item["id"] for reply in found for item in reply[key]) == sorted(ids)
     seen = 0
@@ -59,7 +59,8 @@ async def large(indexed: Services) -> list[str]:
         return [await resolve_large(agent, number) for number in range(ENTRIES)]
 
 
-async def test_large_members_come_in_cut_pages_that_add_up(indexed: Services, large: list[str]) -> None:
+@pytest.mark.slow
+async def test_large_members_come_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
     async with agent_of(indexed) as agent:
         (cluster,) = (await agent.call("get_clusters", axis="full"))["clusters"]
         found = await pages(
@@ -68,23 +69,24 @@ async def test_large_members_come_in_cut_pages_that_add_up(indexed: Services, la
     assert_pages_add_up(found, "members", large)
 
 
-async def test_large_search_results_come_in_cut_pages_that_add_up(
-    indexed: Services, large: list[str]
-) -> None:
+@pytest.mark.slow
+async def test_large_search_results_come_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
     async with agent_of(indexed) as agent:
         found = await pages(agent, "search_experiences", "results", query=WORDS, limit=50)
     assert_pages_add_up(found, "results", large)
     assert {reply["mode"] for reply in found} == {"hybrid"}
 
 
-async def test_large_lexical_results_come_in_cut_pages_that_add_up(services: Services) -> None:
+@pytest.mark.slow
+async def test_large_lexical_results_come_in_pages_that_add_up(services: Services) -> None:
     async with agent_of(services) as agent:
         ids = [await resolve_large(agent, number) for number in range(5)]
         found = await pages(agent, "search_experiences", "results", query=WORDS)
     assert_pages_add_up(found, "results", ids)
 
 
-async def test_a_long_list_comes_in_cut_pages_that_add_up(indexed: Services, large: list[str]) -> None:
+@pytest.mark.slow
+async def test_a_long_list_comes_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
     async with agent_of(indexed) as agent:
         found = await pages(agent, "list_ghap_entries", "results", limit=100)
         assert_pages_add_up(found, "results", large)
@@ -95,7 +97,8 @@ async def test_a_long_list_comes_in_cut_pages_that_add_up(indexed: Services, lar
     assert [reply["count"] for reply in by_limit] == [7, 7, 7, 7, 2]
 
 
-async def test_many_clusters_come_in_cut_pages_that_add_up(indexed: Services) -> None:
+@pytest.mark.slow
+async def test_many_clusters_come_in_pages_that_add_up(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         for topic in range(14):
             text = " ".join(f"topic{topic}word{number}" for number in range(70))[:998]
@@ -114,6 +117,7 @@ async def test_many_clusters_come_in_cut_pages_that_add_up(indexed: Services) ->
     assert all(reply["truncated"] for reply in found[:-1])
 
 
+@pytest.mark.slow
 async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts(
     services: Services,
 ) -> None:
@@ -139,7 +143,7 @@ async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts
             assert item["surprise"] == "the cache had been empty"
 
 
-async def test_a_long_history_is_shown_from_its_newest_end(services: Services) -> None:
+async def test_a_long_history_shows_its_newest_revisions(services: Services) -> None:
     async with agent_of(services) as agent:
         await agent.call("start_ghap", domain="debugging", strategy="ask-user", **statements(0))
         for number in range(1, 41):
@@ -157,6 +161,7 @@ async def test_a_long_history_is_shown_from_its_newest_end(services: Services) -
     assert active["left_out"] == {"history": f"the newest {len(shown)} of 40 are shown"}
 
 
+@pytest.mark.slow
 async def test_many_orphans_are_shown_newest_first_and_the_rest_is_counted(services: Services) -> None:
     async with agent_of(services, Caller("shop", "gone")) as gone:
         ids = [
@@ -175,16 +180,18 @@ def statements(number: int) -> dict[str, str]:
     return {part: filled(1_000, number) for part in ("goal", "hypothesis", "action", "prediction")}
 
 
-def test_a_page_without_a_rest_says_neither_total_nor_offset() -> None:
-    assert page("results", [{"id": "a"}], of=1) == {"results": [{"id": "a"}], "count": 1}
+def test_the_last_page_says_neither_total_nor_offset() -> None:
+    assert page("results", [{"id": "a"}], of=1) == {"results": [{"id": "a"}], "count": 1, **STORED_TEXT}
+    assert page("results", [], of=0) == {"results": [], "count": 0}
 
 
-def test_a_page_that_ends_at_the_limit_says_how_to_go_on() -> None:
+def test_a_page_that_ends_at_the_limit_says_how_to_continue() -> None:
     assert page("results", [{"id": "b"}], offset=1, of=3) == {
         "total": 3,
         "results": [{"id": "b"}],
         "count": 1,
         "offset": 2,
+        **STORED_TEXT,
     }
 
 

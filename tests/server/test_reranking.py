@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.sentence import CrossEncoderReranker
 from learning_memory_server.observation.documents import axis_texts
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.services import open_services
+from learning_memory_server.operations import operate
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
 from tests.tiny_reranker import FAVOURITE
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.server.config import Settings
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.settings import Settings
     from tests.server.agent import Agent
 
 QUERY = "stale price cache after a deploy"
@@ -37,7 +37,7 @@ async def reranked(settings: Settings, reranker_folder: Path) -> AsyncIterator[S
 
 
 async def resolve_many(agent: Agent, count: int) -> list[str]:
-    """Resolve entries that are less and less like the query; the favourite is in the action of every seventh."""
+    """Resolve entries less and less similar to the query; every seventh has the favourite word in its action."""
     ids = []
     for number in range(count):
         action = f"try {FAVOURITE} {FAVOURITE} {FAVOURITE}" if number % 7 == 6 else "clear the cache"
@@ -62,6 +62,30 @@ async def test_an_agent_gets_experiences_in_the_model_s_order(
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
     assert all(0 <= score <= 1 for score in scores.values())
     assert {found["id"] for found in reply["results"][:2]} == {ids[6], ids[13]}
+
+
+async def test_a_re_ranked_score_is_explained(reranked: Services) -> None:
+    async with agent_of(reranked) as agent:
+        await resolve_many(agent, 22)
+        reply = await agent.call("search_experiences", query=QUERY, limit=22, explain=True)
+        await remember(agent, f"the price cache is {FAVOURITE}")
+        text = await said(agent, "search_memory", query="price cache", explain=True)
+
+    for found in reply["results"]:
+        parts = found["explanation"]
+        rest = 0.45 * parts["cosine"] + 0.55 * parts["lexical"]
+        assert found["score"] == pytest.approx(0.99 * parts.get("reranked", 0) + 0.01 * rest, abs=1.1e-4)
+    assert ["reranked" in found["explanation"] for found in reply["results"]] == [True] * 20 + [False] * 2
+    line = re.search(
+        r"Score: 0\.99 x re-ranked (\S+) \+ 0\.01 x "
+        r"\(0\.45 x cosine (\S+) \+ 0\.55 x lexical (\S+) \(bm25 \S+, contrast \S+\)\); chunk 0\n",
+        text,
+    )
+    score = re.search(r"\[Score: (\S+)\]", text)
+    assert line
+    assert score
+    read, cosine, lexical = map(float, line.groups())
+    assert float(score[1]) == pytest.approx(0.99 * read + 0.01 * (0.45 * cosine + 0.55 * lexical), abs=0.0051)
 
 
 async def test_pages_of_a_search_go_together(reranked: Services) -> None:
@@ -164,7 +188,7 @@ async def test_no_model_is_loaded_before_a_search_has_use_for_it(
         await agent.resolve_new()
         assert not [thread for thread in threading.enumerate() if thread.name == "reranker"]
         modes = [(await agent.call("search_experiences", query=QUERY))["mode"]]
-        # Nothing but the searches themselves has it loaded.
+        # Only the searches themselves cause it to be loaded.
         while modes[-1] == "hybrid":
             modes.append((await agent.call("search_experiences", query=QUERY))["mode"])
 

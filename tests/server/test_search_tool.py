@@ -11,7 +11,7 @@ from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
 from tests.support import numbered
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 OTHER: dict[str, Any] = {
     "domain": "testing",
@@ -31,7 +31,7 @@ async def test_a_result_is_the_experience_and_its_score(services: Services, mode
         if mode == "hybrid":
             await open_index(services)
         reply = await agent.call("search_experiences", query="stale price cache after a deploy")
-    assert reply.keys() == {"results", "count", "mode"}
+    assert reply.keys() == {"results", "count", "mode", "stored_text"}
     assert (reply["count"], reply["mode"]) == (1, mode)
     (found,) = reply["results"]
     assert 0 < found.pop("score") <= 1
@@ -49,13 +49,35 @@ async def test_a_result_is_the_experience_and_its_score(services: Services, mode
     }
 
 
-async def test_a_result_leaves_out_what_it_has_not(indexed: Services) -> None:
+async def test_three_results_are_whole_and_the_others_short(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        lesson = {"what_worked": "w" * 300, "takeaway": "t" * 300}
+        for number in range(5):
+            entry = {**ENTRY, "goal": f"{number} {ENTRY['goal']} {'and so on ' * 30}"}
+            await agent.resolve_new(entry=entry, status="confirmed", result="it did", lesson=lesson)
+        found = (await agent.call("search_experiences", query="stale price cache"))["results"]
+        second_page = (await agent.call("search_experiences", query="stale price cache", offset=2))["results"]
+        full = (await agent.call("search_experiences", query="stale price cache", full=True))["results"]
+
+    assert [each.get("lesson") for each in found] == [lesson] * 3 + [None] * 2
+    assert second_page == found[2:]
+    assert [each["lesson"] for each in full] == [lesson] * 5
+    for short, whole in zip(found[3:], full[3:], strict=True):
+        shared = short.keys() & whole.keys() - {"goal"}
+        assert {key: short[key] for key in shared} == {key: whole[key] for key in shared}
+        assert short["goal"] == f"{whole['goal'][:160]}..."
+        assert short["learned"] == "t" * 160 + "..."
+        assert not {"hypothesis", "action", "prediction", "outcome_result"} & short.keys()
+
+
+async def test_a_result_leaves_out_absent_fields(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         await agent.resolve_new(status="confirmed", result="totals match")
         (found,) = (await agent.call("search_experiences", query="cache"))["results"]
     assert not {"surprise", "root_cause", "lesson", "left_out"} & found.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 async def test_the_best_match_comes_first_and_scores_fall(services: Services, mode: str) -> None:
     async with agent_of(services) as agent:
@@ -71,8 +93,9 @@ async def test_the_best_match_comes_first_and_scores_fall(services: Services, mo
             assert all(0 <= score <= 1 for score in scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_filters_hold_before_the_limit(services: Services, mode: str) -> None:
+async def test_filters_apply_before_the_limit(services: Services, mode: str) -> None:
     async with agent_of(services) as agent:
         for _ in range(5):
             await agent.resolve_new()
@@ -95,12 +118,13 @@ async def test_filters_hold_before_the_limit(services: Services, mode: str) -> N
         assert nothing == {"mode": mode, "results": [], "count": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 @pytest.mark.parametrize(
     ("axis", "query"),
     [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")],
 )
-async def test_an_axis_holds_only_the_entries_that_have_it(
+async def test_an_axis_has_only_the_entries_that_are_on_it(
     services: Services, axis: str, query: str, mode: str
 ) -> None:
     async with agent_of(services) as agent:
@@ -112,7 +136,7 @@ async def test_an_axis_holds_only_the_entries_that_have_it(
     assert (reply["mode"], [found["id"] for found in reply["results"]]) == (mode, [wanted])
 
 
-async def test_an_empty_memory_has_no_results_and_no_error(indexed: Services) -> None:
+async def test_an_empty_store_has_no_results_and_no_error(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         for axis in ("full", "strategy", "surprise", "root_cause"):
             reply = await agent.call("search_experiences", query="anything", axis=axis)
@@ -148,6 +172,7 @@ async def test_any_text_is_a_query(
         assert (await agent.call("search_experiences", query=query))["mode"] == mode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [100, 10**12, 10**30])
 async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
     indexed: Services, offset: int
@@ -158,7 +183,8 @@ async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
     assert reply == {"mode": "hybrid", "results": [], "count": 0}
 
 
-async def test_the_end_of_the_ranking_is_said_and_not_taken_for_the_end_of_what_there_is(
+@pytest.mark.slow
+async def test_the_end_of_the_ranking_is_noted_and_is_not_the_end_of_the_store(
     services: Services,
 ) -> None:
     depth = limits.SEARCH_DEPTH_MAX

@@ -1,7 +1,8 @@
-"""Signatures become tools."""
+"""How functions become tools."""
 
 import pytest
 
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.arguments import SearchLimit, Statement
 from learning_memory_server.server.tools.toolset import ToolSet
@@ -26,14 +27,14 @@ def greeting_tools() -> ToolSet:
     return toolset
 
 
-def test_parameters_by_position_are_services_and_stay_out_of_the_schema() -> None:
+def test_positional_parameters_are_services_and_not_in_the_schema() -> None:
     (tool,) = greeting_tools().tools
     assert tool.services == (Greeter,)
     assert tool.input_schema["properties"].keys() == {"name", "times"}
     assert tool.input_schema["required"] == ["name"]
 
 
-def test_the_function_gives_the_name_and_its_docstring_the_description() -> None:
+def test_the_name_is_the_functions_and_the_description_its_docstring() -> None:
     (tool,) = greeting_tools().tools
     assert (tool.name, tool.title, tool.description) == (
         "greet",
@@ -43,13 +44,13 @@ def test_the_function_gives_the_name_and_its_docstring_the_description() -> None
 
 
 async def test_a_tool_gets_the_service_that_was_injected() -> None:
-    result = await Boundary(greeting_tools().tools, {Greeter: Greeter()}).call(
-        "greet", {"name": " Ann "}, ALICE
-    )
+    result = await Boundary(
+        greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}
+    ).call("greet", {"name": " Ann "}, ALICE)
     assert result.structured_content == {"greeting": "hello Ann"}
 
 
-async def test_a_text_is_not_held_a_second_time_beside_the_message_that_it_came_in() -> None:
+async def test_a_text_is_not_copied_from_the_message_that_carries_it() -> None:
     toolset, kept = ToolSet(), list[str]()
 
     @toolset.tool("Keep", changes=True)
@@ -59,7 +60,7 @@ async def test_a_text_is_not_held_a_second_time_beside_the_message_that_it_came_
         return {}
 
     text = " ".join(["word"] * 100)
-    boundary = Boundary(toolset.tools, {})
+    boundary = Boundary(toolset.tools, {RedactionGate: RedactionGate()})
     await boundary.call("keep", {"text": text}, ALICE)
     await boundary.call("keep", {"text": f" {text} "}, ALICE)
     assert kept == [text, text]
@@ -68,7 +69,7 @@ async def test_a_text_is_not_held_a_second_time_beside_the_message_that_it_came_
 
 def test_a_tool_whose_service_is_missing_fails_when_the_server_is_built() -> None:
     with pytest.raises(KeyError):
-        Boundary(greeting_tools().tools, {})
+        Boundary(greeting_tools().tools, {RedactionGate: RedactionGate()})
 
 
 async def test_the_decorated_function_stays_a_plain_function() -> None:

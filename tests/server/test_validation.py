@@ -1,4 +1,4 @@
-"""Arguments that are refused, and what the refusal says."""
+"""Invalid arguments, and the messages that refuse them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from learning_memory_server.server.app import TOOLS
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "start_ghap": ENTRY,
     "update_ghap": {"note": "seen"},
     "resolve_ghap": FALSIFIED,
     "get_active_ghap": {},
+    "get_ghap_entry": {"ghap_id": "ghap_0"},
     "list_ghap_entries": {},
     "get_clusters": {"axis": "full"},
     "get_cluster_members": {"cluster_id": "full_0"},
     "validate_value": {"text": "check first", "cluster_id": "full_0"},
     "store_value": {"text": "check first", "cluster_id": "full_0", "axis": "full"},
+    "judge_value": {"value_id": "value_1", "ghap_id": "ghap_1", "verdict": "supports"},
     "list_values": {},
     "search_experiences": {"query": "stale cache"},
     "get_stats": {},
 }
-"""Arguments that are well formed, for each tool."""
+"""Valid arguments for each tool."""
 
 STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
-"""The tools that speak JSON; those that speak text have tests of their own."""
+"""The tools that reply with JSON; those that reply with text are tested elsewhere."""
 
 OPTIONAL = [
     (tool.name, name)
@@ -48,7 +50,7 @@ def with_part(arguments: dict[str, Any], path: str, value: object) -> dict[str, 
 
 
 async def refusal(services: Services, tool: str, arguments: dict[str, Any]) -> str:
-    """Return the message of a call that must be refused as invalid."""
+    """Return the message of a call that must fail as invalid."""
     async with agent_of(services) as agent:
         error = await agent.refused(tool, **arguments)
     assert error["type"] == "validation_error"
@@ -70,7 +72,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
-async def test_text_at_its_limit_is_taken_with_white_space_around_it(
+async def test_white_space_around_a_text_does_not_count_towards_its_limit(
     services: Services, tool: str, path: str, limit: int
 ) -> None:
     arguments = with_part(
@@ -85,7 +87,7 @@ async def test_text_at_its_limit_is_taken_with_white_space_around_it(
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
-async def test_text_one_over_its_limit_is_refused_with_field_length_and_limit(
+async def test_text_over_its_limit_is_refused_with_field_length_and_limit(
     services: Services, tool: str, path: str, limit: int
 ) -> None:
     arguments = with_part(
@@ -94,7 +96,7 @@ async def test_text_one_over_its_limit_is_refused_with_field_length_and_limit(
         f"  {'x' * (limit + 1)} ",
     )
     message = await refusal(services, tool, arguments)
-    assert message == f"{path}: has {limit + 1} characters; expected text of 1-{limit} characters."
+    assert message == f"Field '{path}' exceeds {limit} character limit ({limit + 1} chars)."
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
@@ -105,14 +107,14 @@ async def test_text_of_white_space_alone_is_refused(
         {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})}, path, " \t\n"
     )
     assert await refusal(services, tool, arguments) == (
-        f"{path}: is empty; expected text of 1-{limit} characters."
+        f"Field '{path}' cannot be empty (1-{limit} characters)."
     )
 
 
 @pytest.mark.parametrize("tool", ["validate_value", "store_value"])
 async def test_a_value_of_501_characters_is_refused(services: Services, tool: str) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], "text": "x" * 501})
-    assert message == "text: has 501 characters; expected text of 1-500 characters."
+    assert message == "Field 'text' exceeds 500 character limit (501 chars)."
 
 
 @pytest.mark.parametrize("tool", ["validate_value", "store_value"])
@@ -123,17 +125,17 @@ async def test_a_value_of_500_characters_is_judged(indexed: Services, tool: str)
 
 
 @pytest.mark.parametrize("code", ["\x1c", "\u2003", "\u00a0", "\u2028"])
-async def test_what_python_and_the_domain_call_white_space_is_no_text(services: Services, code: str) -> None:
-    assert "goal: is empty" in await refusal(services, "start_ghap", {**ENTRY, "goal": f" {code} "})
+async def test_everything_that_python_calls_white_space_is_stripped(services: Services, code: str) -> None:
+    assert "Field 'goal' cannot be empty" in await refusal(
+        services, "start_ghap", {**ENTRY, "goal": f" {code} "}
+    )
 
 
 @pytest.mark.parametrize(
     ("tool", "maximum"),
     [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)],
 )
-async def test_a_limit_is_taken_up_to_its_maximum_and_refused_beyond(
-    services: Services, tool: str, maximum: int
-) -> None:
+async def test_a_limit_is_accepted_up_to_its_maximum(services: Services, tool: str, maximum: int) -> None:
     async with agent_of(services) as agent:
         for limit in (1, maximum):
             await agent.call(tool, **REQUIRED[tool], limit=limit)
@@ -142,14 +144,14 @@ async def test_a_limit_is_taken_up_to_its_maximum_and_refused_beyond(
         assert message == (f"limit: {limit} is not allowed; expected a whole number from 1 to {maximum}.")
 
 
-async def test_the_limit_of_cluster_members_is_refused_beyond_100(services: Services) -> None:
+async def test_the_limit_of_cluster_members_is_at_most_100(services: Services) -> None:
     message = await refusal(services, "get_cluster_members", {"cluster_id": "full_0", "limit": 101})
     assert message == "limit: 101 is not allowed; expected a whole number from 1 to 100."
 
 
 @pytest.mark.parametrize(("tool", "name"), NUMBERS)
 @pytest.mark.parametrize("value", ["5", True, 3.0, 3.5, [3], {}])
-async def test_only_whole_numbers_are_numbers(
+async def test_only_integers_are_accepted_as_numbers(
     services: Services, tool: str, name: str, value: object
 ) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: value})
@@ -173,7 +175,9 @@ async def test_a_negative_offset_is_refused(services: Services, tool: str) -> No
         ("store_value", "text"),
     ],
 )
-async def test_only_text_is_text(services: Services, tool: str, name: str, value: object) -> None:
+async def test_only_strings_are_accepted_as_text(
+    services: Services, tool: str, name: str, value: object
+) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: value})
     assert message.startswith(f"{name}: is ")
     assert "expected text of 1-" in message
@@ -181,7 +185,7 @@ async def test_only_text_is_text(services: Services, tool: str, name: str, value
 
 @pytest.mark.parametrize("name", ["root_cause", "lesson"])
 @pytest.mark.parametrize("value", ['{"what_worked": "w"}', 5, True, ["x"]])
-async def test_only_an_object_is_an_object(services: Services, name: str, value: object) -> None:
+async def test_only_objects_are_accepted_as_objects(services: Services, name: str, value: object) -> None:
     message = await refusal(services, "resolve_ghap", {**FALSIFIED, name: value})
     assert message.startswith(f"{name}: is ")
     assert "expected an object with " in message
@@ -231,7 +235,7 @@ async def test_null_inside_a_nested_argument_equals_its_absence(services: Servic
 
 
 @pytest.mark.parametrize("tool", [tool for tool in REQUIRED if tool not in ("get_active_ghap", "get_stats")])
-async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_nearest(
+async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_closest_name(
     services: Services, tool: str
 ) -> None:
     name = next(iter(tool_arguments(tool)))
@@ -242,9 +246,9 @@ async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_near
 
 
 @pytest.mark.parametrize("tool", ["get_active_ghap", "get_stats"])
-async def test_a_tool_without_arguments_takes_none(services: Services, tool: str) -> None:
+async def test_a_tool_without_arguments_refuses_any(services: Services, tool: str) -> None:
     message = await refusal(services, tool, {"project": "shop"})
-    assert message == "project: unknown argument; none are taken."
+    assert message == "project: unknown argument; this tool takes none."
 
 
 async def test_an_unknown_nested_argument_is_refused(services: Services) -> None:
@@ -272,27 +276,38 @@ async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_wo
     services: Services, tool: str, path: str, typo: str, meant: str, allowed: Any
 ) -> None:
     message = await refusal(services, tool, with_part(REQUIRED[tool], path, typo))
-    assert message.startswith(f"{path}: '{typo}' is not allowed; expected one of ")
+    called = {
+        "status": "outcome status",
+        "outcome": "outcome status",
+        "root_cause.category": "root_cause category",
+    }
+    assert message.startswith(f"Invalid {called.get(path, path)} '{typo}'. Valid options: ")
     assert message.endswith(f" Did you mean {meant}?")
     assert ", ".join(allowed or ()) in message
 
 
 @pytest.mark.parametrize("value", [5, True, None, ["full"], ""])
-async def test_a_word_of_a_vocabulary_is_text_and_nothing_else(services: Services, value: object) -> None:
+async def test_only_strings_are_accepted_as_words_of_a_vocabulary(services: Services, value: object) -> None:
     message = await refusal(services, "get_clusters", {"axis": value})
-    assert "expected one of full, strategy, surprise, root_cause." in message
+    assert "full, strategy, surprise, root_cause." in message
 
 
-async def test_domain_is_no_axis(services: Services) -> None:
+async def test_domain_is_not_an_axis(services: Services) -> None:
     message = await refusal(services, "get_clusters", {"axis": "domain"})
-    assert message.startswith("axis: 'domain' is not allowed; expected one of full,")
+    assert message.startswith("Invalid axis 'domain'. Valid options: full,")
 
 
-async def test_all_faults_of_a_call_are_named_at_once(services: Services) -> None:
+async def test_all_problems_with_a_call_are_named_at_once(services: Services) -> None:
     message = await refusal(services, "start_ghap", {**ENTRY, "goal": "", "domain": "x", "extra": 1})
-    assert {"goal: ", "domain: ", "extra: "} <= {
-        f"{part}: " for part in ("goal", "domain", "extra") if part in message
-    }
+    assert "Field 'goal' cannot be empty" in message
+    assert "Invalid domain 'x'" in message
+    assert "extra: unknown argument" in message
+
+
+async def test_the_first_ten_problems_are_named_and_the_rest_counted(services: Services) -> None:
+    message = await refusal(services, "start_ghap", {**ENTRY, **{f"extra{n}": 1 for n in range(13)}})
+    assert message.count("unknown argument") == 10
+    assert message.endswith("And 3 more problems.")
 
 
 async def test_a_refused_call_changes_nothing(services: Services) -> None:
@@ -301,11 +316,11 @@ async def test_a_refused_call_changes_nothing(services: Services) -> None:
         assert await agent.call("get_active_ghap") == {"has_active": False}
 
 
-async def test_a_long_wrong_value_is_not_echoed_whole(services: Services) -> None:
+async def test_a_long_wrong_value_is_shortened(services: Services) -> None:
     assert len(await refusal(services, "get_clusters", {"axis": "x" * 100_000})) < 500
 
 
-async def test_an_unknown_tool_is_refused_with_the_tools_and_the_nearest(services: Services) -> None:
+async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(services: Services) -> None:
     message = await refusal(services, "start_gahp", ENTRY)
     assert all(tool.name in message for tool in TOOLS)
     assert message.endswith(" Did you mean start_ghap?")
@@ -315,7 +330,7 @@ async def test_an_unknown_tool_is_refused_with_the_tools_and_the_nearest(service
     "cluster_id", ["full", "full_", "full_x", "full_-1", "domain_0", "_0", "full_0.5", "full_\u0663"]
 )
 @pytest.mark.parametrize("tool", ["get_cluster_members", "validate_value", "store_value"])
-async def test_a_malformed_cluster_id_is_refused_with_its_form(
+async def test_a_malformed_cluster_id_is_refused_with_the_right_form(
     services: Services, tool: str, cluster_id: str
 ) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], "cluster_id": cluster_id})
@@ -336,13 +351,13 @@ async def test_a_malformed_cluster_id_is_refused_with_its_form(
     ],
 )
 @pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
-async def test_a_since_that_names_no_moment_is_refused(services: Services, tool: str, since: str) -> None:
+async def test_a_since_that_is_not_a_date_is_refused(services: Services, tool: str, since: str) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], "since": since})
     assert message.startswith("since: ")
     assert "ISO 8601" in message
 
 
-async def test_half_a_character_is_refused_by_the_name_of_its_field(services: Services) -> None:
+async def test_half_a_surrogate_pair_is_refused_with_the_name_of_its_field(services: Services) -> None:
     message = await refusal(services, "start_ghap", {**ENTRY, "goal": "half an emoji: \ud83d"})
     assert message.startswith("goal: ")
 

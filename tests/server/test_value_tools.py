@@ -1,4 +1,4 @@
-"""The tools that try, store and list values."""
+"""The tools that test, store and list values."""
 
 from __future__ import annotations
 
@@ -7,31 +7,42 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.server.services import open_services
-from tests.server.agent import Agent, agent_of, indexing
-from tests.server.topics import SIZES, TOPICS, VALUE, apart, resolve_topic
+from learning_memory_server.server.replies import STORED_TEXT
+from tests.server.agent import ENTRY, Agent, agent_of
+from tests.server.topics import TOPICS, VALUE
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.config import Settings
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_value_is_tried_stored_and_listed_with_its_evidence(indexed: Services) -> None:
+async def test_a_value_is_tested_stored_and_listed_with_its_evidence(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         cluster = (await agent.call("get_clusters", axis="surprise"))["clusters"][0]
         members = await agent.call("get_cluster_members", cluster_id=cluster["cluster_id"])
         verdict = await agent.call("validate_value", text=VALUE, cluster_id=cluster["cluster_id"])
         assert verdict["valid"] is True
         assert await agent.call("list_values") == {"results": [], "count": 0}
+        read = [member["id"] for member in members["members"]]
         stored = await agent.call(
-            "store_value", text=f" {VALUE} ", cluster_id=cluster["cluster_id"], axis="surprise"
+            "store_value",
+            text=f" {VALUE} ",
+            cluster_id=cluster["cluster_id"],
+            axis="surprise",
+            supported_by=read[:8],
+            contradicted_by=read[8:9],
         )
         listed = await agent.call("list_values")
-    assert listed == {"results": [stored], "count": 1}
+        full = await agent.call("list_values", full=True)
+    concise = {"id": stored["id"], "text": VALUE, "standing": "supported"}
+    counts = {"supporting": 8, "contradicting": 1}
+    assert listed == {"results": [concise | counts], "count": 1, **STORED_TEXT}
+    assert full == {"results": [stored], "count": 1, **STORED_TEXT}
     assert stored.keys() == {
         "id",
         "text",
+        "standing",
         "axis",
         "cluster_id",
         "cluster_size",
@@ -41,10 +52,10 @@ async def test_a_value_is_tried_stored_and_listed_with_its_evidence(indexed: Ser
         "support",
     }
     assert stored["support"] == {
-        "strength": 0.722,
-        "supporting": 10,
-        "contradicting": 0,
-        "contested": False,
+        **counts,
+        "interval": [0.565, 0.98],
+        "supported_by": read[7:2:-1],
+        "contradicted_by": [read[8]],
     }
     assert (
         stored["text"],
@@ -66,8 +77,9 @@ async def test_a_value_is_tried_stored_and_listed_with_its_evidence(indexed: Ser
     assert set(evidence["member_ids"]) <= {member["id"] for member in members["members"]}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services) -> None:
+async def test_a_verdict_has_all_metrics_whether_valid_or_not(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
         verdicts = [
@@ -75,8 +87,14 @@ async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services)
             for text in (VALUE, TOPICS["login"], "nothing of the kind")
         ]
     for verdict in verdicts:
+        assert "topic only" in verdict["checked"]
+        assert len(verdict["nearest_falsified"]) == 3
+        assert verdict["nearest_falsified"][0].keys() == {"id", "hypothesis", "root_cause"}
         assert verdict.keys() == {
             "valid",
+            "checked",
+            "nearest_falsified",
+            "stored_text",
             "similarity",
             "centroid_distance",
             "threshold",
@@ -99,8 +117,9 @@ async def test_a_verdict_has_all_numbers_whether_valid_or_not(indexed: Services)
     assert "closer to cluster" in verdicts[1]["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_an_invalid_value_is_refused_with_the_figures_and_not_stored(indexed: Services) -> None:
+async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
         first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
         error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
@@ -111,6 +130,7 @@ async def test_an_invalid_value_is_refused_with_the_figures_and_not_stored(index
     assert "get_cluster_members" in error["hint"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 async def test_a_value_names_the_axis_of_its_cluster(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
@@ -121,6 +141,7 @@ async def test_a_value_names_the_axis_of_its_cluster(indexed: Services) -> None:
     assert "expected full" in error["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexed: Services) -> None:
     async with agent_of(indexed) as agent, agent_of(indexed, Caller("blog", "b2")) as other:
@@ -151,45 +172,41 @@ async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexe
         assert await listed(limit=2, offset=2) == [stored["login"]]
 
 
-@pytest.mark.usefixtures("topics")
-async def test_a_value_shows_what_contradicts_it_and_is_superseded_by_a_better_one(indexed: Services) -> None:
+@pytest.mark.slow
+async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
+    indexed: Services, topics: dict[str, list[str]]
+) -> None:
     async with agent_of(indexed) as agent:
         first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
         arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
         old = await agent.call("store_value", **arguments)
-        assert old["support"]["supporting"] == 10
-        belief = TOPICS["cache"]
-        # Cached totals that were expected to be stale, and this once were.
-        against = [
-            await agent.resolve_new(
-                entry={
-                    "domain": "debugging",
-                    "strategy": "root-cause-analysis",
-                    "goal": f"cache goal: {belief}",
-                    "hypothesis": belief,
-                    "action": f"look at it, {apart(number)}",
-                    "prediction": "cache works again",
-                },
-                status="confirmed",
-                result=f"cache surprise: {belief}, {apart(number)}",
-            )
-            for number in range(40, 51)
-        ]
+        assert (old["standing"], old["support"]["interval"]) == ("unattested", [0.0, 1.0])
+        assert old["note"].startswith("Unattested: ")
+        judging = {"value_id": old["id"], "ghap_id": topics["cache"][0]}
+        judged = await agent.call("judge_value", **judging, verdict="contradicts")
+        assert judged == {
+            **judging,
+            "verdict": "contradicts",
+            "standing": "contested",
+            "support": {
+                "supporting": 0,
+                "contradicting": 1,
+                "interval": [0.0, 0.793],
+                "contradicted_by": [topics["cache"][0]],
+            },
+        }
+        assert await agent.call("judge_value", **judging, verdict="contradicts") == judged
         (contested,) = (await agent.call("list_values"))["results"]
-        support = contested["support"]
-        assert (support["supporting"], support["contradicting"], support["contested"]) == (10, 11, True)
-        assert support["contradicted_by"] == against[:5:-1]
-        assert support["contested_since"].endswith("+00:00")
-        assert support["strength"] < old["support"]["strength"]
+        assert (contested["standing"], contested["contradicting"]) == ("contested", 1)
 
-        verdict = await agent.call("validate_value", text=VALUE, cluster_id=first)
-        assert verdict["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
+        tested = await agent.call("validate_value", text=VALUE, cluster_id=first)
+        assert tested["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
         better = {**arguments, "text": f"{VALUE} again"}
         new = await agent.call("store_value", **better, supersedes=old["id"])
         assert new["supersedes"] == old["id"]
         assert "similar" not in new
         assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
-        both = (await agent.call("list_values", include_superseded=True, sort="strength"))["results"]
+        both = (await agent.call("list_values", include_superseded=True, sort="support"))["results"]
         assert {value["id"]: value.get("superseded_by") for value in both} == {
             new["id"]: None,
             old["id"]: new["id"],
@@ -201,6 +218,65 @@ async def test_a_value_shows_what_contradicts_it_and_is_superseded_by_a_better_o
         assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
 
 
+@pytest.mark.slow
+async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
+    indexed: Services, topics: dict[str, list[str]]
+) -> None:
+    async with agent_of(indexed) as agent:
+        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
+        error = await agent.refused("store_value", **arguments, supported_by=["ghap_unknown"])
+        assert (error["type"], error["message"]) == (
+            "not_found",
+            "supported_by: there is no entry ghap_unknown.",
+        )
+        stored = await agent.call("store_value", **arguments)
+        judging = {"value_id": stored["id"], "ghap_id": topics["cache"][0], "verdict": "supports"}
+        started = await agent.call("start_ghap", **ENTRY)
+        for wrong, kind in (
+            ({"ghap_id": started["id"]}, "validation_error"),
+            ({"ghap_id": "ghap_unknown"}, "not_found"),
+            ({"value_id": "value_unknown"}, "not_found"),
+            ({"verdict": "likes"}, "validation_error"),
+        ):
+            assert (await agent.refused("judge_value", **(judging | wrong)))["type"] == kind
+        (value,) = (await agent.call("list_values"))["results"]
+    assert value["standing"] == "unattested"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("topics")
+async def test_a_resolved_entry_names_the_value_that_it_is_near(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        stored = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
+        replies = []
+        for belief in (TOPICS["cache"], TOPICS["build"]):
+            await agent.call("start_ghap", **(ENTRY | {"goal": belief, "hypothesis": belief}))
+            replies.append(await agent.call("resolve_ghap", status="confirmed", result="it did"))
+    near, far = replies
+    assert (near["value"]["id"], near["value"]["text"]) == (stored["id"], VALUE)
+    assert near["value"]["next"].endswith(f"call judge_value with ghap_id {near['id']}.")
+    assert near["stored_text"] == STORED_TEXT["stored_text"]
+    assert "value" not in far
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("topics")
+async def test_values_are_found_by_task(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
+        stored = [
+            await agent.call("store_value", text=TOPICS[topic], cluster_id=cluster["cluster_id"], axis="full")
+            for topic, cluster in zip(TOPICS, clusters, strict=True)
+        ]
+        for topic, value in zip(TOPICS, stored, strict=True):
+            found = await agent.call("list_values", query=TOPICS[topic], limit=1)
+            assert found["results"] == [{"id": value["id"], "text": TOPICS[topic], "standing": "unattested"}]
+            assert found["mode"] == "hybrid"
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
@@ -209,34 +285,7 @@ async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Servic
         stored = await agent.call("store_value", text=VALUE, **arguments)
         again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
         kept = await agent.call("store_value", text=VALUE, **arguments, supersedes=stored["id"])
-        listed = await agent.call("list_values")
+        listed = await agent.call("list_values", full=True)
     assert again == kept == {**stored, "existing": True}
-    assert listed == {"results": [stored], "count": 1}
-
-
-async def test_a_list_made_before_the_model_is_ready_says_what_is_not_judged_yet(settings: Settings) -> None:
-    async with (
-        open_services(settings, purpose="a test") as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
-        for topic, count in SIZES.items():
-            await resolve_topic(agent, topic, count)
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
-        await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
-    async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
-        before = await agent.call("list_values")
-        assert before.keys() == {"results", "count"}
-        await resolve_topic(agent, "cache", 1)
-        one = await agent.call("list_values")
-        await resolve_topic(agent, "cache", 2)
-        early = await agent.call("list_values", axis="full")
-        assert "unjudged" not in await agent.call("list_values", axis="strategy")
-        async with indexing(services):
-            late = await agent.call("list_values")
-    assert one["note"].startswith("1 experience is not judged yet: ")
-    assert early["unjudged"] == 3
-    assert early["note"].startswith("3 experiences are not judged yet: ")
-    assert early["results"] == before["results"]
-    assert late.keys() == {"results", "count"}
-    assert late["results"][0]["support"]["supporting"] == 13
+    del stored["note"]
+    assert listed == {"results": [stored], "count": 1, **STORED_TEXT}

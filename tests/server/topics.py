@@ -1,4 +1,4 @@
-"""Experiences of three topics, enough of each for a cluster."""
+"""Experiences on three topics, enough of each for a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.server.agent import Agent, agent_of
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.services import Services
+    from learning_memory_server.composition.services import Services
 
 TOPICS = {
     "cache": "the price cache returns stale totals after every deploy",
@@ -21,7 +21,7 @@ VALUE = "cache works again: the price cache returns stale totals after every dep
 
 
 def apart(number: int) -> str:
-    """Return words that no other number has: experiences of one topic are alike, not equal."""
+    """Return words unique to the number: experiences on a topic are similar, not equal."""
     return " ".join(f"case{number}detail{part}" for part in range(8))
 
 

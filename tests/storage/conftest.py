@@ -1,4 +1,4 @@
-"""The stores that the contract runs over, each real."""
+"""The stores that the contract is tested with. All are real."""
 
 import os
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Points in the plane, and the ids of those that a filter means."""
+"""Points in the plane, and the ids of those that a filter matches."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ def point(number: int, vector: list[float] | None = None, **payload: Any) -> Poi
 
 
 async def ids_where(store: VectorStore, where: Filter) -> list[int]:
-    """The matching ids, after checking that scroll and search agree about them."""
+    """Return the matching ids, after checking that scroll and search agree."""
     found = [record.id for record in await store.scroll("notes", where=where)]
     hits = await store.search("notes", EAST, limit=50, where=where)
     assert sorted(hit.id for hit in hits) == found

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, and keeps what it was asked."""
+"""A server that gives scripted answers and records its requests."""
 
 import json
 import threading
@@ -43,7 +43,7 @@ def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dic
 
 
 class Stub(ThreadingHTTPServer):
-    """A server whose answer is a function of method and path; it records what it was asked."""
+    """A server whose answer is a function of method and path. It records its requests."""
 
     daemon_threads = True
 

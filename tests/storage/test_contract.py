@@ -1,4 +1,4 @@
-"""What every `VectorStore` does alike."""
+"""The contract that every `VectorStore` keeps."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ async def test_ensuring_with_another_dimension_is_refused(store: VectorStore, sp
     await store.upsert("notes", [point(1)])
 
 
-async def test_a_collection_keeps_what_it_was_created_about(
+async def test_a_collection_keeps_the_data_it_was_created_with(
     bare_store: VectorStore, spec: CollectionSpec
 ) -> None:
     about = {"model": "m1", "probe": [0.5, -0.25], "größe": {"a": None}}
@@ -59,7 +59,7 @@ async def test_a_collection_keeps_what_it_was_created_about(
     assert await bare_store.ensure(replace(spec, about={"model": "m2"})) == about
 
 
-async def test_a_collection_that_is_dropped_is_gone_and_can_be_made_anew(
+async def test_a_dropped_collection_is_gone_and_can_be_created_again(
     store: VectorStore, spec: CollectionSpec
 ) -> None:
     await store.upsert("notes", [point(1)])
@@ -71,9 +71,7 @@ async def test_a_collection_that_is_dropped_is_gone_and_can_be_made_anew(
     assert await store.count("notes") == 0
 
 
-async def test_a_promoted_collection_stands_in_the_others_place(
-    store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_a_promoted_collection_replaces_the_other(store: VectorStore, spec: CollectionSpec) -> None:
     await store.upsert("notes", [point(1, tags=["old"]), point(2)])
     await store.ensure(replace(spec, name="next", about={"n": 2}))
     await store.upsert("next", [point(3, NORTH, tags=["new"], project="a")])
@@ -88,7 +86,7 @@ async def test_a_promoted_collection_stands_in_the_others_place(
     assert await store.count("notes") == 2
 
 
-async def test_a_collection_is_promoted_where_there_is_none(store: VectorStore) -> None:
+async def test_a_collection_can_be_promoted_to_a_new_name(store: VectorStore) -> None:
     await store.upsert("notes", [point(1)])
     await store.promote("notes", "others")
     assert await store.count("others") == 1
@@ -104,7 +102,7 @@ async def test_an_empty_collection_answers_with_nothing(store: VectorStore) -> N
     assert await store.retrieve("notes", [uid(1)]) == []
 
 
-async def test_writing_or_asking_for_nothing_is_allowed(store: VectorStore) -> None:
+async def test_empty_writes_and_queries_are_allowed(store: VectorStore) -> None:
     await store.upsert("notes", [])
     await store.delete("notes", [])
     assert await store.retrieve("notes", []) == []
@@ -134,7 +132,7 @@ async def test_arrays_and_lists_are_both_vectors(store: VectorStore) -> None:
     assert [hit.id for hit in hits] == [uid(1), uid(2)]
 
 
-async def test_retrieve_keeps_the_order_asked_for_and_passes_over_missing_ids(store: VectorStore) -> None:
+async def test_retrieve_keeps_the_requested_order_and_skips_missing_ids(store: VectorStore) -> None:
     await store.upsert("notes", [point(n, n=n) for n in range(1, 1_200)])
     wanted = [1_100, 5_000, 7, 999, 3]
     records = await store.retrieve("notes", [uid(n) for n in wanted])
@@ -155,7 +153,7 @@ async def test_scroll_returns_more_than_ten_thousand_points_ordered_by_id(store:
     assert await store.count("notes") == 10_050
 
 
-async def test_scroll_gives_no_data_and_vectors_only_if_they_are_asked_for(store: VectorStore) -> None:
+async def test_scroll_returns_no_payloads_and_vectors_only_on_request(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, project="a")])
     (bare,) = await store.scroll("notes")
     (record,) = await store.scroll("notes", with_vectors=True)
@@ -164,7 +162,7 @@ async def test_scroll_gives_no_data_and_vectors_only_if_they_are_asked_for(store
     assert record.vector == pytest.approx(EAST)
 
 
-async def test_delete_passes_over_unknown_ids(store: VectorStore) -> None:
+async def test_delete_ignores_unknown_ids(store: VectorStore) -> None:
     await store.upsert("notes", [point(1), point(2)])
     await store.delete("notes", [uid(2), uid(3)])
     assert [record.id for record in await store.scroll("notes")] == [uid(1)]
@@ -177,7 +175,7 @@ async def test_delete_removes_more_than_a_thousand_points(store: VectorStore) ->
     assert (await store.search("notes", EAST, limit=1))[0].id == uid(1_250)
 
 
-async def test_scores_are_cosines_whatever_the_lengths(store: VectorStore) -> None:
+async def test_scores_are_cosines_for_vectors_of_any_length(store: VectorStore) -> None:
     vectors = [[5.0, 0.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [-2.0, 0.0, 0.0, 0.0]]
     await store.upsert("notes", [point(n, vector) for n, vector in enumerate(vectors)])
     hits = await store.search("notes", [10.0, 0.0, 0.0, 0.0], limit=10)
@@ -192,7 +190,7 @@ async def test_search_returns_no_more_than_its_limit(store: VectorStore) -> None
     assert [hit.id for hit in hits] == [uid(0), uid(1), uid(2)]
 
 
-async def test_equal_scores_are_ordered_by_id_even_across_the_cut(store: VectorStore) -> None:
+async def test_equal_scores_are_ordered_by_id_even_across_the_limit(store: VectorStore) -> None:
     numbers = random.Random(3).sample(range(60), 60)  # noqa: S311 - a reproducible shuffle
     await store.upsert("notes", [point(n, NORTH if n < 3 else EAST) for n in numbers])
     hits = await store.search("notes", EAST, limit=5)
@@ -201,7 +199,7 @@ async def test_equal_scores_are_ordered_by_id_even_across_the_cut(store: VectorS
     assert [hit.id for hit in hits] == [uid(n) for n in [*range(3, 60), 0, 1]]
 
 
-async def test_payloads_come_back_as_they_were(store: VectorStore) -> None:
+async def test_payloads_come_back_unchanged(store: VectorStore) -> None:
     payload = {
         "nested": {"deep": {"list": [1, [2, {"three": 3}], None]}, "empty": {}},
         "text": "naïve 日本 🧠 \u0000 \"quoted\" 'it' \n",
@@ -218,7 +216,7 @@ async def test_payloads_come_back_as_they_were(store: VectorStore) -> None:
     assert record.payload == payload
 
 
-async def test_a_changed_answer_does_not_change_what_is_stored(store: VectorStore) -> None:
+async def test_changing_a_result_does_not_change_what_is_stored(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, tags=["x"])])
     (record,) = await store.retrieve("notes", [uid(1)])
     record.payload["tags"].append("y")
@@ -243,7 +241,9 @@ async def test_a_vector_of_another_length_is_refused(store: VectorStore, vector:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-async def test_a_vector_that_holds_no_number_is_refused(store: VectorStore, number: float) -> None:
+async def test_a_vector_with_a_number_that_is_not_finite_is_refused(
+    store: VectorStore, number: float
+) -> None:
     with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
         await store.upsert("notes", [point(1), point(2, [number, 0.0, 0.0, 1.0])])
     with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
@@ -251,7 +251,7 @@ async def test_a_vector_that_holds_no_number_is_refused(store: VectorStore, numb
     assert await store.count("notes") == 0
 
 
-async def test_an_id_that_is_no_uuid_is_refused(store: VectorStore) -> None:
+async def test_an_id_that_is_not_a_uuid_is_refused(store: VectorStore) -> None:
     with pytest.raises(StorageUnavailableError):
         await store.upsert("notes", [Point("first", EAST, {})])
     with pytest.raises(StorageUnavailableError):

@@ -1,4 +1,4 @@
-"""What a filter means, over every engine."""
+"""What a filter means, in every engine."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -43,7 +43,7 @@ async def test_all_matches_must_hold_together(store: VectorStore) -> None:
     assert await ids_where(store, replace(both_tags, matches=(*both_tags.matches, ("project", "a")))) == [1]
 
 
-async def test_what_a_filter_is_without_is_left_out(store: VectorStore) -> None:
+async def test_points_that_a_filter_excludes_are_left_out(store: VectorStore) -> None:
     await store.upsert(
         "notes",
         [
@@ -63,7 +63,7 @@ async def test_what_a_filter_is_without_is_left_out(store: VectorStore) -> None:
     assert await ids_where(store, Filter((("project", "a"),), without=(("project", "a"),))) == []
 
 
-async def test_what_a_filter_is_without_goes_before_the_best_are_taken(store: VectorStore) -> None:
+async def test_exclusions_apply_before_the_best_are_taken(store: VectorStore) -> None:
     better = [point(n, EAST, project="a") for n in range(500)]
     await store.upsert("notes", [*better, point(999, NORTH, project="b")])
     hits = await store.search("notes", EAST, limit=5, where=Filter(without=(("project", "a"),)))
@@ -86,7 +86,7 @@ async def test_time_ranges_include_both_bounds_to_the_microsecond(store: VectorS
     assert await within(None, None) == [0, 1, 2, 3]
 
 
-async def test_time_ranges_compare_instants_not_texts(store: VectorStore) -> None:
+async def test_time_ranges_compare_moments_not_texts(store: VectorStore) -> None:
     zone = timezone(timedelta(hours=5, minutes=30))
     await store.upsert("notes", [point(1, created_at=NOON.astimezone(zone).isoformat())])
     elsewhere = NOON.astimezone(timezone(timedelta(hours=-8)))

@@ -72,7 +72,7 @@ async def store(index: Path) -> AsyncIterator[EdgeStore]:
 
 @pytest.fixture
 async def used(index: Path, spec: CollectionSpec) -> Path:
-    """The directory of a closed store that holds three points."""
+    """The directory of a closed store with three points."""
     store = EdgeStore(index)
     await store.ensure(spec)
     await store.upsert("notes", points(3))
@@ -95,7 +95,7 @@ async def test_reopening_with_another_dimension_is_refused(store: EdgeStore, spe
     assert await store.count("notes") == 3
 
 
-async def test_between_two_batches_of_a_read_a_call_can_pass(store: EdgeStore, spec: CollectionSpec) -> None:
+async def test_a_call_can_run_between_two_batches_of_a_read(store: EdgeStore, spec: CollectionSpec) -> None:
     await store.ensure(spec)
     await store.upsert("notes", points(250))
     names = [point.id for point in points(250)]
@@ -113,7 +113,7 @@ async def test_between_two_batches_of_a_read_a_call_can_pass(store: EdgeStore, s
     assert len(await store.retrieve("notes", names, with_vectors=True)) == 250
     passing.cancel()
 
-    # Two times, and as many turns as it takes to read a request, to work on it and to answer it.
+    # Twice, and for as many turns as it takes to read, handle and answer a request.
     assert scrolled >= 40
     assert turns >= 40
 
@@ -143,7 +143,7 @@ async def test_a_second_store_on_the_same_directory_is_refused(used: Path, store
     await second.close()
 
 
-async def test_an_empty_directory_is_taken_for_an_absent_one(
+async def test_an_empty_directory_is_treated_as_missing(
     index: Path, store: EdgeStore, spec: CollectionSpec
 ) -> None:
     (index / "notes").mkdir(parents=True)
@@ -153,7 +153,7 @@ async def test_an_empty_directory_is_taken_for_an_absent_one(
     await store.upsert("notes", points(1))
 
 
-async def test_a_creation_cut_short_is_started_afresh(
+async def test_an_interrupted_creation_starts_over(
     used: Path, store: EdgeStore, spec: CollectionSpec
 ) -> None:
     half = used / ".others.new"
@@ -164,12 +164,13 @@ async def test_a_creation_cut_short_is_started_afresh(
     assert names(used) == ["others"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "victim",
     [
         "edge_config.json",
         "segments/*/segment.json",
-        "segments/*/vector_storage-dense/vectors/chunk_0.mmap",  # the engine opens it all the same
+        "segments/*/vector_storage-dense/vectors/chunk_0.mmap",  # the engine opens it anyway
         "segments/*/payload_storage/page_0.dat",  # the same
         "segments/*/vector_storage-dense/vectors/status.dat",  # the engine panics
         "wal/open-*",
@@ -210,7 +211,7 @@ async def test_a_file_in_place_of_the_directory_is_a_clear_error(file: Path, spe
     store = EdgeStore(file)
     with pytest.raises(StorageUnavailableError, match="File exists") as caught:
         await store.ensure(spec)
-    assert "made anew from the journal" in str(caught.value.hint)
+    assert "rebuilt from the journal" in str(caught.value.hint)
     await store.close()
 
 
@@ -228,7 +229,7 @@ async def test_a_full_disk_is_an_error_before_anything_is_written(used: Path, sp
     assert names(used) == ["notes"]
 
 
-async def test_a_payload_that_is_no_json_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
+async def test_a_payload_that_is_not_json_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
     await store.ensure(spec)
     with pytest.raises(StorageUnavailableError):
         await store.upsert("notes", [Point(points(1)[0].id, [1.0, 0.0, 0.0, 0.0], {"x": object()})])
@@ -295,7 +296,7 @@ async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpe
     await store.close()
 
 
-async def test_terms_are_found_after_a_restart_and_what_was_deleted_counts_no_more(
+async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_count(
     index: Path, spec: CollectionSpec
 ) -> None:
     query = SparseVector([7], [1.0])

@@ -1,5 +1,6 @@
 """What a Qdrant server may answer, over real HTTP on the loopback interface."""
 
+import asyncio
 import re
 import socket
 import threading
@@ -11,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from learning_memory_server.composition.backends import open_server
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.errors import (
     DiskFullError,
@@ -19,8 +21,8 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
-from learning_memory_server.server.config import Settings
-from learning_memory_server.server.services import open_server
+from learning_memory_server.settings import Settings
+from learning_memory_server.storage import qdrant
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, TimeRange
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread
@@ -119,17 +121,25 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
         "disk is full",
     ),
     "redirect": (answers(302, b"", Location="/login"), StorageUnavailableError, "status 302"),
-    "garbage": (answers(200, b"\x00\xff not json"), StorageUnavailableError, "is no Qdrant"),
-    "nothing": (answers(200, b""), StorageUnavailableError, "is no Qdrant"),
-    "JSON of another shape": (answers(200, b'{"hello": [1]}'), StorageUnavailableError, "is no Qdrant"),
-    "a result of another shape": (answers(200, success("x")), StorageUnavailableError, "is no Qdrant"),
-    "no result": (answers(200, success(None)), StorageUnavailableError, "is no Qdrant"),
+    "garbage": (answers(200, b"\x00\xff not json"), StorageUnavailableError, "is not a Qdrant server"),
+    "nothing": (answers(200, b""), StorageUnavailableError, "is not a Qdrant server"),
+    "JSON of another shape": (
+        answers(200, b'{"hello": [1]}'),
+        StorageUnavailableError,
+        "is not a Qdrant server",
+    ),
+    "a result of another shape": (
+        answers(200, success("x")),
+        StorageUnavailableError,
+        "is not a Qdrant server",
+    ),
+    "no result": (answers(200, success(None)), StorageUnavailableError, "is not a Qdrant server"),
     "dropped connection": (hangs_up, StorageUnavailableError, "cannot be reached"),
 }
 
 
 async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
-    """The error of the operation, after checking that it shows nothing it must not show."""
+    """Return the error of the operation, after checking that it shows nothing it must not show."""
     with pytest.raises(StorageUnavailableError) as caught:
         await OPERATIONS[operation](store)
     await store.close()
@@ -151,7 +161,7 @@ async def test_no_vendor_error_escapes(server: Stub, fault: str, operation: str)
 
 
 @pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
-async def test_a_missing_collection_is_told_by_the_servers_reason(server: Stub, operation: str) -> None:
+async def test_the_servers_reason_says_that_a_collection_is_missing(server: Stub, operation: str) -> None:
     answers(404, refusal("Not found: Collection `notes-abc` doesn't exist!"))(server)
     error = await failure(QdrantStore(server.url, suffix="abc"), operation)
     assert type(error) is MissingCollectionError
@@ -159,7 +169,7 @@ async def test_a_missing_collection_is_told_by_the_servers_reason(server: Stub, 
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_server_that_never_answers_is_given_up_in_time(server: Stub, operation: str) -> None:
+async def test_a_server_that_never_answers_times_out(server: Stub, operation: str) -> None:
     never_answers(server)
     error = await failure(QdrantStore(server.url, timeout=0.05), operation)
     assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
@@ -175,7 +185,7 @@ async def test_a_refused_connection_is_a_clear_error(operation: str) -> None:
 
 
 class FreshServer:
-    """Answers like a Qdrant without collections, which comes to have one once it is created."""
+    """Answers like a Qdrant server without collections, until one is created."""
 
     def __init__(self) -> None:
         self.created = False
@@ -210,7 +220,7 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
     assert created["quantization_config"] == {"scalar": {"type": "int8"}}
     assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
-    # The stub says that `tags` is indexed already.
+    # The stub says that `tags` is already indexed.
     assert [(path, body) for path, body in writes[2:]] == [
         (
             "/collections/notes-m1/index",
@@ -224,7 +234,9 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(ser
     ]
 
 
-async def test_the_settings_say_how_a_cluster_spreads_a_new_collection(server: Stub, tmp_path: Path) -> None:
+async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
+    server: Stub, tmp_path: Path
+) -> None:
     server.answer = FreshServer()
     settings = Settings(
         storage_path=tmp_path,
@@ -244,12 +256,12 @@ async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:
     foreign = collection_info(vectors={"text": {"size": 4, "distance": "Dot"}})
     answers(200, success(foreign))(server)
     store = QdrantStore(server.url)
-    with pytest.raises(StorageUnavailableError, match="another program made it"):
+    with pytest.raises(StorageUnavailableError, match="another program created it"):
         await store.ensure(SPEC)
     await store.close()
 
 
-async def test_named_points_are_searched_exactly_and_terms_by_their_own_vector(server: Stub) -> None:
+async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(server: Stub) -> None:
     server.answer = lambda method, _path: (
         200,
         success(collection_info() if method == "GET" else {"points": []}),
@@ -268,7 +280,7 @@ async def test_named_points_are_searched_exactly_and_terms_by_their_own_vector(s
     assert worded["filter"] == {"must": [{"key": "project", "match": {"value": "a"}}, named]}
 
 
-async def test_what_a_filter_is_without_is_refused_by_the_server(server: Stub) -> None:
+async def test_the_server_excludes_what_a_filter_is_without(server: Stub) -> None:
     server.answer = lambda method, _path: (
         200,
         success(collection_info() if method == "GET" else {"points": []}),
@@ -338,4 +350,33 @@ async def test_suffixes_keep_two_models_apart(spec: CollectionSpec) -> None:
     await store.ensure(replace(spec, name="notes-m1", dimension=8))
     await store.upsert("notes", [Point(ID, EAST, {})])
     assert await store.count("notes-m1") == 0
+    await store.close()
+
+
+@pytest.mark.slow
+async def test_after_a_late_answer_requests_fail_at_once_for_a_while(
+    server: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qdrant, "_SILENCE", 0.2)
+    never_answers(server)
+    store = QdrantStore(server.url, timeout=0.05)
+    for _ in range(3):
+        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+            await store.count("notes")
+    assert len(server.asked) == 1
+
+    await asyncio.sleep(0.25)
+    with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+        await store.count("notes")
+    assert len(server.asked) == 2
+    await store.close()
+
+
+async def test_a_read_waits_less_than_a_write(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qdrant, "_READ_WITHIN", 0.05)
+    never_answers(server)
+    store = QdrantStore(server.url, timeout=30)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+            await store.count("notes")
     await store.close()

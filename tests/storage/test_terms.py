@@ -1,4 +1,4 @@
-"""What every `VectorStore` does alike with terms, and with searches of the named points alone."""
+"""The contract of every `VectorStore` for terms, and for searches among given points."""
 
 import math
 import random
@@ -46,7 +46,7 @@ def numbers(hits: list[Hit]) -> list[int]:
 
 
 def bm25(texts: Mapping[int, Terms], wanted: Terms) -> list[tuple[int, float]]:
-    """Every text that shares a term, best first, as the port defines it."""
+    """Return every text that shares a term, best first, as the port defines it."""
     rarity = {}
     for term in wanted:
         having = sum(term in terms for terms in texts.values())
@@ -85,7 +85,7 @@ async def test_points_that_share_no_term_are_left_out(store: VectorStore) -> Non
     assert numbers(await store.search("notes", EAST, limit=10)) == [1, 2, 3, 4]
 
 
-async def test_points_without_terms_do_not_count_for_how_rare_a_term_is(store: VectorStore) -> None:
+async def test_points_without_terms_do_not_affect_the_rarity_of_a_term(store: VectorStore) -> None:
     texts = {1: {7: 1.0}, 2: {8: 1.0}}
     await store.upsert("notes", [point(number, terms) for number, terms in texts.items()])
     await store.upsert("notes", [point(number) for number in range(10, 30)])
@@ -105,7 +105,7 @@ async def test_an_empty_collection_has_no_terms_to_find(store: VectorStore) -> N
     assert await store.search_terms("notes", query(7), limit=10) == []
 
 
-async def test_equal_scores_are_ordered_by_id_even_across_the_cut(store: VectorStore) -> None:
+async def test_equal_scores_are_ordered_by_id_even_across_the_limit(store: VectorStore) -> None:
     order = random.Random(3).sample(range(60), 60)  # noqa: S311 - reproducible
     await store.upsert("notes", [point(n, {7: 2.0} if n < 50 else {7: 1.0}) for n in order])
 
@@ -113,7 +113,7 @@ async def test_equal_scores_are_ordered_by_id_even_across_the_cut(store: VectorS
     assert numbers(await store.search_terms("notes", query(7), limit=55)) == list(range(55))
 
 
-async def test_an_upsert_replaces_the_terms_also_by_none(store: VectorStore) -> None:
+async def test_an_upsert_replaces_the_terms_even_with_none(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, {7: 1.0}), point(2, {7: 1.0})])
     await store.upsert("notes", [point(1, {8: 1.0}), point(2)])
 
@@ -121,7 +121,7 @@ async def test_an_upsert_replaces_the_terms_also_by_none(store: VectorStore) -> 
     assert numbers(await store.search_terms("notes", query(8), limit=10)) == [1]
 
 
-async def test_what_is_deleted_is_not_found(store: VectorStore) -> None:
+async def test_deleted_points_are_not_found(store: VectorStore) -> None:
     await store.upsert("notes", [point(n, {7: 1.0 + n}) for n in range(20)])
     await store.delete("notes", [uid(n) for n in range(5, 20)])
 
@@ -139,7 +139,7 @@ async def test_filters_apply_before_the_best_are_taken_and_leave_the_scores(stor
     assert hit.score == pytest.approx(dict(bm25(texts, {7: 1.0}))[999], rel=1e-3)
 
 
-async def test_only_the_named_points_are_looked_at(store: VectorStore) -> None:
+async def test_only_the_given_points_are_searched(store: VectorStore) -> None:
     await store.upsert(
         "notes",
         [
@@ -166,7 +166,7 @@ async def test_only_the_named_points_are_looked_at(store: VectorStore) -> None:
     assert await store.search_terms("notes", query(7), limit=10, ids=[]) == []
 
 
-async def test_an_id_that_is_no_uuid_is_refused(store: VectorStore) -> None:
+async def test_an_id_that_is_not_a_uuid_is_refused(store: VectorStore) -> None:
     with pytest.raises(StorageUnavailableError):
         await store.search("notes", EAST, limit=1, ids=["first"])
     with pytest.raises(StorageUnavailableError):
@@ -181,7 +181,7 @@ async def test_a_promoted_collection_keeps_its_terms(store: VectorStore, spec: C
     assert numbers(await store.search_terms("notes", query(7), limit=1)) == [1]
 
 
-async def test_a_missing_collection_is_told_whatever_is_asked(bare_store: VectorStore) -> None:
+async def test_every_operation_on_a_missing_collection_says_so(bare_store: VectorStore) -> None:
     for terms in (query(), query(7)):
         with pytest.raises(MissingCollectionError):
             await bare_store.search_terms("notes", terms, limit=1)
@@ -201,7 +201,7 @@ async def test_a_missing_collection_is_told_whatever_is_asked(bare_store: Vector
         SparseVector([7], [math.inf]),
     ],
 )
-async def test_terms_that_are_none_are_refused_and_nothing_is_written(
+async def test_invalid_terms_are_refused_and_nothing_is_written(
     store: VectorStore, terms: SparseVector
 ) -> None:
     with pytest.raises(StorageUnavailableError):

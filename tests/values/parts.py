@@ -1,4 +1,4 @@
-"""What the tests of values share."""
+"""Shared parts of the value tests."""
 
 from __future__ import annotations
 
@@ -6,59 +6,69 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.experiences import ExperienceClusterer
-from learning_memory_server.clustering.kept_fits import KeptFits
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.values.judge import ValueJudge
+from learning_memory_server.values.listing import ValueListing
 from learning_memory_server.values.store import ValueStore
-from learning_memory_server.values.witness_log import WitnessLog
-from learning_memory_server.values.witnesses import Witnesses
-from tests.support import NOON, TOPICS, about, open_memory
+from tests.support import NOON, TOPICS, InProcessFitting, about, open_parts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from tests.support import Memory
+    from learning_memory_server.embedding.base import Embedder
+    from tests.support import Parts
 
 POOL = [about("pool", number) for number in range(10)]
 CACHE = [about("cache", number) for number in range(10, 18)]
 FULL_0, FULL_1 = ClusterId(Axis.FULL, 0), ClusterId(Axis.FULL, 1)
 GOOD = TOPICS["pool"]
+REWORDED = f"{GOOD} first"
 
 
 @asynccontextmanager
-async def open_values(path: Path, *, learn: bool = True) -> AsyncIterator[tuple[ValueStore, Memory]]:
-    async with open_memory(path) as memory, memory.running():
-        await memory.writer.settle()
+async def open_values(
+    path: Path, *, learn: bool = True, load: Callable[[], Embedder] = HashingEmbedder
+) -> AsyncIterator[tuple[ValueStore, Parts]]:
+    async with open_parts(path, load=load) as parts, parts.running():
+        await parts.writer.settle()
         if learn:
-            await memory.learn(*POOL, *CACHE)
-        yield values_over(memory), memory
+            await parts.learn(*POOL, *CACHE)
+        yield values_over(parts), parts
 
 
-def values_over(memory: Memory) -> ValueStore:
-    """The values over a memory, as the composition root puts them together."""
+def values_over(parts: Parts) -> ValueStore:
+    """A value store over these parts, wired as in the composition root."""
     clusterer = ExperienceClusterer(
-        index=memory.index,
-        writer=memory.writer,
-        collector=memory.collector,
-        fitting=ChildFitting(None, 3),
-        history=memory.journal.clusters,
-        kept=KeptFits(memory.journal.path.parent / "fits", "a test"),
-        clock=memory.clock,
+        index=parts.index,
+        writer=parts.writer,
+        collector=parts.collector,
+        fitting=InProcessFitting(),
+        history=parts.journal.clusters,
+        clock=parts.clock,
         min_experiences=12,
     )
     return ValueStore(
-        memory.values,
-        Witnesses(WitnessLog(memory.journal.evidence), memory.collector, memory.index, memory.clock),
-        memory.collector,
+        parts.values,
+        parts.verdicts,
+        parts.collector,
         clusterer,
-        memory.index,
-        memory.writer,
-        memory.clock,
+        parts.index,
+        parts.writer,
+        parts.clock,
     )
+
+
+def listing(parts: Parts) -> ValueListing:
+    return ValueListing(parts.values, parts.verdicts, parts.collector, parts.index)
+
+
+def judging(parts: Parts) -> ValueJudge:
+    return ValueJudge(parts.values, parts.verdicts, parts.collector, parts.index, parts.clock)
 
 
 def value(

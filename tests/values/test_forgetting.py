@@ -1,4 +1,4 @@
-"""A forgotten value is gone; a value whose evidence is forgotten stays."""
+"""A forgotten value is gone; a value whose evidence was forgotten stays."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.journal.forgetting import Forgetting
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.values.log import ValueLog
 from tests.support import ALICE, CAROL, NOON, numbered
 
@@ -33,7 +33,7 @@ def log(journal: Journal) -> ValueLog:
     return log
 
 
-def test_a_forgotten_value_is_gone_from_every_reading_and_stays_gone(log: ValueLog, journal: Journal) -> None:
+def test_a_forgotten_value_is_in_no_read_and_stays_forgotten(log: ValueLog, journal: Journal) -> None:
     a, b, _ = log.all()
 
     assert log.look_up(["b", "a", "z"]) == Forgetting((b, a), (), ("z",))
@@ -43,13 +43,13 @@ def test_a_forgotten_value_is_gone_from_every_reading_and_stays_gone(log: ValueL
     journal.recover(NOON)
     for reader in (log, ValueLog(Journal(journal.path).values)):
         assert [each.id for each in reader.all()] == ["c"]
-        assert [each.id for each in reader.standing(Axis.FULL)] == ["c"]
+        assert [each.id for each in reader.current(Axis.FULL)] == ["c"]
         assert [document.text for document in reader.documents()] == ["text c"]
         assert reader.find_by_request("request a") is None
         assert reader.look_up(["a", "b"]) == Forgetting((), ("a", "b"), ())
 
 
-def test_forgetting_a_value_twice_writes_once(log: ValueLog, journal: Journal) -> None:
+def test_forgetting_a_value_twice_writes_one_line(log: ValueLog, journal: Journal) -> None:
     log.forget(["a"], NOON)
     before = (journal.path / "values.jsonl").read_bytes()
 
@@ -58,7 +58,7 @@ def test_forgetting_a_value_twice_writes_once(log: ValueLog, journal: Journal) -
     assert (journal.path / "values.jsonl").read_bytes() == before
 
 
-def test_a_purge_takes_a_value_s_text_and_keeps_it_forgotten(log: ValueLog, journal: Journal) -> None:
+def test_a_purge_removes_a_values_text_and_keeps_it_forgotten(log: ValueLog, journal: Journal) -> None:
     log.forget(["a"], NOON)
 
     journal.purge()
@@ -69,7 +69,7 @@ def test_a_purge_takes_a_value_s_text_and_keeps_it_forgotten(log: ValueLog, jour
     assert again.look_up(["a"]).before == ("a",)
 
 
-def test_a_value_outlives_the_entries_behind_it(
+def test_a_value_outlives_its_evidence(
     log: ValueLog, journal: Journal, collector: ObservationCollector
 ) -> None:
     entry = numbered(1)

@@ -33,7 +33,7 @@ OTHERS = [evidence("strategy_1", around(1, 20, 0.6, 1)), evidence("strategy_2", 
 
 
 def outdone_by(verdict: Judgement) -> str | None:
-    """The cluster that the text is nearer to than to its own, or within the margin."""
+    """The cluster that a text is nearer to than to its own, or equally near within the margin."""
     return verdict.rival.name if verdict.rival and verdict.rival.margin < MARGIN else None
 
 
@@ -47,7 +47,7 @@ def test_a_text_like_the_members_is_valid() -> None:
     assert "no other cluster is closer" in verdict.reason
 
 
-def test_a_text_of_another_cluster_is_refused_and_that_cluster_is_named() -> None:
+def test_a_text_about_another_cluster_is_refused_and_that_cluster_is_named() -> None:
     verdict = judge(around(2, 1, 0.4, 9)[0], OWN, OTHERS)
 
     assert not verdict.valid
@@ -55,11 +55,11 @@ def test_a_text_of_another_cluster_is_refused_and_that_cluster_is_named() -> Non
     assert verdict.rival
     assert verdict.reason == (
         f"closer to cluster strategy_2 than to strategy_0, by {-verdict.rival.margin:.2f} "
-        "(centre and nearest members taken together)"
+        "(centre and nearest members combined)"
     )
 
 
-def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> None:
+def test_a_nearer_cluster_decides_even_within_reach_of_the_own() -> None:
     between = np.zeros(DIMENSION, dtype=np.float32)
     between[[0, 1]] = 0.7, 0.72
     wide = evidence("full_0", around(0, 20, 1.5))
@@ -71,7 +71,7 @@ def test_nearness_to_another_cluster_decides_even_within_reach_of_the_own() -> N
     assert outdone_by(verdict) == "strategy_1"
 
 
-def test_a_text_that_fits_two_clusters_alike_is_refused_as_telling_neither() -> None:
+def test_a_text_that_fits_two_clusters_equally_is_refused() -> None:
     between = np.zeros(DIMENSION, dtype=np.float32)
     between[[0, 1]] = 1.0, 0.995
 
@@ -83,8 +83,8 @@ def test_a_text_that_fits_two_clusters_alike_is_refused_as_telling_neither() -> 
     assert outdone_by(verdict) == "full_1"
 
 
-def test_the_members_near_a_text_count_beside_the_centroid() -> None:
-    # Half of the members lie towards axis 3, so a text there is theirs, though the other centroid is no farther.
+def test_the_members_near_a_text_count_as_well_as_the_centroid() -> None:
+    # Half of the members lie towards axis 3, so a text there is theirs, although the other centroid is no farther.
     bent = np.vstack([around(0, 10, 0.3), around(3, 10, 0.3, 1)])
     own, other = evidence("full_0", bent), evidence("full_1", around(1, 20, 0.3, 2))
     text = np.zeros(DIMENSION, dtype=np.float32)
@@ -94,7 +94,7 @@ def test_the_members_near_a_text_count_beside_the_centroid() -> None:
     assert own.nearness(text) > other.nearness(text)
 
 
-def test_what_is_kept_of_a_large_cluster_is_a_sample_of_its_members() -> None:
+def test_evidence_of_a_large_cluster_keeps_a_sample_of_its_members() -> None:
     vectors = around(0, 1000, 0.6)
     proof = evidence("full_0", vectors)
 
@@ -105,14 +105,14 @@ def test_what_is_kept_of_a_large_cluster_is_a_sample_of_its_members() -> None:
     assert proof.size == 1000
 
 
-def test_a_text_beyond_the_reach_of_the_members_is_refused_though_no_cluster_is_nearer() -> None:
+def test_a_text_beyond_the_reach_of_the_members_is_refused_even_if_no_cluster_is_nearer() -> None:
     verdict = judge(around(0, 1, 3.0, 9)[0], OWN, OTHERS)
 
     assert not verdict.valid
     assert outdone_by(verdict) is None
     assert verdict.centroid_distance > verdict.threshold
     assert verdict.reason == (
-        f"{verdict.centroid_distance:.2f} away from the centre of strategy_0, its members reach {verdict.threshold:.2f}"
+        f"{verdict.centroid_distance:.2f} away from the centre of strategy_0, but its members reach only {verdict.threshold:.2f}"
     )
 
 
@@ -121,7 +121,7 @@ def test_with_a_single_cluster_only_the_reach_decides() -> None:
     assert not judge(around(1, 1, 0.6, 9)[0], OWN, []).valid
 
 
-def test_the_threshold_is_the_left_out_mean_and_three_pooled_deviations() -> None:
+def test_the_threshold_is_the_leave_one_out_mean_plus_three_pooled_deviations() -> None:
     vectors = around(0, 6, 0.9, 5).astype(np.float64)
     left_out = []
     for place in range(6):
@@ -134,7 +134,7 @@ def test_the_threshold_is_the_left_out_mean_and_three_pooled_deviations() -> Non
     assert judge(vectors[0], own, OTHERS).threshold == pytest.approx(np.mean(left_out) + 3 * pooled, abs=1e-5)
 
 
-def test_the_strict_figure_stays_beside_and_is_the_stricter_one() -> None:
+def test_the_strict_threshold_is_reported_and_is_stricter() -> None:
     vectors = around(0, 6, 0.9, 5).astype(np.float64)
     centre = vectors.sum(axis=0) / np.linalg.norm(vectors.sum(axis=0))
     inside = 1 - vectors @ centre
@@ -145,7 +145,7 @@ def test_the_strict_figure_stays_beside_and_is_the_stricter_one() -> None:
     assert verdict.strict_threshold < verdict.threshold
 
 
-def test_genuine_texts_of_a_small_cluster_pass_where_the_strict_rule_refuses_them() -> None:
+def test_genuine_texts_of_a_small_cluster_pass_although_the_strict_rule_refuses_them() -> None:
     own = evidence("full_0", around(0, 5, 0.9, 3))
     verdicts = [judge(text, own, OTHERS) for text in around(0, 40, 0.9, 4)]
 
@@ -153,7 +153,7 @@ def test_genuine_texts_of_a_small_cluster_pass_where_the_strict_rule_refuses_the
     assert np.mean([verdict.centroid_distance <= verdict.strict_threshold for verdict in verdicts]) < 0.5
 
 
-def test_weight_moves_the_centroid_towards_what_counts() -> None:
+def test_weights_move_the_centroid() -> None:
     pair = np.eye(DIMENSION, dtype=np.float32)[:2]
 
     weighted = ClusterEvidence.of("full_0", pair, np.array([1.0, 0.2]))
@@ -162,7 +162,7 @@ def test_weight_moves_the_centroid_towards_what_counts() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2, 3])
-def test_tiny_clusters_can_be_judged_by(members: int) -> None:
+def test_tiny_clusters_can_judge_texts(members: int) -> None:
     vectors = around(0, members, 0.6, 7)
     own = evidence("full_0", vectors)
 
@@ -171,7 +171,7 @@ def test_tiny_clusters_can_be_judged_by(members: int) -> None:
         assert not judge(around(5, 1, 0.1)[0], own, others).valid
 
 
-def test_a_cluster_of_copies_takes_the_same_text_and_nothing_far() -> None:
+def test_a_cluster_of_copies_accepts_the_same_text_and_nothing_far() -> None:
     copies = np.repeat(around(0, 1, 0.6), 4, axis=0)
     own = evidence("full_0", copies)
 
@@ -180,7 +180,7 @@ def test_a_cluster_of_copies_takes_the_same_text_and_nothing_far() -> None:
     assert not judge(around(0, 1, 0.6, 11)[0], own, []).valid
 
 
-def test_two_members_that_cancel_out_do_not_break_the_figures() -> None:
+def test_two_members_that_cancel_out_give_finite_numbers() -> None:
     axis = np.eye(DIMENSION, dtype=np.float32)[:1]
 
     verdict = judge(axis[0], evidence("full_0", np.vstack([axis, -axis])), OTHERS)
@@ -188,12 +188,12 @@ def test_two_members_that_cancel_out_do_not_break_the_figures() -> None:
     assert np.isfinite([verdict.threshold, verdict.strict_threshold, verdict.similarity]).all()
 
 
-def test_a_cluster_without_members_is_no_evidence() -> None:
+def test_a_cluster_without_members_has_no_evidence() -> None:
     with pytest.raises(ValueError, match="full_3 has no members"):
         evidence("full_3", np.empty((0, DIMENSION), dtype=np.float32))
 
 
-def test_every_figure_is_there_whatever_the_verdict() -> None:
+def test_every_number_is_reported_whatever_the_verdict() -> None:
     for text in (around(0, 1, 0.4, 9)[0], around(2, 1, 0.4, 9)[0], around(7, 1, 0.4, 9)[0]):
         verdict = judge(text, OWN, OTHERS)
 
@@ -217,9 +217,9 @@ def test_a_text_as_near_to_three_clusters_is_too_general() -> None:
 
     assert not verdict.valid
     assert verdict.reason.startswith("too general: as close to full_")
-    assert verdict.reason.endswith("as to full_0, and within the reach of each")
+    assert verdict.reason.endswith("as to full_0, and within reach of each")
     assert {"full_1", "full_2"} <= set(verdict.reason.replace(",", "").split())
-    # It is as far from all, which is something else.
+    # It is equally far from all, which is another case.
     assert "too general" not in judge(far, wide[0], wide[1:]).reason
 
 
@@ -227,7 +227,7 @@ def test_with_a_single_cluster_there_is_no_rival() -> None:
     assert judge(around(0, 1, 0.6, 9)[0], OWN, []).rival is None
 
 
-def test_near_copies_of_one_sentence_leave_room_for_it_in_other_words() -> None:
+def test_near_copies_of_one_sentence_accept_it_in_other_words() -> None:
     copies = evidence("full_0", around(0, 10, 0.01))
     others = [evidence("full_1", around(1, 10, 0.01, 1))]
 

@@ -10,6 +10,7 @@ from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import (
     DiskFullError,
+    EmbeddingUnavailableError,
     InsufficientDataError,
     InvalidInputError,
     JournalUnavailableError,
@@ -17,23 +18,24 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.values.log import ValueLog
-from tests.support import ALICE, CAROL, TOPICS
-from tests.values.parts import FULL_0, GOOD, POOL, open_values, value
+from tests.fast_forward import fast_forward
+from tests.support import ALICE, CAROL, TOPICS, SilentModel
+from tests.values.parts import FULL_0, GOOD, POOL, listing, open_values, value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.domain.value import Value
     from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.values.store import ValueStore
+    from tests.support import Parts
 
 
-async def listed(store: ValueStore, **which: Any) -> list[Value]:
-    return [standing.value for standing in await store.list_values(**which)]
+def listed(parts: Parts, **which: Any) -> list[Value]:
+    return [standing.value for standing in listing(parts).list_values(**which)]
 
 
-async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         judgement = (await store.validate(GOOD, FULL_0)).judgement
         value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
@@ -45,20 +47,21 @@ async def test_a_text_in_the_middle_of_its_cluster_is_kept_with_its_evidence(tmp
         assert evidence.similarity == pytest.approx(judgement.similarity)
         assert evidence.centroid_distance == pytest.approx(1 - judgement.similarity, abs=1e-6)
         assert evidence.threshold == judgement.threshold
-        assert evidence.embedding == await memory.index.origin()
+        assert evidence.embedding == await parts.index.origin(Collection.EXPERIENCES_FULL)
         assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
         assert len(evidence.centroid) == 384
-        assert await listed(store) == [value]
-        (record,) = await memory.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
+        assert listed(parts) == [value]
+        (record,) = await parts.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
         assert record.payload["text"] == GOOD
 
 
-async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_a_value_and_its_evidence_survive_a_restart(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
         value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
-    async with open_values(tmp_path, learn=False) as (store, _):
-        (again,) = await listed(store)
+    async with open_values(tmp_path, learn=False) as (_, parts):
+        (again,) = listed(parts)
 
     assert again.evidence.centroid == pytest.approx(value.evidence.centroid, abs=1e-6)
     assert (again.id, again.text, again.cluster_id, again.project, again.created_at) == (
@@ -72,35 +75,38 @@ async def test_a_value_and_its_evidence_outlive_the_process(tmp_path: Path) -> N
         assert getattr(again.evidence, figure) == getattr(value.evidence, figure)
 
 
-async def test_a_text_that_is_there_already_is_the_same_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+@pytest.mark.slow
+async def test_storing_the_same_text_again_returns_the_same_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         first = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
         again = await store.store(ALICE, f" {GOOD}\n", FULL_0, Axis.FULL)
 
         assert (first.is_new, again.is_new) == (True, False)
         assert again.standing == first.standing
         assert again.similar == ()
-        assert len(memory.journal.values.read().records) == 1
-        assert (await memory.index.counts())["values"] == 1
+        assert len(parts.journal.values.read().records) == 1
+        assert (await parts.index.counts())["values"] == 1
 
 
-async def test_the_same_text_at_once_is_one_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+@pytest.mark.slow
+async def test_concurrent_calls_with_the_same_text_store_one_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         results = await asyncio.gather(*(store.store(ALICE, GOOD, FULL_0, Axis.FULL) for _ in range(3)))
 
         assert [result.is_new for result in results] == [True, False, False]
         assert len({result.standing.value.id for result in results}) == 1
-        assert len(memory.journal.values.read().records) == 1
+        assert len(parts.journal.values.read().records) == 1
 
 
-async def test_the_same_text_elsewhere_or_in_force_no_more_is_another_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+@pytest.mark.slow
+async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         there = value("there", cluster=ClusterId(Axis.STRATEGY, 0), project=ALICE.project)
-        memory.values.add(replace(there, text=GOOD))
+        parts.values.add(replace(there, text=GOOD))
         for caller in (ALICE, CAROL):
             assert (await store.store(caller, GOOD, FULL_0, Axis.FULL)).is_new
-        (ours, theirs) = memory.values.all()[1:]
-        memory.values.forget([theirs.id], memory.clock())
+        (ours, theirs) = parts.values.all()[1:]
+        parts.values.forget([theirs.id], parts.clock())
         other = f"{GOOD} first"
         await store.store(ALICE, other, FULL_0, Axis.FULL, supersedes=ours.id)
 
@@ -109,9 +115,10 @@ async def test_the_same_text_elsewhere_or_in_force_no_more_is_another_value(tmp_
         assert not (await store.store(ALICE, other, FULL_0, Axis.FULL)).is_new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
-async def test_a_text_elsewhere_is_refused_and_not_kept(tmp_path: Path, text: str) -> None:
-    async with open_values(tmp_path) as (store, memory):
+async def test_a_text_outside_the_cluster_is_refused_and_not_stored(tmp_path: Path, text: str) -> None:
+    async with open_values(tmp_path) as (store, parts):
         judgement = (await store.validate(text, FULL_0)).judgement
         assert not judgement.valid
         with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
@@ -121,27 +128,29 @@ async def test_a_text_elsewhere_is_refused_and_not_kept(tmp_path: Path, text: st
         assert f"{judgement.centroid_distance:.3f}" in caught.value.message
         assert f"{judgement.threshold:.3f}" in caught.value.message
         assert caught.value.hint
-        assert await listed(store) == []
-        assert (await memory.index.counts())["values"] == 0
-        assert memory.journal.values.read().records == []
+        assert listed(parts) == []
+        assert (await parts.index.counts())["values"] == 0
+        assert parts.journal.values.read().records == []
 
 
-async def test_a_text_nearer_to_another_cluster_is_told_which(tmp_path: Path) -> None:
+async def test_a_refusal_names_the_nearer_cluster(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
         judgement = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).judgement
 
     assert "closer to cluster full_1" in judgement.reason
 
 
-async def test_the_axis_must_be_the_cluster_s(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, _):
+@pytest.mark.slow
+async def test_the_axis_must_match_the_cluster(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         with pytest.raises(InvalidInputError, match=r"^axis: strategy .*full_0; expected full\.$"):
             await store.store(ALICE, GOOD, FULL_0, Axis.STRATEGY)
 
-        assert await listed(store) == []
+        assert listed(parts) == []
 
 
-async def test_a_cluster_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_an_unknown_cluster_is_not_found(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
         for attempt in (
             lambda: store.validate(GOOD, ClusterId(Axis.FULL, 7)),
@@ -151,9 +160,9 @@ async def test_a_cluster_that_is_not_there_is_not_found(tmp_path: Path) -> None:
                 await attempt()
 
 
-async def test_too_few_experiences_is_said_by_validate_and_by_store(tmp_path: Path) -> None:
-    async with open_values(tmp_path, learn=False) as (store, memory):
-        await memory.learn(*POOL[:5])
+async def test_validate_and_store_report_too_few_experiences(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, parts):
+        await parts.learn(*POOL[:5])
         for attempt in (
             lambda: store.validate(GOOD, FULL_0),
             lambda: store.store(ALICE, GOOD, FULL_0, Axis.FULL),
@@ -162,72 +171,73 @@ async def test_too_few_experiences_is_said_by_validate_and_by_store(tmp_path: Pa
                 await attempt()
 
 
-async def test_a_value_that_cannot_be_indexed_is_kept_and_pending(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+@pytest.mark.slow
+async def test_a_value_that_cannot_be_indexed_is_stored_and_pending(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         await store.validate(GOOD, FULL_0)
-        memory.store.failures = [DiskFullError("full")]
+        parts.store.failures = [DiskFullError("full")]
         value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
-        assert await listed(store) == [value]
+        assert listed(parts) == [value]
 
-    async with open_values(tmp_path, learn=False) as (store, memory):
-        assert (await memory.index.counts())["values"] == 1
+    async with open_values(tmp_path, learn=False) as (store, parts):
+        assert (await parts.index.counts())["values"] == 1
 
 
-async def test_a_value_that_cannot_be_written_down_is_not_kept(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, memory):
+async def test_a_value_that_cannot_be_journalled_is_not_stored(tmp_path: Path) -> None:
+    async with open_values(tmp_path) as (store, parts):
         await store.validate(GOOD, FULL_0)
-        (memory.journal.path / "values.jsonl").mkdir()
+        (parts.journal.path / "values.jsonl").mkdir()
         with pytest.raises(JournalUnavailableError):
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
-        (memory.journal.path / "values.jsonl").rmdir()
+        (parts.journal.path / "values.jsonl").rmdir()
 
-        assert await listed(store) == []
-        assert (await memory.index.counts())["values"] == 0
+        assert listed(parts) == []
+        assert (await parts.index.counts())["values"] == 0
 
 
 async def test_values_are_listed_by_cluster_size_then_newest(tmp_path: Path) -> None:
-    async with open_values(tmp_path, learn=False) as (store, memory):
+    async with open_values(tmp_path, learn=False) as (_, parts):
         for each in (
             value("old", size=5, minutes=1),
             value("large", size=9, minutes=0),
             value("new", size=5, minutes=2),
             value("small", size=2, minutes=9),
         ):
-            memory.values.add(each)
+            parts.values.add(each)
 
-        assert [each.id for each in await listed(store)] == ["large", "new", "old", "small"]
+        assert [each.id for each in listed(parts)] == ["large", "new", "old", "small"]
 
 
 async def test_values_are_listed_by_axis_and_project(tmp_path: Path) -> None:
-    async with open_values(tmp_path, learn=False) as (store, memory):
-        memory.values.add(value("a", size=5, project=ALICE.project))
-        memory.values.add(value("b", size=4, cluster=ClusterId(Axis.ROOT_CAUSE, 1), project=ALICE.project))
-        memory.values.add(value("c", size=3, project=CAROL.project))
+    async with open_values(tmp_path, learn=False) as (_, parts):
+        parts.values.add(value("a", size=5, project=ALICE.project))
+        parts.values.add(value("b", size=4, cluster=ClusterId(Axis.ROOT_CAUSE, 1), project=ALICE.project))
+        parts.values.add(value("c", size=3, project=CAROL.project))
 
-        assert [each.id for each in await listed(store, axis=Axis.ROOT_CAUSE)] == ["b"]
-        assert [each.id for each in await listed(store, axis=Axis.FULL)] == ["a", "c"]
-        assert [each.id for each in await listed(store, project=CAROL.project)] == ["c"]
-        assert [each.id for each in await listed(store, axis=Axis.FULL, project=ALICE.project)] == ["a"]
-        assert await listed(store, axis=Axis.SURPRISE) == []
+        assert [each.id for each in listed(parts, axis=Axis.ROOT_CAUSE)] == ["b"]
+        assert [each.id for each in listed(parts, axis=Axis.FULL)] == ["a", "c"]
+        assert [each.id for each in listed(parts, project=CAROL.project)] == ["c"]
+        assert [each.id for each in listed(parts, axis=Axis.FULL, project=ALICE.project)] == ["a"]
+        assert listed(parts, axis=Axis.SURPRISE) == []
 
 
 async def test_values_are_forgotten_by_id_and_by_project(tmp_path: Path) -> None:
-    async with open_values(tmp_path, learn=False) as (store, memory):
+    async with open_values(tmp_path, learn=False) as (_, parts):
         a, b = value("a", size=5, project=ALICE.project), value("b", size=4, project=ALICE.project)
         c = value("c", size=3, project=CAROL.project)
         for each in (a, b, c):
-            memory.values.add(each)
+            parts.values.add(each)
 
-        assert memory.values.look_up(["a"]).found == (a,)
-        assert memory.values.look_up_project(ALICE.project).found == (a, b)
-        assert await listed(store) == [a, b, c]
-        assert memory.values.forget(["a"], memory.clock()).found == (a,)
-        (left,) = memory.values.look_up_project(ALICE.project).found
-        assert memory.values.forget([left.id], memory.clock()).found == (b,)
+        assert parts.values.look_up(["a"]).found == (a,)
+        assert parts.values.look_up_project(ALICE.project).found == (a, b)
+        assert listed(parts) == [a, b, c]
+        assert parts.values.forget(["a"], parts.clock()).found == (a,)
+        (left,) = parts.values.look_up_project(ALICE.project).found
+        assert parts.values.forget([left.id], parts.clock()).found == (b,)
 
-        assert await listed(store) == [c]
-        assert memory.values.citing(["2"]) == [c]
-        assert ValueLog(memory.journal.values).look_up(["a", "b"]).before == ("a", "b")
+        assert listed(parts) == [c]
+        assert parts.values.citing(["2"]) == [c]
+        assert ValueLog(parts.journal.values).look_up(["a", "b"]).before == ("a", "b")
 
 
 def test_a_log_is_read_from_the_disk_oldest_first(journal: Journal) -> None:
@@ -238,3 +248,35 @@ def test_a_log_is_read_from_the_disk_oldest_first(journal: Journal) -> None:
 
     assert ValueLog(journal.values).all() == written
     assert [document.text for document in ValueLog(journal.values).documents()] == ["text b", "text a"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("silent", ["model", "engine"])
+def test_a_silent_model_or_engine_keeps_no_tool_waiting(tmp_path: Path, silent: str) -> None:
+    model = SilentModel()
+
+    async def scenario() -> None:
+        async with open_values(tmp_path, load=lambda: model) as (values, parts):
+            assert (await values.validate(GOOD, FULL_0)).judgement.valid
+            stored = await values.store(ALICE, GOOD, FULL_0, Axis.FULL)
+            parts.store.hangs = silent == "engine"
+            if silent == "model":
+                model.released.clear()
+            now = asyncio.get_running_loop().time
+
+            began = now()
+            if silent == "model":
+                with pytest.raises(EmbeddingUnavailableError, match="in time"):
+                    await values.validate(f"{GOOD} again", FULL_0)
+            else:
+                assert (await values.validate(f"{GOOD} again", FULL_0)).similar == ()
+            assert now() - began < 5
+
+            began = now()
+            found, _ = await listing(parts).by_relevance(GOOD, listing(parts).list_values())
+            assert [each.value for each in found] == [stored.standing.value]
+            assert now() - began < 5
+            parts.store.hangs = False
+            model.released.set()
+
+    fast_forward(scenario())

@@ -1,4 +1,4 @@
-"""The types of the client's arguments, made from the domain's vocabularies and limits."""
+"""The types of a client's arguments, derived from the domain's vocabularies and limits."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.ghap import Lesson, RootCause
-from learning_memory_server.domain.vocabulary import RootCauseCategory
+from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.tools.toolset import Arguments
 
 
@@ -19,34 +19,49 @@ def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-# Stripped as the domain strips: pydantic's own idea of white space is narrower.
+# Stripped as the domain strips them: pydantic knows fewer white-space characters.
 Text = Annotated[str, BeforeValidator(_stripped)]
 Statement = Annotated[Text, _text(limits.STATEMENT_MAX)]
+Goal = Annotated[Statement, Field(description="What you want to achieve.")]
+Hypothesis = Annotated[Statement, Field(description="What you believe, so that it can turn out wrong.")]
+Action = Annotated[Statement, Field(description="What you do because you believe it.")]
+Prediction = Annotated[Statement, Field(description="What you will observe if you are right.")]
 Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
-ValueText = Annotated[Text, _text(limits.VALUE_MAX)]
+ValueText = Annotated[Text, _text(limits.VALUE_MAX), Field(description="What to do in such situations.")]
 QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
 Identifier = Annotated[Text, _text(limits.ID_MAX)]
-MemoryText = Annotated[Text, _text(limits.MEMORY_MAX)]
+GhapId = Annotated[Identifier, Field(description="An open entry; your current one if absent.")]
+ClusterName = Annotated[Identifier, Field(description="From get_clusters, such as full_0.")]
+MemoryText = Annotated[
+    Text,
+    _text(limits.MEMORY_MAX),
+    Field(
+        description="Any text or code.", examples=["We chose SQLite over Postgres: one file, and no server."]
+    ),
+]
 SourceText = Annotated[Text, _text(limits.SOURCE_MAX)]
 Tag = Annotated[Text, _text(limits.TAG_MAX)]
 ProjectName = Annotated[
     Text,
     _text(limits.PROJECT_MAX),
-    Field(description="A project's name, or `current`; every project if absent."),
+    Field(description="A name, or `current`; default: all."),
 ]
-Since = Annotated[
-    Text, _text(limits.ID_MAX), Field(description="ISO 8601 date or datetime; a bare date is UTC midnight.")
-]
-Offset = Annotated[int, Field(ge=0, description="How many to skip: the `offset` of the reply before.")]
-SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX)]
-ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX)]
+Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
+Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
+Explain = Annotated[bool, Field(description="Show the parts of each score.")]
+SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description="At most.")]
+ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX, description="At most.")]
+MinScore = Annotated[float, Field(ge=0, le=1, description="0: weak ones too.")]
+AxisToCompare = Annotated[Axis, Field(description="What to compare.")]
+OnlyDomain = Annotated[Domain, Field(description="Only this kind of task.")]
+OnlyOutcome = Annotated[OutcomeStatus, Field(description="Only entries that ended so.")]
 
 
 class RootCauseArgument(Arguments):
     """Why the hypothesis was wrong."""
 
-    category: RootCauseCategory
-    description: Narrative
+    category: Annotated[RootCauseCategory, Field(description="The kind of cause.")]
+    description: Annotated[Narrative, Field(description="The cause.")]
 
     def to_domain(self) -> RootCause:
         """Return the domain's root cause."""
@@ -56,8 +71,8 @@ class RootCauseArgument(Arguments):
 class LessonArgument(Arguments):
     """What is worth doing again."""
 
-    what_worked: Narrative
-    takeaway: Narrative | None = None
+    what_worked: Annotated[Narrative, Field(description="What worked.")]
+    takeaway: Annotated[Narrative, Field(description="A rule for next time.")] | None = None
 
     def to_domain(self) -> Lesson:
         """Return the domain's lesson."""
@@ -65,5 +80,5 @@ class LessonArgument(Arguments):
 
 
 def named_project(project: str | None, caller: Caller) -> str | None:
-    """Return the project that a filter means; `current` is the caller's."""
+    """Return the project that a filter names; `current` is the caller's."""
     return caller.project if project == "current" else project

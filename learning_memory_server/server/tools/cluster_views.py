@@ -1,8 +1,8 @@
-"""Clusters as replies show them: what they are about, how they have ended, and when."""
+"""Clusters as replies show them: topic, outcomes and dates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
@@ -10,31 +10,42 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from learning_memory_server.clustering.clusters import ExperienceCluster
+    from learning_memory_server.domain.ghap import Ghap
+
+
+_TAKEAWAY: Final = 300
+"""The most characters of a takeaway in a listing."""
 
 
 class Exemplar(TypedDict):
-    """An experience that stands for its cluster."""
+    """An experience, in short."""
 
     id: str
     goal: str
 
 
 class ClusterView(TypedDict):
-    """A group of experiences that belong together.
+    """A cluster of experiences.
 
-    `outcomes` and `root_causes` count members, most frequent first; the dates are those of resolutions.
+    `takeaway` is that of the most central member that has one. `outcomes` and `root_causes` count members, most frequent first. The dates are those of their resolutions.
     """
 
     cluster_id: str
     label: str
     size: int
     avg_weight: float
+    takeaway: NotRequired[str]
     exemplars: list[Exemplar]
     outcomes: dict[str, int]
     root_causes: NotRequired[dict[str, int]]
     first_seen: str
     last_seen: str
     last_30_days: int
+
+
+def exemplar(entry: Ghap) -> Exemplar:
+    """Return what a listing shows of an experience."""
+    return {"id": entry.id, "goal": entry.goal}
 
 
 def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
@@ -50,12 +61,15 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
         "label": found.label,
         "size": len(found.members),
         "avg_weight": round(found.mean_weight, 3),
-        "exemplars": [{"id": entry.id, "goal": entry.goal} for entry in found.exemplars],
+        "exemplars": [exemplar(entry) for entry in found.exemplars],
         "outcomes": {status.value: count for status, count in profile.outcomes.items()},
         "first_seen": profile.times[0].date().isoformat(),
         "last_seen": profile.times[-1].date().isoformat(),
         "last_30_days": profile.recent(now),
     }
+    lessons = (member.outcome.lesson for member in found.members)
+    if taken := next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), None):
+        view["takeaway"] = taken if len(taken) <= _TAKEAWAY else taken[: _TAKEAWAY - 1].rstrip() + "…"
     if profile.root_causes:
         view["root_causes"] = {cause.value: count for cause, count in profile.root_causes.items()}
     return view

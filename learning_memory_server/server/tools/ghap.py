@@ -1,9 +1,10 @@
-"""The GHAP loop: start, update, resolve, look."""
+"""The GHAP loop: start, update, resolve, review."""
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, cast
+from typing import Annotated, Any, NotRequired, cast
 
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.domain import limits
@@ -14,27 +15,34 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.persister import ObservationPersister
 from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.server.replies import fitted, page
+from learning_memory_server.server.replies import STORED_TEXT, fitted, page
 from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (
+    Action,
+    GhapId,
+    Goal,
+    Hypothesis,
     Identifier,
     LessonArgument,
     ListingLimit,
     Narrative,
     Offset,
+    OnlyDomain,
+    OnlyOutcome,
+    Prediction,
     ProjectName,
     RootCauseArgument,
     Since,
-    Statement,
     named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.values.judge import ValueJudge
 
 toolset = ToolSet()
 
 
 class StartedEntry(TypedDict):
-    """The new entry; `warning` and `orphaned_id` where another one was left open."""
+    """The new entry; `warning` and `orphaned_id` if the previous one was left open."""
 
     id: str
     domain: str
@@ -46,6 +54,7 @@ class StartedEntry(TypedDict):
     created_at: str
     warning: NotRequired[str]
     orphaned_id: NotRequired[str]
+    redacted: NotRequired[dict[str, int]]
 
 
 class UpdatedEntry(TypedDict):
@@ -54,10 +63,19 @@ class UpdatedEntry(TypedDict):
     success: bool
     id: str
     iteration_count: int
+    redacted: NotRequired[dict[str, int]]
+
+
+class ValueToJudge(TypedDict):
+    """A value that the entry may support or contradict, and what to call if it does."""
+
+    id: str
+    text: str
+    next: str
 
 
 class ResolvedEntry(TypedDict):
-    """The entry that was closed; `indexed` tells whether searches by meaning find it already."""
+    """The entry that was closed; `indexed` tells whether semantic search can find it yet."""
 
     id: str
     status: str
@@ -65,27 +83,25 @@ class ResolvedEntry(TypedDict):
     resolved_at: str
     indexed: bool
     warning: NotRequired[str]
+    value: NotRequired[ValueToJudge]
+    stored_text: NotRequired[str]
+    redacted: NotRequired[dict[str, int]]
 
 
-class ActiveEntry(TypedDict, total=False):
-    """The whole open entry, if there is one, and the other open ones of the project."""
+class ActiveEntry(views.OpenEntry, total=False):
+    """The whole open entry, if there is one, and the other open entries of the project."""
 
     has_active: bool
-    id: str
-    project: str
-    created_at: str
-    domain: str
-    strategy: str
-    goal: str
-    hypothesis: str
-    action: str
-    prediction: str
-    history: list[dict[str, str]]
-    notes: list[str]
-    iteration_count: int
     orphaned: list[views.EntryKey]
     hint: str
+    stored_text: str
     left_out: dict[str, str]
+
+
+class ReadEntry(views.WholeEntry, total=False):
+    """The whole entry."""
+
+    stored_text: str
 
 
 class EntryList(views.Paged):
@@ -100,12 +116,14 @@ async def start_ghap(
     caller: Caller,
     /,
     *,
-    domain: Domain,
-    strategy: Strategy,
-    goal: Statement,
-    hypothesis: Statement,
-    action: Statement,
-    prediction: Statement,
+    domain: Annotated[Domain, Field(description="The kind of task.")],
+    strategy: Annotated[Strategy, Field(description="How you approach it.")],
+    goal: Goal,
+    hypothesis: Annotated[
+        Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])
+    ],
+    action: Action,
+    prediction: Annotated[Prediction, Field(examples=["With the cache cleared, totals match the database."])],
 ) -> StartedEntry:
     """Record what you believe before you act on it: goal, hypothesis, action and prediction.
 
@@ -148,18 +166,18 @@ async def update_ghap(
     caller: Caller,
     /,
     *,
-    hypothesis: Statement | None = None,
-    action: Statement | None = None,
-    prediction: Statement | None = None,
-    strategy: Strategy | None = None,
-    note: Narrative | None = None,
-    ghap_id: Identifier | None = None,
+    hypothesis: Hypothesis | None = None,
+    action: Action | None = None,
+    prediction: Prediction | None = None,
+    strategy: Annotated[Strategy, Field(description="How you approach it now.")] | None = None,
+    note: Annotated[Narrative, Field(description="A fact about the work.")] | None = None,
+    ghap_id: GhapId | None = None,
 ) -> UpdatedEntry:
     """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
 
-    Call it when evidence changes what you believe while you still work on the goal. The former hypothesis is
-    kept as an iteration. Without ghap_id it is your current entry; with it, any open one of the project,
-    which becomes yours if you have none.
+    Call it when evidence changes what you believe while you still work on the goal. The previous hypothesis is
+    kept as an iteration. Without ghap_id it changes your current entry; with it, any open entry of the
+    project, which becomes yours if you have none.
     """
     if not any((hypothesis, action, prediction, strategy, note, ghap_id)):
         raise InvalidInputError(
@@ -177,8 +195,8 @@ async def update_ghap(
     )
     if not any((hypothesis, action, prediction, strategy, note)) and entry.agent_session != caller.session:
         raise InvalidInputError(
-            f"{entry.id} was not adopted: you have an entry of your own, or it belongs to another project.",
-            hint="Resolve your own entry first, or give what is to be changed along with ghap_id.",
+            f"{entry.id} was not adopted: you already have an open entry, or it belongs to another project.",
+            hint="Resolve your own entry first, or give the changes together with ghap_id.",
         )
     return {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
 
@@ -187,21 +205,22 @@ async def update_ghap(
 async def resolve_ghap(
     collector: ObservationCollector,
     persister: ObservationPersister,
+    judge: ValueJudge,
     caller: Caller,
     /,
     *,
-    status: OutcomeStatus,
-    result: Narrative,
-    surprise: Narrative | None = None,
-    root_cause: RootCauseArgument | None = None,
-    lesson: LessonArgument | None = None,
-    ghap_id: Identifier | None = None,
+    status: Annotated[OutcomeStatus, Field(description="How the hypothesis fared.")],
+    result: Annotated[Narrative, Field(description="What happened.")],
+    surprise: Annotated[Narrative, Field(description="What contradicted the prediction.")] | None = None,
+    root_cause: Annotated[RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
+    lesson: Annotated[LessonArgument, Field(description="What is worth doing again.")] | None = None,
+    ghap_id: GhapId | None = None,
 ) -> ResolvedEntry:
     """Close your GHAP entry with what really happened, and keep it as an experience to learn from.
 
-    confirmed: the prediction came true. falsified: it did not; then surprise (what contradicted it) and
-    root_cause (why the hypothesis was wrong) are required. abandoned: you stopped before you knew. Add a
-    lesson whenever there is one: it is what later searches are for. Be honest; a wrong guess teaches most.
+    confirmed: the prediction came true. falsified: it did not; surprise (what contradicted it) and
+    root_cause (why the hypothesis was wrong) are then required. abandoned: you stopped before you knew. Add a
+    lesson if there is one: later searches look for lessons. Be honest: wrong guesses teach most.
     """
     entry = collector.resolve(
         caller,
@@ -221,7 +240,16 @@ async def resolve_ghap(
         "indexed": indexed,
     }
     if not indexed:
-        reply["warning"] = "The entry is saved. It is indexed as soon as the model and the engine are ready."
+        reply["warning"] = (
+            "The entry is saved. It will be indexed as soon as the model and the engine are ready."
+        )
+    if value := await judge.find_near(entry):
+        reply["value"] = {
+            "id": value.id,
+            "text": value.text,
+            "next": f"If this entry supports or contradicts it, call judge_value with ghap_id {entry.id}.",
+        }
+        reply["stored_text"] = STORED_TEXT["stored_text"]
     return reply
 
 
@@ -229,7 +257,7 @@ async def resolve_ghap(
 async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) -> ActiveEntry:
     """Show your open GHAP entry, and entries of this project that others or earlier sessions left open.
 
-    Call it when you resume work, to pick up where the hypothesis stood. To adopt an orphaned entry, call
+    Call it when you resume work, to continue where you stopped. To adopt an orphaned entry, call
     update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned.
     """
     entry = collector.find_current(caller)
@@ -241,10 +269,25 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
         reply["orphaned"] = list(reversed(orphans))
         if entry is None:
             reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
+    if entry is not None or orphans:
+        reply |= STORED_TEXT
     shown = fitted(reply, limits.REPLY_MAX)
     if "orphaned" in shown:
         shown["orphaned"] = list(reversed(shown["orphaned"]))
     return cast("ActiveEntry", shown)
+
+
+@toolset.tool("Show a GHAP entry", changes=False)
+async def get_ghap_entry(
+    collector: ObservationCollector, /, *, ghap_id: Annotated[Identifier, Field(description="Its id.")]
+) -> ReadEntry:
+    """Read one entry in full, open or resolved, with its notes and earlier hypotheses.
+
+    Lists, searches and a value's evidence name the ids.
+    """
+    return cast(
+        "ReadEntry", fitted(views.whole_entry(collector.get(ghap_id)) | STORED_TEXT, limits.REPLY_MAX)
+    )
 
 
 @toolset.tool("List resolved GHAP entries", changes=False)
@@ -254,16 +297,16 @@ async def list_ghap_entries(
     /,
     *,
     limit: ListingLimit = 20,
-    domain: Domain | None = None,
-    outcome: OutcomeStatus | None = None,
+    domain: OnlyDomain | None = None,
+    outcome: OnlyOutcome | None = None,
     since: Since | None = None,
     project: ProjectName | None = None,
     offset: Offset = 0,
 ) -> EntryList:
     """List resolved GHAP entries, newest first, without their details.
 
-    Use it to review recent work, for instance before a retrospective. To find experiences by what they are
-    about, call search_experiences instead.
+    Use it to review recent work, for instance before a retrospective. To find experiences on a topic, call
+    search_experiences instead.
     """
     entries = collector.list_resolved(
         EntryQuery(

@@ -1,13 +1,15 @@
-"""Plain texts: keep one, find one, forget one; and what there is in all."""
+"""The tools for memories, plain texts to add, find and delete; and for statistics."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, time
 from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
@@ -16,74 +18,108 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
-from learning_memory_server.server.progress import Progress
-from learning_memory_server.server.statistics import Statistics
 from learning_memory_server.server.tools import memory_text
 from learning_memory_server.server.tools.arguments import (
+    Explain,
     Identifier,
     ListingLimit,
     MemoryText,
+    MinScore,
     Offset,
     ProjectName,
     QueryText,
-    Since,
     SourceText,
     Tag,
     Text,
     named_project,
 )
-from learning_memory_server.server.tools.toolset import Arguments, ToolSet
+from learning_memory_server.server.tools.memory_text import Heading
+from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
 from learning_memory_server.server.wire import TextWire
 
 toolset = ToolSet()
 
-Similarity = Annotated[float, Field(ge=0, le=1)]
+Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine.")]
+Day = Annotated[
+    Text,
+    StringConstraints(min_length=1, max_length=limits.ID_MAX),
+    # A time of day is accepted, too, but models do better with one form.
+    Field(json_schema_extra={"format": "date"}),
+]
 
 
 class MetadataArgument(Arguments):
-    """What is known about a text; other keys are kept as they are."""
+    """Facts about a text.
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    Any other key is kept, too. The schema does not say so: some clients refuse a schema of an object that may have any
+    key, or cannot fill it. Their models put such facts into `extra`.
+    """
+
+    model_config = ConfigDict(
+        extra="allow", strict=True, frozen=True, json_schema_extra={"additionalProperties": False}
+    )
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
-    title: Text | None = None
+    title: Annotated[Text, Field(description="Its title.")] | None = None
     source: SourceText | None = Field(None, description="Where it is from: a file, a URL, `user`.")
     tags: list[Tag] | None = Field(None, description="Words to filter by.")
     timestamp: Text | None = Field(None, description="ISO 8601: when it was. Now, if absent.")
     language: Text | None = Field(None, description="The programming language of code.")
+    extra: (
+        Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})]
+        | None
+    ) = None
+
+    def to_domain(self) -> dict[str, Any]:
+        """Return the metadata, with the members of the object that `extra` spells in its place.
+
+        Raises:
+            InvalidInputError: If `extra` is a broken object, or names what is given already.
+        """
+        given = self.model_dump(exclude_unset=True)
+        extra = given.get("extra")
+        if not isinstance(extra, str) or not extra.lstrip().startswith("{"):
+            return given
+        try:
+            facts = json.loads(extra)
+            # JSON can spell an unpaired surrogate, but UTF-8 cannot.
+            json.dumps(facts, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise InvalidInputError("metadata.extra: is not a valid JSON object.") from None
+        del given["extra"]
+        if twice := sorted(given.keys() & facts.keys()):
+            raise InvalidInputError(f"metadata.extra: {', '.join(twice)} was given twice.")
+        return {**given, **facts}
 
 
 class FiltersArgument(Arguments):
-    """Which memories are meant."""
+    """A filter for memories."""
 
     tags: Annotated[list[Tag], Field(min_length=1, description="All of them.")] | None = None
-    source: SourceText | None = None
-    date_from: Since | None = None
-    date_to: (
-        Annotated[
-            Text, Field(max_length=limits.ID_MAX, description="Included: a bare date is that whole day.")
-        ]
-        | None
-    ) = None
+    source: Annotated[SourceText, Field(description="Exactly this source.")] | None = None
+    date_from: Annotated[Day, Field(description="This day and later (UTC).")] | None = None
+    date_to: Annotated[Day, Field(description="This day and earlier.")] | None = None
     project: ProjectName | None = None
 
     def to_domain(self, caller: Caller) -> MemoryFilter:
         """Return the domain's filter.
 
         Raises:
-            InvalidInputError: If a date is none, or the first is after the last.
+            InvalidInputError: If a date is invalid, or the first is after the last.
         """
         start = parse_moment("filters.date_from", self.date_from) if self.date_from else None
         end = _end_of("filters.date_to", self.date_to) if self.date_to else None
         if start and end and start > end:
-            raise InvalidInputError(f"filters.date_from: {self.date_from} is after date_to, {self.date_to}.")
+            raise InvalidInputError(
+                f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}."
+            )
         return MemoryFilter(
             tuple(self.tags or ()), self.source, start, end, named_project(self.project, caller)
         )
 
 
-class ExperienceFigures(TypedDict):
-    """How many GHAP entries are resolved, and what they are."""
+class ExperienceStats(TypedDict):
+    """Counts of resolved GHAP entries, and of open ones."""
 
     total: int
     open: int
@@ -92,19 +128,16 @@ class ExperienceFigures(TypedDict):
     by_outcome: dict[str, int]
 
 
-class MemoryFigures(TypedDict):
-    """How many texts are kept, and how long they are."""
+class MemoryStats(TypedDict):
+    """Counts of memories, their chunks and their characters."""
 
     total: int
     chunks: int
     characters: int
 
 
-class IndexFigures(TypedDict):
-    """What searches use; `pending` points are known to be in the journal and not yet in it.
-
-    Until it was `complete` once, there may be more of them.
-    """
+class IndexStats(TypedDict):
+    """The index. `pending` points are known to be missing from it; until it is `complete`, there may be more."""
 
     engine: str
     complete: bool
@@ -112,13 +145,14 @@ class IndexFigures(TypedDict):
     bytes: NotRequired[int]
 
 
-class JournalFigures(TypedDict):
-    """The journal's size."""
+class JournalStats(TypedDict):
+    """The journal's size, and how many of its lines cannot be read."""
 
     bytes: int
+    damaged_lines: int
 
 
-class ModelFigures(TypedDict):
+class ModelStats(TypedDict):
     """The embedding model: `state` is idle, loading, ready or failed."""
 
     backend: str
@@ -128,15 +162,17 @@ class ModelFigures(TypedDict):
 
 
 class Stats(TypedDict):
-    """What there is."""
+    """Counts, sizes and versions, and a notice if something is wrong with them."""
 
-    experiences: ExperienceFigures
+    experiences: ExperienceStats
     values: int
-    memories: MemoryFigures
-    index: IndexFigures
-    journal: JournalFigures
-    model: ModelFigures
+    memories: MemoryStats
+    index: IndexStats
+    journal: JournalStats
+    model: ModelStats
+    redaction: str
     versions: dict[str, str]
+    notice: NotRequired[str]
 
 
 @toolset.tool("Add a memory", changes=True, idempotent=True, wire=TextWire("Processing error"))
@@ -147,18 +183,18 @@ async def add_memory(
     /,
     *,
     text: MemoryText,
-    metadata: MetadataArgument | None = None,
+    metadata: Annotated[MetadataArgument, Field(description="Facts about it.")] | None = None,
 ) -> str:
     """Keep a text to find again in later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
     Call it when somebody asks you to remember something, or when you learn what the next session will need. What you
-    believed and what came of it belongs into start_ghap and resolve_ghap. The same text with the same metadata is kept
-    once. The text is safe when this answers. Up to about 8,000 tokens can be found at once; more is indexed in the
-    background, and the answer says so, or while you wait if you asked for progress: then a cancelled call leaves
-    nothing behind.
+    believed and what came of it belongs in start_ghap and resolve_ghap. The same text with the same metadata is kept
+    once. The text is safe when this answers. About 8,000 tokens can be found at once; a longer text is indexed in the
+    background, and the answer says so. If you request progress, the call waits until all is indexed, and cancelling it
+    deletes the memory, as delete_memory does.
     """
-    given = metadata.model_dump(exclude_unset=True) if metadata else {}
-    return memory_text.added(await memories.add(caller, text, given, progress.tell))
+    given = metadata.to_domain() if metadata else {}
+    return memory_text.added(await memories.add(caller, text, given, progress.report))
 
 
 @toolset.tool("Search memories", changes=False, wire=TextWire("Search failed"))
@@ -167,42 +203,54 @@ async def search_memory(
     caller: Caller,
     /,
     *,
-    query: QueryText,
+    query: Annotated[
+        QueryText,
+        Field(description="What the text might say.", examples=["why we chose SQLite over Postgres"]),
+    ],
     limit: ListingLimit = 10,
-    filters: FiltersArgument | None = None,
+    filters: Annotated[FiltersArgument, Field(description="Which memories to search.")] | None = None,
     min_similarity: Similarity = 0.0,
+    min_score: MinScore | None = None,
     response_format: Annotated[
-        ResponseFormat, Field(description="detailed: whole passages, dates, sources and metadata.")
+        ResponseFormat, Field(description="detailed: whole passages and metadata.")
     ] = ResponseFormat.CONCISE,
     full_text: Annotated[bool, Field(description="Show whole memories, as far as they fit.")] = False,
     text_offset: Annotated[Offset, Field(description="With full_text: where in the texts to begin.")] = 0,
+    explain: Explain = False,
 ) -> str:
-    """Find texts that were kept with add_memory, by meaning and by words.
+    """Find texts that were kept with add_memory: semantic and lexical search.
 
     Call it when a task may touch what was decided, noted or discussed before, before you ask a person what they may
-    have told you already, and when you are asked what you remember. Ask in whole phrases, as the text might say it. Each
-    result is a memory's best passage. min_similarity (0-1) is the cosine between query and passage; good matches can
-    have 0.3, so leave it out at first.
+    have told you, and when you are asked what you remember. Use whole phrases, as the text might say it. Each result
+    is a memory's best passage. min_similarity (0-1) compares the shown Similarity; good matches can have 0.3, so leave
+    it out at first.
     """
     where = filters.to_domain(caller) if filters else MemoryFilter()
-    result = await searcher.search(MemoryQuery(query, limit, where, min_similarity))
+    result = await searcher.search(MemoryQuery(query, limit, where, min_similarity, min_score))
+    heading = Heading(min_similarity, explain=explain)
     if full_text:
-        return memory_text.found_whole(result, text_offset, min_similarity)
-    return memory_text.found(result, min_similarity, detailed=response_format is ResponseFormat.DETAILED)
+        return memory_text.found_whole(result, heading, text_offset)
+    return memory_text.found(result, heading, detailed=response_format is ResponseFormat.DETAILED)
 
 
 @toolset.tool("Delete a memory", changes=True, destroys=True, wire=TextWire("Processing error"))
-async def delete_memory(memories: MemoryStore, /, *, memory_id: Identifier) -> str:
-    """Forget a memory for ever: no search finds it again. search_memory shows the IDs."""
+async def delete_memory(
+    memories: MemoryStore, /, *, memory_id: Annotated[Identifier, Field(description="From search_memory.")]
+) -> str:
+    """Forget a memory permanently: no search finds it again. search_memory shows the IDs.
+
+    The text stays in the journal's files until a person runs `learning-memory-server forget --purge`, and in earlier
+    backups until that is run with `--backups`.
+    """
     return memory_text.deleted(await memories.delete(memory_id))
 
 
 @toolset.tool("Show statistics", changes=False)
 async def get_stats(statistics: Statistics, /) -> Stats:
-    """Count what is kept (experiences, values, memories) and say what keeps it: engine, model, sizes, versions.
+    """Count experiences, values and memories, and show engine, model, sizes and versions.
 
-    Call it when searches find less than you expect: pending points are not found by meaning yet, and there may be more
-    of them than it counts until the index has been complete once.
+    Call it when searches find less than you expect: semantic search does not find pending points yet, and until the
+    index is `complete`, more may be pending than counted. A `notice` says that lines of the journal are damaged.
     """
     collected: Any = await statistics.collect()
     stats: Stats = collected

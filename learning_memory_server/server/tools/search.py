@@ -1,70 +1,122 @@
-"""Finding experiences again."""
+"""The tool that searches experiences."""
 
 from __future__ import annotations
 
-from typing import Final, NotRequired, cast
+from typing import Annotated, Final, NotRequired, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
-from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.search.searcher import ExperienceQuery, Searcher
+from learning_memory_server.domain.vocabulary import Axis, SearchMode, Strategy
+from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
+from learning_memory_server.observation.searcher import ExperienceSearcher
 from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (
+    AxisToCompare,
+    Explain,
+    MinScore,
     Offset,
+    OnlyDomain,
+    OnlyOutcome,
     ProjectName,
     QueryText,
     SearchLimit,
     Since,
     named_project,
 )
+from learning_memory_server.server.tools.score_views import (
+    ScoredExperience,
+    left_out_note,
+    scored_experience,
+)
 from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.values.listing import ValueListing
 
 toolset = ToolSet()
 
-_DEPTH_REACHED: Final = f"A search ranks no more than the best {limits.SEARCH_DEPTH_MAX:,}. To see others, narrow it with the filters."
+_WHOLE: Final = 3
+"""How many results are shown whole."""
+_DEPTH_REACHED: Final = (
+    f"A search ranks only the best {limits.SEARCH_DEPTH_MAX:,}. To see others, narrow it with filters."
+)
+
+
+class MatchingValue(TypedDict):
+    """A value in force that matches the query, and its standing: supported or unattested."""
+
+    id: str
+    text: str
+    standing: str
 
 
 class FoundExperiences(views.Paged):
-    """Experiences, best match first; `mode` is what ranked them. A `note` says where the ranking ends."""
+    """Experiences, best match first, and the `mode` of the search. A `note` says what is left out, and why.
 
-    results: list[views.Experience]
+    The first three are whole. Of the others, `learned` is the takeaway, what worked or the surprise, and texts are
+    shortened; `full` shows all of them whole.
+    """
+
+    results: list[ScoredExperience]
     mode: str
     note: NotRequired[str]
+    values: NotRequired[list[MatchingValue]]
 
 
 @toolset.tool("Search experiences", changes=False)
 async def search_experiences(
-    searcher: Searcher,
+    searcher: ExperienceSearcher,
+    listing: ValueListing,
     caller: Caller,
     /,
     *,
-    query: QueryText,
-    axis: Axis = Axis.FULL,
-    domain: Domain | None = None,
-    outcome: OutcomeStatus | None = None,
-    strategy: Strategy | None = None,
+    query: Annotated[
+        QueryText,
+        Field(description="The situation, in whole phrases.", examples=["stale totals after a deploy"]),
+    ],
+    axis: AxisToCompare = Axis.FULL,
+    domain: OnlyDomain | None = None,
+    outcome: OnlyOutcome | None = None,
+    strategy: Annotated[Strategy, Field(description="Only this strategy.")] | None = None,
     since: Since | None = None,
     project: ProjectName | None = None,
     limit: SearchLimit = 10,
     offset: Offset = 0,
+    explain: Explain = False,
+    min_score: MinScore | None = None,
+    full: Annotated[bool, Field(description="All whole, not only three.")] = False,
 ) -> FoundExperiences:
-    """Search past experiences by meaning: what was believed in a situation like this, and what happened.
+    """Search past experiences: what was believed in a situation like this, and what happened.
 
-    Call it before you commit to a hypothesis, when something surprises you, and when you are stuck. axis
-    says what to compare: full (the whole story), strategy (how it was gone about), surprise (what was
-    unexpected), root_cause (why it went wrong). outcome=falsified shows guesses that turned out wrong.
-    In mode reranked a model has read the best 20; what comes after them was not read and scores below .01.
+    Call it before you commit to a hypothesis, when something surprises you, and when you are stuck. axis is what to
+    compare: full (the whole story), strategy (the approach), surprise (what was unexpected), root_cause (why it went
+    wrong). outcome=falsified shows beliefs that turned out wrong.
     """
     moment = parse_moment("since", since) if since else None
     where = EntryQuery(domain, outcome, strategy, named_project(project, caller), moment)
     depth = min(offset + limit, limits.SEARCH_DEPTH_MAX)
-    result = await searcher.search_experiences(ExperienceQuery(query, axis, where, depth))
-    shown = [views.experience(found.entry, found.score) for found in result.found[offset:]]
-    is_cut = len(result.found) == depth < offset + limit
+    asked = ExperienceQuery(query, axis, where, depth, min_score)
+    result = await searcher.search_experiences(asked)
+    shown = [
+        scored_experience(found, asked, explain=explain, is_short=number >= _WHOLE and not full)
+        for number, found in enumerate(result.found[offset:], start=offset)
+    ]
+    is_end = len(result.found) == depth < offset + limit
+    notes = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
+    is_first = offset == 0 and result.mode is not SearchMode.LEXICAL
+    values = [
+        {"id": each.value.id, "text": each.value.text, "standing": each.support.status.value}
+        for each in (await listing.matching(query, where.project) if is_first else ())
+    ]
     reply = page(
-        "results", shown, offset=offset, mode=result.mode.value, note=_DEPTH_REACHED if is_cut else None
+        "results",
+        shown,
+        offset=offset,
+        mode=result.mode.value,
+        note=" ".join(notes) or None,
+        values=values or None,
     )
     return cast("FoundExperiences", reply)

@@ -1,4 +1,4 @@
-"""Tools as plain functions: a signature is the schema, a docstring is the prompt."""
+"""Tools as plain functions: the signature is the schema, the docstring is the prompt."""
 
 from __future__ import annotations
 
@@ -16,14 +16,26 @@ from learning_memory_server.server.wire import JSON
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from learning_memory_server.memories.store import ReportProgress
     from learning_memory_server.server.wire import Wire
 
     Reply = Mapping[str, Any] | str
     F = TypeVar("F", bound=Callable[..., Awaitable[Reply]])
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Tells the client how far a call is; tools request it like a service.
+
+    Args:
+        report: None if the client did not ask for progress.
+    """
+
+    report: ReportProgress | None = None
+
+
 class Arguments(BaseModel):
-    """What a client may send: exactly this, and nothing is converted."""
+    """What a client can send: exactly these fields, and no value is converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -33,12 +45,12 @@ class Tool:
     """A registered tool.
 
     Args:
-        function: Takes its services by position and the client's arguments by name.
+        function: Takes services by position and the client's arguments by name.
         services: The types of the services, in order.
         arguments: The model of the client's arguments.
-        title: What people see.
-        annotations: What the tool may do, for clients.
-        wire: How its replies and failures look.
+        title: The name that people see.
+        annotations: What the tool does to stored data, for clients.
+        wire: The form of its replies and failures.
     """
 
     function: Callable[..., Awaitable[Reply]]
@@ -73,10 +85,10 @@ class Tool:
 
 
 class ToolSet:
-    """Collects a module's tools. The decorated functions stay plain functions, so tests call them directly.
+    """Collects a module's tools. The decorated functions stay plain functions, so tests can call them directly.
 
-    Parameters before `/` are services, injected by their type when the server is built; the others are the
-    client's arguments.
+    Parameters before `/` are services, injected by type when the server is built. The others are the client's
+    arguments.
     """
 
     def __init__(self) -> None:
@@ -94,11 +106,11 @@ class ToolSet:
         """Register a function as a tool.
 
         Args:
-            title: What people see.
-            changes: Whether a call changes anything that is kept.
-            idempotent: Whether a second call with the same arguments changes nothing more.
-            destroys: Whether a call takes something away for ever.
-            wire: How replies and failures look.
+            title: The name that people see.
+            changes: Whether a call changes stored data.
+            idempotent: Whether repeating a call changes nothing more.
+            destroys: Whether a call permanently removes data.
+            wire: The form of replies and failures.
         """
 
         def register(function: F) -> F:

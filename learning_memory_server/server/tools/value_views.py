@@ -1,4 +1,4 @@
-"""Values as replies show them: what they were judged by, and how they have held."""
+"""Values as replies show them: what they were tested against, and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.values.closest import lesson_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from learning_memory_server.values.judge import Judgement
     from learning_memory_server.values.likeness import Likeness
     from learning_memory_server.values.standing import Standing
     from learning_memory_server.values.store import Trial
 
-_MEMBER_IDS_SHOWN: Final = 5
+_IDS_SHOWN: Final = 5
 
 
 class ValueEvidence(TypedDict):
-    """What a value was judged by: distances are 1 - cosine; the most central experiences."""
+    """The cluster a value was accepted for: distances (1 - cosine) and its most central experiences."""
 
     similarity: float
     centroid_distance: float
@@ -28,22 +30,20 @@ class ValueEvidence(TypedDict):
 
 
 class SupportView(TypedDict):
-    """What experience says of a value: `strength` (0-1) is the lower 95 % bound of the share that bears it out.
+    """Verdicts for and against a value.
 
-    `contested`: more experiences contradict it than bear it out, since `contested_since`; `contradicted_by` names the
-    newest.
+    `interval`: 95 % interval of the share of them that supports it. At most five ids each, the newest first.
     """
 
-    strength: float
     supporting: int
     contradicting: int
-    contested: bool
-    contested_since: NotRequired[str]
+    interval: list[float]
+    supported_by: NotRequired[list[str]]
     contradicted_by: NotRequired[list[str]]
 
 
 class SimilarValue(TypedDict):
-    """A value that says nearly the same; `similarity` is the cosine of the two texts."""
+    """A value that says nearly the same; `similarity` is the cosine between the two texts."""
 
     id: str
     text: str
@@ -51,10 +51,33 @@ class SimilarValue(TypedDict):
 
 
 class ListedValue(TypedDict):
-    """A value that was accepted; `cluster_size` is as it was then."""
+    """A value and its standing: supported, contested or unattested. Most parts are shown only in full.
+
+    `cluster_size` is the size at the time it was accepted.
+    """
 
     id: str
     text: str
+    standing: str
+    supporting: NotRequired[int]
+    contradicting: NotRequired[int]
+    axis: NotRequired[str]
+    cluster_id: NotRequired[str]
+    cluster_size: NotRequired[int]
+    project: NotRequired[str]
+    created_at: NotRequired[str]
+    evidence: NotRequired[ValueEvidence]
+    support: NotRequired[SupportView]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+
+
+class FullValue(TypedDict):
+    """A value in full."""
+
+    id: str
+    text: str
+    standing: str
     axis: str
     cluster_id: str
     cluster_size: int
@@ -66,14 +89,42 @@ class ListedValue(TypedDict):
     superseded_by: NotRequired[str]
 
 
-class StoredValue(ListedValue):
-    """The value that was stored; `similar` where there are others that say nearly the same.
+class StoredValue(FullValue):
+    """The stored value; `similar` lists others that say nearly the same.
 
-    `existing`: it was there already, with the same text, and nothing was stored.
+    `existing`: a value with this text was there already; only verdicts were added. `note`: it is unattested.
     """
 
     similar: NotRequired[list[SimilarValue]]
     existing: NotRequired[bool]
+    note: NotRequired[str]
+    redacted: NotRequired[dict[str, int]]
+
+
+class JudgedValue(TypedDict):
+    """The recorded verdict, and the value's standing with it."""
+
+    value_id: str
+    ghap_id: str
+    verdict: str
+    standing: str
+    support: SupportView
+
+
+class NearestLesson(TypedDict):
+    """What a member of the cluster learned."""
+
+    id: str
+    lesson: str
+    outcome_status: str
+
+
+class NearestFalsified(TypedDict):
+    """What a member of the cluster wrongly believed, and why it was wrong."""
+
+    id: str
+    hypothesis: str
+    root_cause: NotRequired[str]
 
 
 class StrictRule(TypedDict):
@@ -86,9 +137,9 @@ class StrictRule(TypedDict):
 
 
 class Rival(TypedDict):
-    """The nearest other cluster. `margin`: by how much the own one is nearer, centroid and nearest members taken together.
+    """The nearest other cluster. `margin`: how much nearer the value's own cluster is, by centroid and nearest members.
 
-    It must be `margin_needed` at least.
+    It must be at least `margin_needed`.
     """
 
     cluster_id: str
@@ -97,13 +148,15 @@ class Rival(TypedDict):
     margin_needed: float
 
 
-class Verdict(TypedDict):
-    """Whether a text holds as a value, and the figures: distances are 1 - cosine to the centroid.
+class ValueTest(TypedDict):
+    """Whether a text is on the topic of a cluster, and the metrics: distances are 1 - cosine to the centroid.
 
-    `similar` where there are values that say nearly the same.
+    `checked`: only the topic was. `similar` lists values that say nearly the same; `nearest_lessons` and
+    `nearest_falsified`, what to compare the text with.
     """
 
     valid: bool
+    checked: str
     similarity: float
     centroid_distance: float
     threshold: float
@@ -111,16 +164,35 @@ class Verdict(TypedDict):
     rival: NotRequired[Rival]
     reason: str
     similar: NotRequired[list[SimilarValue]]
+    nearest_lessons: NotRequired[list[NearestLesson]]
+    nearest_falsified: NotRequired[list[NearestFalsified]]
+    stored_text: NotRequired[str]
+
+
+def listed(standing: Standing) -> dict[str, Any]:
+    """Return a value as a concise list shows it."""
+    support = standing.support
+    return lean(
+        {
+            "id": standing.value.id,
+            "text": standing.value.text,
+            "standing": support.status.value,
+            "supporting": support.supporting or None,
+            "contradicting": support.contradicting or None,
+            "superseded_by": standing.superseded_by,
+        }
+    )
 
 
 def value(standing: Standing) -> dict[str, Any]:
-    """Return a value with its evidence, without the vector, and how it stands."""
-    stored, support = standing.value, standing.support
+    """Return a value with its support and its evidence, without the vector."""
+    stored = standing.value
     evidence = stored.evidence
     return lean(
         {
             "id": stored.id,
             "text": stored.text,
+            "standing": standing.support.status.value,
             "axis": stored.cluster_id.axis.value,
             "cluster_id": str(stored.cluster_id),
             "cluster_size": len(evidence.member_ids),
@@ -130,18 +202,9 @@ def value(standing: Standing) -> dict[str, Any]:
                 "similarity": round(evidence.similarity, 4),
                 "centroid_distance": round(evidence.centroid_distance, 4),
                 "threshold": round(evidence.threshold, 4),
-                "member_ids": list(evidence.member_ids[:_MEMBER_IDS_SHOWN]),
+                "member_ids": list(evidence.member_ids[:_IDS_SHOWN]),
             },
-            "support": lean(
-                {
-                    "strength": round(support.strength, 3),
-                    "supporting": support.supporting,
-                    "contradicting": support.contradicting,
-                    "contested": support.is_contested,
-                    "contested_since": standing.contested_since and standing.contested_since.isoformat(),
-                    "contradicted_by": list(standing.contradicting[: -_MEMBER_IDS_SHOWN - 1 : -1]),
-                }
-            ),
+            "support": _support(standing),
             "supersedes": stored.supersedes,
             "superseded_by": standing.superseded_by,
         }
@@ -156,24 +219,40 @@ def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
     ]
 
 
-def note_on_unjudged(count: int) -> str:
-    """Return what to say where experiences, one at least, are not judged yet."""
-    subject = "1 experience is" if count == 1 else f"{count:,} experiences are"
-    return (
-        f"{subject} not judged yet: what they say of these values counts once the model is ready and they are indexed. "
-        "Call again then; get_stats says when."
-    )
+def judged(judgement: Judgement) -> dict[str, Any]:
+    """Return a verdict that was recorded, and the value's standing."""
+    standing = judgement.standing
+    return {
+        "value_id": standing.value.id,
+        "ghap_id": judgement.ghap_id,
+        "verdict": judgement.stance.value,
+        "standing": standing.support.status.value,
+        "support": _support(standing),
+    }
 
 
-def verdict(trial: Trial) -> dict[str, Any]:
-    """Return what became of a text that was tried as a value."""
-    # Its figures need numpy, which a listing does not.
+def _support(standing: Standing) -> dict[str, Any]:
+    support = standing.support
+    view: dict[str, Any] = {
+        "supporting": support.supporting,
+        "contradicting": support.contradicting,
+        "interval": [round(bound, 3) for bound in support.interval],
+        "supported_by": list(standing.supporting[: -_IDS_SHOWN - 1 : -1]),
+        "contradicted_by": list(standing.contradicting[: -_IDS_SHOWN - 1 : -1]),
+    }
+    return lean(view)
+
+
+def tested(trial: Trial) -> dict[str, Any]:
+    """Return what testing a text as a value found."""
+    # Metrics need numpy; listings do not.
     from learning_memory_server.values.rule import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
 
     judged = trial.judgement
     return lean(
         {
             "valid": judged.valid,
+            "checked": "the topic only: compare the text with the lessons and the falsified hypotheses",
             "similarity": round(judged.similarity, 4),
             "centroid_distance": round(judged.centroid_distance, 4),
             "threshold": round(judged.threshold, 4),
@@ -192,5 +271,23 @@ def verdict(trial: Trial) -> dict[str, Any]:
             },
             "reason": judged.reason,
             "similar": similar(trial.similar),
+            "nearest_lessons": [
+                {
+                    "id": entry.id,
+                    "lesson": lesson_of(entry),
+                    "outcome_status": entry.outcome.status.value,
+                }
+                for entry in trial.closest.lessons
+            ],
+            "nearest_falsified": [
+                lean(
+                    {
+                        "id": entry.id,
+                        "hypothesis": entry.hypothesis,
+                        "root_cause": entry.outcome.root_cause and entry.outcome.root_cause.description,
+                    }
+                )
+                for entry in trial.closest.falsified
+            ],
         }
     )

@@ -1,15 +1,19 @@
-"""Entries as replies show them: lean, with absent parts left out."""
+"""Entries as replies show them: only the fields named here, and absent ones left out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.journal.codec import ghap_to_data, lean
+from learning_memory_server.journal.codec import lean
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
+
+
+_SHORT: Final = 160
+"""Characters of a text in a shortened entry."""
 
 
 class RootCauseView(TypedDict):
@@ -34,6 +38,23 @@ class EntryKey(TypedDict):
     created_at: str
 
 
+class OpenEntry(TypedDict, total=False):
+    """A whole open entry."""
+
+    id: str
+    project: str
+    created_at: str
+    domain: str
+    strategy: str
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    history: list[dict[str, str]]
+    notes: list[str]
+    iteration_count: int
+
+
 class Summary(TypedDict):
     """A resolved entry in a list."""
 
@@ -50,7 +71,7 @@ class Summary(TypedDict):
 
 
 class Experience(TypedDict, total=False):
-    """A whole resolved entry; `score` stands with search results only."""
+    """A whole resolved entry; only search results have a `score`."""
 
     id: str
     score: float
@@ -71,13 +92,32 @@ class Experience(TypedDict, total=False):
     left_out: dict[str, str]
 
 
+class WholeEntry(Experience, total=False):
+    """Everything about an entry; an open one has no outcome."""
+
+    resolved_at: str
+    history: list[dict[str, str]]
+    notes: list[str]
+    iteration_count: int
+
+
+class Member(Experience, total=False):
+    """An experience of a cluster. `ghap_id` is its `id`, under the name that other tools take it by."""
+
+    ghap_id: str
+
+
 class Paged(TypedDict):
-    """What every listing says. `total` and `offset` where more items follow; `truncated` where it was cut."""
+    """The counts of every listing: `total` and `offset` if more items follow, `truncated` if the reply was cut short.
+
+    `stored_text` says what the texts of the items are.
+    """
 
     count: int
     total: NotRequired[int]
     offset: NotRequired[int]
     truncated: NotRequired[bool]
+    stored_text: NotRequired[str]
 
 
 def entry_key(entry: Ghap) -> dict[str, Any]:
@@ -86,16 +126,31 @@ def entry_key(entry: Ghap) -> dict[str, Any]:
 
 
 def open_entry(entry: Ghap) -> dict[str, Any]:
-    """Return a whole open entry."""
-    data = ghap_to_data(entry)
-    return {
-        **{
-            name: value
-            for name, value in data.items()
-            if name not in ("agent_session", "orphaned", "requests")
-        },
-        "iteration_count": entry.iteration_count,
-    }
+    """Return an `OpenEntry`: nothing that only the journal needs, such as the session it belongs to."""
+    return lean(
+        {
+            "id": entry.id,
+            "project": entry.project,
+            "created_at": entry.created_at.isoformat(),
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
+            "goal": entry.goal,
+            "hypothesis": entry.hypothesis,
+            "action": entry.action,
+            "prediction": entry.prediction,
+            "history": [
+                {
+                    "at": revision.at.isoformat(),
+                    "hypothesis": revision.hypothesis,
+                    "action": revision.action,
+                    "prediction": revision.prediction,
+                }
+                for revision in entry.history
+            ],
+            "notes": list(entry.notes),
+            "iteration_count": entry.iteration_count,
+        }
+    )
 
 
 def summary(entry: Ghap) -> dict[str, Any]:
@@ -116,8 +171,7 @@ def summary(entry: Ghap) -> dict[str, Any]:
 
 def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
     """Return a whole resolved entry."""
-    data = ghap_to_data(entry)
-    end = data["resolution"]
+    outcome, cause, lesson = entry.outcome, entry.outcome.root_cause, entry.outcome.lesson
     return lean(
         {
             "id": entry.id,
@@ -126,15 +180,54 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
             "hypothesis": entry.hypothesis,
             "action": entry.action,
             "prediction": entry.prediction,
-            "outcome_status": end["status"],
-            "outcome_result": end["result"],
-            "surprise": end.get("surprise"),
-            "root_cause": end.get("root_cause"),
-            "lesson": end.get("lesson"),
+            "outcome_status": outcome.status.value,
+            "outcome_result": outcome.result,
+            "surprise": outcome.surprise,
+            "root_cause": cause and {"category": cause.category.value, "description": cause.description},
+            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
             "confidence_tier": entry.tier.value,
-            "domain": data["domain"],
-            "strategy": data["strategy"],
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
             "project": entry.project,
-            "created_at": data["created_at"],
+            "created_at": entry.created_at.isoformat(),
         }
     )
+
+
+def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
+    """Return what tells whether a resolved entry is worth reading, with shortened texts."""
+    outcome = entry.outcome
+    lesson = outcome.lesson
+    learned = (lesson and (lesson.takeaway or lesson.what_worked)) or outcome.surprise
+    return lean(
+        {
+            "id": entry.id,
+            "score": round(score, 4),
+            "goal": _shortened(entry.goal),
+            "outcome_status": outcome.status.value,
+            "learned": learned and _shortened(learned),
+            "confidence_tier": entry.tier.value,
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
+            "project": entry.project,
+            "created_at": entry.created_at.isoformat(),
+        }
+    )
+
+
+def whole_entry(entry: Ghap) -> dict[str, Any]:
+    """Return a `WholeEntry`, open or resolved."""
+    shown = open_entry(entry)
+    if entry.resolution is None:
+        return shown
+    return shown | experience(entry) | {"resolved_at": entry.resolution.resolved_at.isoformat()}
+
+
+def member(entry: Ghap) -> dict[str, Any]:
+    """Return a resolved entry as a `Member`."""
+    shown = experience(entry)
+    return {"id": shown.pop("id"), "ghap_id": entry.id, **shown}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."

@@ -1,0 +1,131 @@
+"""Redaction: how many secrets of each kind are found, how many harmless texts are changed, and how long it takes.
+
+`python -m benchmarks.redaction [--json]`. The last line with --json is one object.
+
+Three sets with other sentences and other seeds. Three ways in the same
+run: our patterns alone, with Betterleaks, and Betterleaks alone (the last two only where it is installed). A secret counts
+as found if no ten characters of it in a row are left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.secret_texts import SEEN, harmless_texts, secret_cases
+from benchmarks.secret_texts_fresh import FRESH
+from benchmarks.secret_texts_unseen import UNSEEN
+from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
+
+if TYPE_CHECKING:
+    from benchmarks.secret_texts import Case, Suite
+    from learning_memory_server.redaction.base import Redactor
+    from learning_memory_server.redaction.betterleaks import Scan
+
+GOALS: Final = {"recall": 0.97, "changed": 0.001}
+PIECE: Final = 10
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--missed", action="store_true", help="Print what was missed, and what was changed.")
+    options = parser.parse_args()
+    ways: dict[str, Redactor] = {"patterns": build_redactor()}
+    betterleaks = BetterleaksDetector()
+    betterleaks.load()
+    if betterleaks.missing is None:
+        ways["patterns and betterleaks"] = build_redactor(detector=betterleaks)
+        alone = BetterleaksDetector(every_rule)
+        alone.load()
+        ways["betterleaks alone"] = DetectingRedactor([alone])
+    else:
+        print(f"Betterleaks is not here ({betterleaks.missing}).")
+    report = {
+        f"{suite}, {way}": measured(redactor, texts, verbose=options.missed)
+        for suite, texts in (("first", SEEN), ("second", UNSEEN), ("third", FRESH))
+        for way, redactor in ways.items()
+    }
+    for title, figures in report.items():
+        print_figures(title, figures)
+    if options.json:
+        print(json.dumps(report))
+
+
+def every_rule() -> Scan:
+    """Return the scan of Betterleaks as its makers configure it."""
+    from betterleaks import scan_string  # noqa: PLC0415 - only where it is installed
+
+    scan: Scan = scan_string
+    return scan
+
+
+def measured(redactor: Redactor, suite: Suite, *, verbose: bool) -> dict[str, Any]:
+    """Return recall by kind, the share of harmless texts changed, and times."""
+    cases, harmless = secret_cases(suite), harmless_texts(suite)
+    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    seconds = []
+    for case in cases:
+        begun = time.perf_counter()
+        text = redactor.redact(case.text).text
+        seconds.append(time.perf_counter() - begun)
+        total[case.kind] += 1
+        found[case.kind] += not left_of(case, text)
+        if verbose and left_of(case, text):
+            print(f"missed {case.kind}: {case.text[:160]!r} -> {text[:160]!r}")
+    changed = [text for text in harmless if redactor.redact(text).text != text]
+    if verbose:
+        for text in changed:
+            print(f"changed {text[:160]!r} -> {redactor.redact(text).text[:160]!r}")
+    large = ("\n".join(harmless) + "\n") * (1 + 1_000_000 // sum(map(len, harmless)))
+    begun = time.perf_counter()
+    redactor.redact(large[:1_000_000])
+    taken = time.perf_counter() - begun
+    return {
+        "secrets": len(cases),
+        "kinds": len(total),
+        "recall": sum(found.values()) / len(cases),
+        "recall_by_kind": {kind: found[kind] / count for kind, count in sorted(total.items())},
+        "harmless": len(harmless),
+        "changed": len(changed) / len(harmless),
+        "ms_a_text": 1000 * statistics.median(seconds),
+        "ms_a_megabyte": 1000 * taken,
+    }
+
+
+def left_of(case: Case, text: str) -> bool:
+    """Return whether ten characters of the secret in a row are left, or all of one that is shorter."""
+    size = min(PIECE, len(case.secret))
+    around = case.text.replace(case.secret, "")
+    return any(
+        case.secret[start : start + size] in text
+        for start in range(len(case.secret) - size + 1)
+        if case.secret[start : start + size] not in around
+        and "PRIVATE KEY" not in case.secret[start : start + 3 * size]
+    )
+
+
+def print_figures(title: str, figures: dict[str, Any]) -> None:
+    """Print one way's figures."""
+    print(
+        f"{title}: recall {figures['recall']:.3f} of {figures['secrets']} secrets of {figures['kinds']} kinds (goal "
+        f"{GOALS['recall']}), {100 * figures['changed']:.2f} % of {figures['harmless']} harmless texts changed (goal "
+        f"{100 * GOALS['changed']:.1f}), {figures['ms_a_text']:.2f} ms a text, {figures['ms_a_megabyte']:.0f} ms a megabyte"
+    )
+    by_recall = defaultdict(list)
+    for kind, recall in figures["recall_by_kind"].items():
+        by_recall[recall].append(kind)
+    for recall in sorted(by_recall):
+        kinds = by_recall[recall]
+        print(f"  {recall:.2f}: " + (f"{len(kinds)} kinds" if recall == 1 else ", ".join(kinds)))
+
+
+if __name__ == "__main__":
+    main()

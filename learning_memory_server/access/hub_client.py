@@ -1,0 +1,253 @@
+"""A command's requests to a running hub. Nothing here starts a hub."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server import peers, rendezvous
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    LearningMemoryError,
+    StorageUnavailableError,
+    error_from_body,
+)
+from learning_memory_server.locking import holder, is_holder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from learning_memory_server.operations import Report
+
+HUNG_AFTER: Final = 8.0
+"""Seconds without a sign of life after which a command gives up on the hub."""
+_END_SECONDS: Final = 30.0
+"""How long a hub may take to end: its calls get ten seconds, then the index is flushed."""
+_TERM_SECONDS: Final = 15.0
+"""How long a hub that does not answer may take to end: as long as its calls and its flush."""
+_KILLED_SECONDS: Final = 10.0
+"""How long the kernel may take to end a hub."""
+_LOOK_SECONDS: Final = 0.05
+
+
+def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
+    """Return the hub that owns the data, or None if none listens.
+
+    Args:
+        place: The data.
+        hung_after: Seconds without a sign of life after which a request fails.
+
+    Raises:
+        DeadlineExceededError: If its queue of connections stays full.
+        UntrustedSocketError: If another user listens there, or could.
+    """
+    for path in place.sockets():
+        connection = _connect(path, place, hung_after)
+        if connection is not None:
+            return HubClient(place, path, connection, hung_after)
+    return None
+
+
+def stop_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> int | None:
+    """Stop the hub that has locked the data, and return its process id; None if no hub has.
+
+    It is asked through its socket. If it cannot be reached or does not answer, the process that has locked the data is
+    sent a signal. Nothing that it has acknowledged is lost.
+
+    Args:
+        place: The data.
+        hung_after: Seconds without a sign of life after which the hub is not asked any longer.
+
+    Raises:
+        DeadlineExceededError: If it does not end.
+        LockUnavailableError: If the lock cannot be looked at.
+        StorageUnavailableError: If it cannot be made sure which process has locked the data.
+    """
+    # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
+    with suppress(LearningMemoryError):
+        hub = find_hub(place, hung_after=hung_after)
+        if hub:
+            return hub.end()
+    return _end_holder(place)
+
+
+def _end_holder(place: rendezvous.Place) -> int | None:
+    who = holder(place.journal)
+    if who is None or "socket" not in who:
+        return None
+    pid = who.get("pid")
+    for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
+        if not isinstance(pid, int) or not is_holder(place.journal, pid):
+            if holder(place.journal) is None:
+                return pid if isinstance(pid, int) else None
+            raise StorageUnavailableError(
+                f"A hub (process {pid}) has locked the data and does not answer, and whether it is really that process "
+                "could not be found out.",
+                hint="End the hub in the place where it was started, such as a container.",
+            )
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if (holder(place.journal) or {}).get("pid") != pid:
+                return pid
+            time.sleep(_LOOK_SECONDS)
+    raise DeadlineExceededError(
+        f"The hub (process {pid}) was killed and has not ended.",
+        hint="It waits for the disk or another device.",
+    )
+
+
+class HubClient:
+    """Sends requests to the hub, each over its own connection.
+
+    Attributes:
+        place: The data that the hub is expected to hold.
+
+    Args:
+        place: The same.
+        path: The hub's socket.
+        connection: An open connection, for the first request.
+        hung_after: Seconds without a sign of life after which a request fails.
+    """
+
+    def __init__(
+        self, place: rendezvous.Place, path: Path, connection: socket.socket, hung_after: float
+    ) -> None:
+        self.place = place
+        self._path = path
+        self._first: socket.socket | None = connection
+        self._hung_after = hung_after
+        self._build = rendezvous.build()
+
+    def control(self, command: str, report: Report | None = None, **fields: object) -> dict[str, Any]:
+        """Send the hub a command and return its reply, however long that takes.
+
+        Args:
+            command: `status`, `stop`, or the name of an operation.
+            report: Receives the hub's progress.
+            fields: The operation's arguments.
+
+        Raises:
+            DeadlineExceededError: If the hub gives no sign of life for `hung_after` seconds.
+            StorageUnavailableError: If it ends before it replies.
+            LearningMemoryError: If it refuses; the error is the hub's own.
+        """
+        with self._connected() as connection:
+            reply = self._ask(connection, command, fields, report)
+        return _result_of(reply)
+
+    async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Run an operation in the hub; see `control`. If this is cancelled, the hub cancels the operation."""
+        with self._connected() as connection:
+            try:
+                reply = await asyncio.to_thread(self._ask, connection, name, fields, report)
+            finally:
+                # Wakes a thread that still waits for the hub.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        return _result_of(reply)
+
+    def _ask(
+        self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None
+    ) -> dict[str, Any]:
+        connection.settimeout(self._hung_after)
+        hello = {**self._hello(), "command": command, "fields": fields}
+        connection.sendall(json.dumps(hello).encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            # Each sign of life is a line, so the socket's timeout limits the hub's silence, not its work.
+            while (line := lines.readline()).startswith(rendezvous.PRIVATE):
+                progress = rendezvous.read_progress(line)
+                if progress and report:
+                    report(progress["doing"], progress["done"], progress["total"])
+        if not line:
+            raise EOFError
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def end(self) -> int:
+        """Stop the hub, wait until it has released the data, and return its process id.
+
+        Raises:
+            DeadlineExceededError: If it hangs, or does not end in time.
+        """
+        began = time.monotonic()
+        pid: int = self.control("stop")["pid"]
+        while (holder(self.place.journal) or {}).get("pid") == pid:
+            if time.monotonic() - began > _END_SECONDS:
+                raise DeadlineExceededError(
+                    f"The hub (process {pid}) was asked to end {_END_SECONDS:.0f} seconds ago and is still running.",
+                    hint=f"If it does not end by itself: kill -KILL {pid}; what it has acknowledged is kept.",
+                )
+            time.sleep(_LOOK_SECONDS)
+        return pid
+
+    def _hello(self) -> dict[str, Any]:
+        return {
+            "hello": rendezvous.PROTOCOL_VERSION,
+            "role": "control",
+            "build": self._build,
+            "journal": str(self.place.journal),
+            "storage": str(self.place.storage),
+        }
+
+    @contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        connection, self._first = self._first, None
+        connection = connection or _connect(self._path, self.place, self._hung_after)
+        if connection is None:
+            raise _ended()
+        try:
+            with connection:
+                yield connection
+        except TimeoutError:
+            raise _hangs(self.place, self._hung_after) from None
+        except (OSError, EOFError):
+            raise _ended() from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            # A hub of another version may reply in another form.
+            raise LearningMemoryError(
+                f"The hub's reply was not understood ({error!r}).",
+                hint="Run `learning-memory-server hub stop`; the next session starts a hub of the current version.",
+            ) from error
+
+
+def _connect(path: Path, place: rendezvous.Place, hung_after: float) -> socket.socket | None:
+    try:
+        return peers.connect(path, hung_after)
+    except (BlockingIOError, TimeoutError):
+        # Its queue of connections is full.
+        raise _hangs(place, hung_after) from None
+    except OSError:
+        return None
+
+
+def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
+    if "error" in reply:
+        raise error_from_body(reply["error"])
+    return reply
+
+
+def _ended() -> LearningMemoryError:
+    return StorageUnavailableError(
+        "The hub ended before it answered.",
+        hint="Run the command again: what is done already is not done twice, and nothing that the hub acknowledged is "
+        "lost.",
+    )
+
+
+def _hangs(place: rendezvous.Place, hung_after: float) -> LearningMemoryError:
+    pid = (holder(place.journal) or {}).get("pid")
+    return DeadlineExceededError(
+        f"The hub (process {pid or 'unknown'}) has given no sign of life for {hung_after:g} seconds.",
+        hint="Try again. If that does not help, end it"
+        + (f" (kill -KILL {pid})" if pid else "")
+        + ": nothing that it acknowledged is lost, and the next session starts another.",
+    )

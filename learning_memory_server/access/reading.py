@@ -1,0 +1,45 @@
+"""What a command reads without taking a lock: the settings, the entries, and which process has locked the data."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from learning_memory_server.composition.logging import configure_logging
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.locking import holder
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.settings import load_settings, unknown_variables
+from learning_memory_server.terminal import show_notice
+
+if TYPE_CHECKING:
+    from learning_memory_server.settings import Settings
+
+
+def open_settings() -> Settings:
+    """Load the settings, set up logging, and warn about environment variables that name no setting.
+
+    Raises:
+        InvalidSettingsError: If a setting is malformed.
+    """
+    settings = load_settings()
+    for sentence in unknown_variables(os.environ):
+        show_notice(sentence)
+    # Commands report in sentences, not in log lines.
+    configure_logging("debug" if settings.log_level == "debug" else "critical")
+    return settings
+
+
+def read_entries(settings: Settings) -> ObservationCollector:
+    """Return the entries for reading only, which is safe while another process writes them."""
+    return ObservationCollector(Journal(settings.journal_directory), utc_now)
+
+
+def holder_of(settings: Settings) -> dict[str, object] | None:
+    """Return how the process that has locked the journal or the storage folder describes itself, or None.
+
+    Raises:
+        LockUnavailableError: If a lock file cannot be opened.
+    """
+    return holder(settings.journal_directory) or holder(settings.storage_path)

@@ -1,0 +1,54 @@
+"""The command that adds this server to a client, and its options."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from learning_memory_server.clients.names import ClientName
+
+clients = typer.Typer()
+
+
+class SettingsTo(StrEnum):
+    """Where `setup` writes the settings that are in the environment."""
+
+    CLIENT = "client"
+    FILE = "file"
+    NONE = "none"
+
+
+@clients.command()
+def setup(
+    client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    show: Annotated[
+        bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")
+    ] = False,
+    settings: Annotated[
+        SettingsTo,
+        typer.Option(
+            "--settings",
+            help="Where LEARNING_MEMORY_* variables of this shell go: into the client's entry, into config.toml, "
+            "or nowhere.",
+        ),
+    ] = SettingsTo.CLIENT,
+) -> None:
+    """Add this server to a client, for all projects: show the change, ask, and make it.
+
+    Everything else in the client's file stays as it is, comments included, and
+    a copy of the file is kept next to it. With --remove, the file becomes what
+    it was. Claude Code is changed by its own command, `claude mcp`.
+
+    Many clients pass few variables on to servers, so settings that are only in
+    this shell would not reach them.
+    """
+    from learning_memory_server.cli.setup import print_entry, remove_from, set_up  # noqa: PLC0415
+
+    if show:
+        print_entry(client, settings)
+    elif remove:
+        remove_from(client, yes=yes)
+    else:
+        set_up(client, settings, yes=yes)

@@ -1,0 +1,209 @@
+"""The JSON documents that commands print with `--json`.
+
+The reference is generated from these types, and tests compare what commands print with them. The commands themselves
+do not import this: it is slow.
+"""
+
+from typing import Any, Final, Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.server.tools.cluster_views import ClusterView, Exemplar
+from learning_memory_server.server.tools.memory_views import FoundMemoryView, MemoryView
+from learning_memory_server.server.tools.score_views import ScoredExperience
+from learning_memory_server.server.tools.value_views import FullValue
+from learning_memory_server.server.tools.views import EntryKey, Member, Summary, WholeEntry
+
+
+class EntryDocument(TypedDict):
+    """Resolved entries, newest first; `total` counts all that match."""
+
+    results: list[Summary]
+    count: int
+    total: int
+
+
+class FoundDocument(TypedDict):
+    """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
+
+    results: list[ScoredExperience]
+    count: int
+    mode: str
+
+
+class MemoryDocument(TypedDict):
+    """Memories, the last one added first; `total` counts all that match."""
+
+    results: list[MemoryView]
+    count: int
+    total: int
+
+
+class FoundMemoryDocument(TypedDict):
+    """Memories, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
+
+    results: list[FoundMemoryView]
+    count: int
+    mode: str
+
+
+class ValueDocument(TypedDict):
+    """Values."""
+
+    results: list[FullValue]
+    count: int
+
+
+class ClusterDocument(TypedDict):
+    """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none."""
+
+    axis: str
+    clusters: list[ClusterView]
+    count: int
+    noise_count: int
+    total: int
+    fitted_at: str
+    stale: NotRequired[int]
+    explanation: NotRequired[str]
+
+
+class MemberDocument(TypedDict):
+    """A cluster with all its experiences, most central first. `clusters --members` prints this."""
+
+    cluster_id: str
+    axis: str
+    members: list[Member]
+    count: int
+    label: NotRequired[str]
+    size: NotRequired[int]
+    avg_weight: NotRequired[float]
+    exemplars: NotRequired[list[Exemplar]]
+    outcomes: NotRequired[dict[str, int]]
+    root_causes: NotRequired[dict[str, int]]
+    first_seen: NotRequired[str]
+    last_seen: NotRequired[str]
+    last_30_days: NotRequired[int]
+
+
+class WholeValue(FullValue):
+    """A value with all ids: of its cluster's members, and of the entries with verdicts for and against it."""
+
+    supported_by: list[str]
+    contradicted_by: list[str]
+
+
+class ShownDocument(TypedDict):
+    """What was found, under the name of its `kind`."""
+
+    kind: Literal["entry", "value", "memory", "cluster"]
+    entry: NotRequired[WholeEntry]
+    value: NotRequired[WholeValue]
+    memory: NotRequired[MemoryView]
+    cluster: NotRequired[MemberDocument]
+
+
+class HubFacts(TypedDict, total=False):
+    """The state of a hub. `points` counts them by collection, once the index is open."""
+
+    pid: int
+    version: str
+    uptime_seconds: int
+    sessions: int
+    model: str
+    runtime: str
+    points: dict[str, int]
+    pending: int
+    journal: str
+    settings_current: bool
+    error: str
+
+
+class HubDocument(HubFacts):
+    """Whether a hub is `running`, and its state."""
+
+    running: bool
+
+
+class JournalFacts(TypedDict):
+    """Where the journal is, its size, and how many of its lines cannot be read."""
+
+    path: str
+    bytes: int
+    damaged_lines: int
+
+
+class EntryCounts(TypedDict):
+    """Counts of entries; those by tier, outcome and project are of resolved ones."""
+
+    resolved: int
+    open: int
+    by_tier: dict[str, int]
+    by_outcome: dict[str, int]
+    by_project: dict[str, int]
+
+
+class StatusDocument(TypedDict):
+    """What is stored. `locked_by` describes the process that has locked the data; `open` lists the open entries."""
+
+    journal: JournalFacts
+    index: str
+    locked_by: dict[str, Any] | None
+    hub: HubFacts | None
+    entries: EntryCounts
+    open: list[EntryKey]
+    values: int
+    memories: int
+
+
+class FindingFacts(TypedDict):
+    """What a check found."""
+
+    level: Literal["green", "yellow", "red"]
+    topic: str
+    sentence: str
+
+
+class DoctorDocument(TypedDict):
+    """What the checks found, and what `--fix` did; `problems` counts red findings, `warnings` yellow ones."""
+
+    problems: int
+    warnings: int
+    findings: list[FindingFacts]
+    repairs: list[FindingFacts]
+
+
+ScanFinding = TypedDict(
+    "ScanFinding",
+    {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]},
+)
+
+
+class ScanDocument(TypedDict):
+    """Where secrets are, and of what kind; `in` names the journal and backups.
+
+    `removed`: all were replaced. `left` has the ids of records that still have one.
+    """
+
+    findings: list[ScanFinding]
+    backups: int
+    backups_looked_at: bool
+    backups_unreadable: list[str]
+    removed: bool
+    indexed: NotRequired[bool]
+    left: NotRequired[list[str]]
+
+
+DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
+    "status": (StatusDocument,),
+    "doctor": (DoctorDocument,),
+    "list": (EntryDocument,),
+    "show": (ShownDocument,),
+    "search": (FoundDocument,),
+    "clusters": (ClusterDocument, MemberDocument),
+    "values": (ValueDocument,),
+    "memories": (MemoryDocument,),
+    "memories search": (FoundMemoryDocument,),
+    "scan": (ScanDocument,),
+    "hub status": (HubDocument,),
+}
+"""The documents of each command that takes `--json`."""

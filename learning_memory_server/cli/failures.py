@@ -1,0 +1,129 @@
+"""How a command ends: failures as sentences, and an exit status for each way to end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import typer
+from typer.core import TyperGroup
+
+from learning_memory_server.errors import LearningMemoryError, OutputError
+from learning_memory_server.interrupts import INTERRUPTED
+from learning_memory_server.paths import APPLICATION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NoReturn, TextIO
+
+_PLACES: Final = 6
+"""Places, innermost last, that are shown of an unforeseen failure."""
+_READER_GONE: Final = 141
+"""The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE."""
+
+
+class FailuresAsSentences(TyperGroup):
+    """Turns a failure of any command into a sentence and exit status 1."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the signature of typer's private click
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except OutputError as error:
+            raise typer.Exit(_status_without_output(error)) from None
+        except LearningMemoryError as error:
+            _show(error)
+            raise typer.Exit(1) from None
+        except typer.Abort as error:
+            # A prompt turns Ctrl-C into this, too.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise typer.Exit(INTERRUPTED) from None
+            raise
+        except Exception as error:
+            # How typer ends a command, and what it says of wrong options.
+            if type(error).__module__.partition(".")[0] in {"click", "typer"}:
+                raise
+            from learning_memory_server.crashes import describe_exception  # noqa: PLC0415
+
+            # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
+            facts = describe_exception(error)
+            places = ", ".join(facts["frames"][-_PLACES:])
+            _show(
+                LearningMemoryError(
+                    f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."
+                )
+            )
+            raise typer.Exit(1) from None
+
+
+def run_to_the_end(app: typer.Typer) -> NoReturn:
+    """Run the command that the arguments name, and end the process."""
+    status: object = 0
+    if sys.stdout is not None:
+        sys.stdout = cast("TextIO", _StandardOutput(sys.stdout))
+    try:
+        try:
+            app(prog_name=APPLICATION)
+        except SystemExit as end:
+            status = end.code
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OutputError as error:
+        # The help of the program itself is written before a command is invoked.
+        status = _status_without_output(error)
+    raise SystemExit(status)
+
+
+class _StandardOutput:
+    """Standard output, whose failures are an `OutputError`: so they differ from those of other files.
+
+    Args:
+        stream: Where it goes.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _output_errors():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _output_errors():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a stream has
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"The output could not be written ({error.strerror or type(error).__name__}).",
+            hint="The command itself may have succeeded. Free space, or send the output elsewhere.",
+        ) from error
+
+
+def _status_without_output(error: OutputError) -> int:
+    """Say that standard output failed, unless its reader has just gone, and return the exit status."""
+    # What is still buffered would fail again when Python ends.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    if isinstance(error.__cause__, BrokenPipeError):
+        return _READER_GONE
+    _show(error)
+    return 1
+
+
+def _show(error: LearningMemoryError) -> None:
+    from learning_memory_server.terminal import show_failure  # noqa: PLC0415 - rich
+
+    # Standard error may be closed, or a full disk, too.
+    with suppress(OSError):
+        show_failure(error)

@@ -1,0 +1,173 @@
+"""`setup`: shows what changes in a client's configuration, asks, and changes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli.clients import SettingsTo
+from learning_memory_server.clients import claude_code
+from learning_memory_server.clients.catalog import CLIENTS
+from learning_memory_server.clients.change import addition, find_entry, removal, settings_addition, snippet
+from learning_memory_server.clients.entry import find_launch, find_variables, new_entry
+from learning_memory_server.clients.places import this_machine
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.paths import APPLICATION, PREFIX, config_file
+from learning_memory_server.settings import is_secret, load_settings
+from learning_memory_server.terminal import output, show_notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from learning_memory_server.clients.catalog import Client
+    from learning_memory_server.clients.change import Change
+    from learning_memory_server.clients.entry import Variables
+    from learning_memory_server.clients.names import ClientName
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool) -> None:
+    """Add this server to a client, or update its entry.
+
+    Args:
+        name: Which client.
+        settings_to: Where the settings of this shell go.
+        yes: Do not ask.
+
+    Raises:
+        ClientSetupError: If the client's file or command cannot be used.
+        InvalidSettingsError: If a setting is invalid.
+        InvalidInputError: If there is no terminal to ask on.
+    """
+    client, machine = CLIENTS[name], this_machine()
+    entry, variables = _wanted(client, settings_to)
+    todo: list[Callable[[], None]] = []
+    if settings_to is SettingsTo.FILE and variables.shared:
+        change = settings_addition(config_file(), variables.shared)
+        todo += _prepare(change)
+    if client.own_command:
+        commands = claude_code.commands(find_entry(client, machine), entry)
+        todo += _prepare_commands(commands)
+    else:
+        change = addition(client, machine, entry)
+        todo += _prepare(change)
+    if not todo:
+        output().print(f"{client.title} already has this server. Nothing to change.")
+        return
+    _ask(f"Add this server to {client.title}?", yes=yes)
+    for act in todo:
+        act()
+    output().print(f"{client.title} has this server now. {client.afterwards}")
+    output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {name}")
+
+
+def remove_from(name: ClientName, *, yes: bool) -> None:
+    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them.
+
+    Args:
+        name: Which client.
+        yes: Do not ask.
+
+    Raises:
+        ClientSetupError: If the client's file or command cannot be used.
+        InvalidInputError: If there is no terminal to ask on.
+    """
+    client, machine = CLIENTS[name], this_machine()
+    if client.own_command:
+        todo = _prepare_commands(claude_code.commands(find_entry(client, machine), None))
+    else:
+        todo = _prepare(removal(client, machine))
+    if not todo:
+        output().print(f"{client.title} does not have this server. Nothing to change.")
+        return
+    _ask(f"Remove this server from {client.title}?", yes=yes)
+    for act in todo:
+        act()
+    output().print(f"{client.title} no longer has this server. Your data stays.")
+
+
+def print_entry(name: ClientName, settings_to: SettingsTo) -> None:
+    """Print what to add to a client by hand, on standard output alone.
+
+    Args:
+        name: Which client.
+        settings_to: Where the settings of this shell go.
+
+    Raises:
+        InvalidSettingsError: If a setting is invalid.
+    """
+    client = CLIENTS[name]
+    entry, _ = _wanted(client, settings_to)
+    if client.own_command:
+        for command in claude_code.commands(None, entry):
+            output().print(claude_code.quoted(command), soft_wrap=True)
+        return
+    show_notice(f"In {client.locate(this_machine())}:")
+    output().print(snippet(client, entry), soft_wrap=True)
+
+
+def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Variables]:
+    """Return the entry to write, and the settings of this shell; print what has to be known about both."""
+    launch, machine = find_launch(), this_machine()
+    variables = find_variables(client, machine, load_settings())
+    written = dict(variables.written)
+    if settings_to is not SettingsTo.CLIENT:
+        # Where data and settings are is not a setting of the file.
+        written = {
+            name: value
+            for name, value in written.items()
+            if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG"
+        }
+    elif variables.omitted:
+        for sentence in variables.omitted:
+            show_notice(sentence)
+    if launch.caution:
+        show_notice(launch.caution)
+    return new_entry(client, launch, written), variables
+
+
+def _prepare(change: Change) -> list[Callable[[], None]]:
+    """Show a change of a file, without our own secrets, and return what makes it."""
+    if not change.is_needed:
+        return []
+    console = output()
+    for line in change.diff():
+        key = line[1:].partition("=")[0].strip()
+        shown = f"{line[0]}{key} = ..." if is_secret(key, line) else line
+        console.print(Text(shown, _STYLES.get(line[:1], "")), soft_wrap=True)
+    if change.after is None:
+        console.print(f"{change.path} was created by `setup`, so it will be removed.")
+    elif change.restores:
+        console.print(f"{change.path} will be what it was before `setup`.")
+    elif change.copy is not None:
+        console.print(f"A copy of the file is kept: {change.copy_path}")
+    return [change.apply]
+
+
+def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
+    """Show commands, and return what runs them."""
+    for command in commands:
+        output().print(Text(f"$ {claude_code.quoted(command)}", "cyan"), soft_wrap=True)
+    return [lambda: claude_code.run(commands, this_machine())] if commands else []
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    """Ask on a terminal.
+
+    Raises:
+        InvalidInputError: If there is no terminal.
+    """
+    if yes:
+        return
+    if not (sys.stdin.isatty() and os.isatty(2)):
+        raise InvalidInputError(
+            "Nothing was changed, because there is no terminal to ask on.",
+            hint="To skip the question, add --yes.",
+        )
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)

@@ -1,0 +1,111 @@
+"""`values`: values with the verdicts on them, from the hub if one runs, else from the journal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from learning_memory_server.access.connection import Connection, running_hub
+from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.domain.limits import LISTING_MAX
+from learning_memory_server.domain.support import Status
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.server.tools import value_views
+from learning_memory_server.terminal import (
+    date,
+    identity,
+    output,
+    show_json,
+    show_notice,
+    show_records,
+)
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.standing import ordered, weigh_all
+from learning_memory_server.values.verdict_log import VerdictLog
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.value import ValueOrder
+    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.settings import Settings
+
+
+_COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
+
+
+async def list_values(axis: Axis | None, order: ValueOrder, *, superseded: bool, as_json: bool) -> None:
+    """Print values with the verdicts on each.
+
+    Args:
+        axis: Only values of this axis.
+        order: Which come first.
+        superseded: Include values that a newer one superseded.
+        as_json: Print a `ValueDocument`.
+
+    Raises:
+        JournalUnavailableError: If no hub answers and the journal cannot be read.
+    """
+    settings = open_settings()
+    try:
+        reply = await _values_of_hub(settings, axis, order, superseded=superseded)
+    except LearningMemoryError as error:
+        show_notice(f"{error.sentence} These values come from the journal.")
+        reply = None
+    reply = reply or _values_of_journal(settings, axis, order, superseded=superseded)
+    if as_json:
+        show_json({"results": reply["results"], "count": len(reply["results"])})
+        return
+    if not reply["results"]:
+        output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
+        return
+    show_records((_facts(value), value["text"]) for value in reply["results"])
+    if note := reply.get("note"):
+        show_notice(note)
+
+
+async def _values_of_hub(
+    settings: Settings, axis: Axis | None, order: ValueOrder, *, superseded: bool
+) -> dict[str, Any] | None:
+    hub = running_hub()
+    if hub is None:
+        return None
+    return await Connection(hub.operate, settings).call_for_all(
+        "list_values",
+        "results",
+        axis=axis,
+        sort=order,
+        include_superseded=superseded,
+        full=True,
+        limit=LISTING_MAX,
+    )
+
+
+def _values_of_journal(
+    settings: Settings, axis: Axis | None, order: ValueOrder, *, superseded: bool
+) -> dict[str, Any]:
+    """Return what the tool list_values would reply, without its notes."""
+    journal = Journal(settings.journal_directory)
+    log = ValueLog(journal.values)
+    chosen = log.current(axis, superseded=superseded)
+    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
+    return {"results": [value_views.value(standing) for standing in ordered(standings, order)]}
+
+
+def _facts(value: dict[str, Any]) -> list[str | Text]:
+    support = value["support"]
+    return [
+        identity(value["id"]),
+        value["cluster_id"],
+        status_of(value),
+        f"+{support['supporting']} -{support['contradicting']}",
+        date(datetime.fromisoformat(value["created_at"])),
+    ]
+
+
+def status_of(value: dict[str, Any]) -> Text:
+    """Return whether a value is supported, contested, unattested or superseded."""
+    if "superseded_by" in value:
+        return Text("superseded", "bright_black")
+    return Text(value["standing"], _COLOURS[Status(value["standing"])])

@@ -1,0 +1,165 @@
+"""Starting the server as a client does, and asking it for its tools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+SECONDS: Final = 30.0
+"""How long a client waits for the handshake; Claude Code waits this long."""
+_ENDS_WITHIN_SECONDS: Final = 5.0
+_PROTOCOL: Final = "2025-11-25"
+_INITIALIZE: Final = 1
+_LIST: Final = 2
+_LINE_MAX: Final = 16 * 1024 * 1024
+_SAID_MAX: Final = 200
+"""Characters of a program's last words that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What a server answered.
+
+    Args:
+        name: The server's name.
+        tools: How many tools it has.
+        seconds: From the start of its process to the list of its tools.
+    """
+
+    name: str
+    tools: int
+    seconds: float
+
+
+async def connect(
+    command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = SECONDS
+) -> Connected:
+    """Start a server on stdio, greet it, list its tools, and end it.
+
+    Args:
+        command: The program and its arguments.
+        environment: All variables that it gets.
+        directory: Its working directory.
+        seconds: How long it may take.
+
+    Raises:
+        ClientSetupError: If it cannot be started, ends, answers with an error or something else, or is late.
+    """
+    began = time.monotonic()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            cwd=directory,
+            limit=_LINE_MAX,
+        )
+    except OSError as error:
+        raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
+    listening = asyncio.create_task(_last_line(process))
+    try:
+        async with asyncio.timeout(seconds):
+            answers = await _converse(process)
+    except TimeoutError:
+        raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
+    except ValueError:
+        raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
+    except (EOFError, ConnectionError):
+        said = await _said(listening)
+        raise ClientSetupError(
+            f"{command[0]} ended before it had listed its tools{f': {said}' if said else ''}."
+        ) from None
+    finally:
+        await _end(process)
+        listening.cancel()
+    return Connected(
+        str(answers[_INITIALIZE]["serverInfo"]["name"]),
+        len(answers[_LIST]["tools"]),
+        time.monotonic() - began,
+    )
+
+
+async def _converse(process: asyncio.subprocess.Process) -> dict[int, dict[str, Any]]:
+    """Return the results of the handshake and of the list of tools.
+
+    Raises:
+        ValueError: If an answer is not a JSON-RPC result.
+        EOFError: If the server ends.
+    """
+    about = {"name": "learning-memory-server doctor", "version": VERSION}
+    opening = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about}
+    answers: dict[int, dict[str, Any]] = {}
+    await _send(process, id=_INITIALIZE, method="initialize", params=opening)
+    answers[_INITIALIZE] = await _receive(process, _INITIALIZE, "serverInfo")
+    await _send(process, method="notifications/initialized")
+    await _send(process, id=_LIST, method="tools/list")
+    answers[_LIST] = await _receive(process, _LIST, "tools")
+    return answers
+
+
+async def _send(process: asyncio.subprocess.Process, **message: object) -> None:
+    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    await process.stdin.drain()
+
+
+async def _receive(process: asyncio.subprocess.Process, identity: int, field: str) -> dict[str, Any]:
+    """Return the result of a request, which has a field of this name. Notifications are ignored."""
+    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+    while True:
+        line = await process.stdout.readline()
+        if not line:
+            raise EOFError
+        message = json.loads(line)
+        if not isinstance(message, dict):
+            raise ValueError(line)  # noqa: TRY004 - as json.loads raises
+        if message.get("id") == identity:
+            result = message.get("result")
+            if not isinstance(result, dict) or field not in result:
+                raise ValueError(line)
+            return result
+
+
+async def _said(listening: asyncio.Task[str]) -> str:
+    """Return a program's last words, unless something that it started keeps its stderr open."""
+    try:
+        async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
+            return await listening
+    except TimeoutError:
+        return ""
+
+
+async def _last_line(process: asyncio.subprocess.Process) -> str:
+    """Return the last words of a program on stderr, reading everything so that it never waits."""
+    assert process.stderr is not None  # noqa: S101 - a pipe was asked for
+    last = b""
+    while block := await process.stderr.read(65536):
+        last = (last + block)[-65536:]
+    lines = [line.strip() for line in last.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the server as a client does: close its input, wait, and then kill it."""
+    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,0 +1,1 @@
+"""Where settings become services: backends, wiring, logging, and statistics over all of them."""

@@ -1,0 +1,168 @@
+"""The models and engines that the settings name.
+
+Each adapter is imported where it is built: an import costs between a tenth of a second and several.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.lazy import in_daemon_thread
+from learning_memory_server.embedding.loading import ModelExporter, load_embedder
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.files import make_private_directory
+from learning_memory_server.memories.chunking import Chunker
+from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
+    from learning_memory_server.settings import Settings
+    from learning_memory_server.storage.base import VectorStore
+
+log = structlog.get_logger()
+
+
+def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Embedder:
+    """Load the embedding model; this can take seconds.
+
+    Args:
+        settings: The model and its backend.
+        exporter: Exports the model in the background if no export exists yet.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded, or its vectors have the wrong length.
+    """
+    if settings.embedding_backend == "hashing":
+        from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
+
+        return HashingEmbedder(settings.embedding_dimension or 384)
+    if settings.embedding_backend == "ollama":
+        from learning_memory_server.embedding.ollama import OllamaEmbedder  # noqa: PLC0415
+
+        return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
+    return load_embedder(
+        settings.embedding_model, settings.embedding_dimension, settings.models_directory, exporter
+    )
+
+
+def start_loading(settings: Settings) -> Callable[[], Embedder] | None:
+    """Start loading the packaged model in a thread, and return a function that waits for it; None for other models.
+
+    Other models wait for the first call: loading one may block the interpreter for seconds.
+    """
+    if (settings.embedding_backend, settings.embedding_model) != ("sentence-transformers", DEFAULT_MODEL):
+        return None
+    return in_daemon_thread(lambda: load_model(settings, ModelExporter())).result
+
+
+def redaction_gate(settings: Settings) -> RedactionGate:
+    """Return what takes secrets out of what is stored."""
+    if not settings.redaction:
+        return RedactionGate()
+    detector = BetterleaksDetector()
+    return RedactionGate(
+        build_redactor(settings.redaction_patterns, settings.redaction_allow, detector), detector
+    )
+
+
+def load_reranker(model: str) -> Reranker:
+    """Load a re-ranking model; this takes seconds.
+
+    Raises:
+        EmbeddingUnavailableError: If the model is not on this machine or does not work.
+    """
+    from learning_memory_server.embedding.sentence import CrossEncoderReranker  # noqa: PLC0415 - leads to torch
+
+    return CrossEncoderReranker(model)
+
+
+def chunkers(settings: Settings) -> Callable[[], Chunker]:
+    """Return a function that returns the chunker for the configured model, loaded or not.
+
+    Without the model's tokenizer, token counts are estimated. The function looks for the tokenizer each time, because
+    a model may be downloaded while the server runs.
+    """
+    estimating, exact = Chunker(EstimatedTokens()), list[Chunker]()
+
+    def chunker() -> Chunker:
+        if settings.embedding_backend != "sentence-transformers":
+            return estimating
+        if not exact:
+            try:
+                exact.append(Chunker(ModelTokens(model_folder(settings.embedding_model))))
+            except Exception as error:  # noqa: BLE001 - whatever the library finds wrong with the file
+                log.warning("tokenizer.missing", type=type(error).__name__)
+                return estimating
+        return exact[0]
+
+    return chunker
+
+
+def open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """Return the configured engine for one identity: two models never share a collection."""
+    if settings.qdrant_url is None:
+        return open_embedded(settings, identity)
+    key = settings.qdrant_api_key
+    return open_server(settings, identity, settings.qdrant_url, key.get_secret_value() if key else None)
+
+
+def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """Return the embedded engine for one identity."""
+    from learning_memory_server.storage.edge import EdgeStore  # noqa: PLC0415
+
+    make_private_directory(settings.index_directory)
+    return EdgeStore(settings.index_directory / identity.digest)
+
+
+def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> int:
+    """Remove the embedded engine's files of every other model and, if a server is the engine, all of them.
+
+    They are copies from earlier times, rebuilt from the journal if they are used again.
+
+    Returns:
+        How many indexes were removed.
+
+    Raises:
+        StorageUnavailableError: If the files cannot be removed.
+    """
+    used = settings.index_directory / identity.digest if settings.qdrant_url is None else None
+    try:
+        found = list(settings.index_directory.iterdir()) if settings.index_directory.is_dir() else []
+        unused = [path for path in found if path != used and path.is_dir()]
+        for path in unused:
+            shutil.rmtree(path)
+    except OSError as error:
+        raise StorageUnavailableError(
+            f"An index that is not used cannot be removed ({error.strerror}).",
+            hint=f"Remove what is in {settings.index_directory} yourself; it is rebuilt from the journal.",
+        ) from error
+    return len(unused)
+
+
+def open_server(settings: Settings, identity: EmbeddingIdentity, url: str, key: str | None) -> VectorStore:
+    """Return a Qdrant server for one identity, without connecting to it.
+
+    Args:
+        settings: How a cluster shards and replicates new collections.
+        identity: The model whose vectors it stores.
+        url: The server's URL, which may differ from the one in the settings.
+        key: Its API key.
+    """
+    from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
+    from learning_memory_server.storage.qdrant_schema import Spread  # noqa: PLC0415
+
+    spread = Spread(
+        settings.qdrant_shard_number,
+        settings.qdrant_replication_factor,
+        settings.qdrant_write_consistency_factor,
+    )
+    return QdrantStore(url, api_key=key, suffix=identity.digest, spread=spread)

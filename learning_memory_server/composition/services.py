@@ -1,0 +1,227 @@
+"""The composition root: the only place where the services are built and wired together."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.archive.backups import back_up_before_upgrade
+from learning_memory_server.clustering.child import ChildFitting
+from learning_memory_server.clustering.experiences import ExperienceClusterer
+from learning_memory_server.composition.backends import (
+    chunkers,
+    load_model,
+    load_reranker,
+    open_store,
+    redaction_gate,
+    remove_unused_indexes,
+)
+from learning_memory_server.composition.statistics import Statistics
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.loading import ModelExporter
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.outdated import OutdatedPoints
+from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.locking import hold
+from learning_memory_server.memories.documents import SHAPES as MEMORY_SHAPES
+from learning_memory_server.memories.log import MemoryLog
+from learning_memory_server.memories.searcher import MemorySearcher
+from learning_memory_server.memories.store import MemoryStore
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.observation.documents import SHAPES
+from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
+from learning_memory_server.observation.searcher import ExperienceSearcher
+from learning_memory_server.search.reranking import Reranking
+from learning_memory_server.values.judge import ValueJudge
+from learning_memory_server.values.listing import ValueListing
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.store import ValueStore
+from learning_memory_server.values.verdict_log import VerdictLog
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from learning_memory_server.clustering.fitting import Fitting
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.indexing.writer import DocumentSource
+    from learning_memory_server.redaction.gate import RedactionGate
+    from learning_memory_server.settings import Settings
+    from learning_memory_server.storage.base import VectorStore
+
+log = structlog.get_logger()
+
+ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
+"""The payload fields that searches filter on, for every collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that tools and commands work with, built once per process."""
+
+    settings: Settings
+    redaction: RedactionGate
+    clock: Clock
+    journal: Journal
+    collector: ObservationCollector
+    embeddings: EmbeddingService
+    index: VectorIndex
+    reranking: Reranking
+    sources: tuple[DocumentSource, ...]
+    outdated: OutdatedPoints
+    writer: IndexWriter
+    persister: ObservationPersister
+    searcher: ExperienceSearcher
+    clusterer: ExperienceClusterer
+    value_log: ValueLog
+    verdicts: VerdictLog
+    values: ValueStore
+    value_judge: ValueJudge
+    value_listing: ValueListing
+    memory_log: MemoryLog
+    memories: MemoryStore
+    memory_searcher: MemorySearcher
+    statistics: Statistics
+
+    def injectable(self) -> dict[type, object]:
+        """Return the services that tools can request, by type."""
+        offered = (
+            self.collector,
+            self.persister,
+            self.searcher,
+            self.clusterer,
+            self.values,
+            self.value_judge,
+            self.value_listing,
+            self.memories,
+            self.memory_searcher,
+            self.statistics,
+            self.redaction,
+        )
+        return {type(service): service for service in offered}
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    *,
+    purpose: str,
+    clock: Clock = utc_now,
+    load: Callable[[], Embedder] | None = None,
+    fitting: Fitting | None = None,
+) -> AsyncIterator[Services]:
+    """Lock the journal and the storage folder, and build the services over them.
+
+    This imports and loads nothing heavy; `writer.run` starts that.
+
+    Args:
+        settings: The settings.
+        purpose: How the lock file describes this process to others.
+        clock: Returns the current time.
+        load: Returns an embedding model to use instead of the one in the settings, such as one already loaded.
+        fitting: Runs cluster fits; by default each in a child process.
+
+    Raises:
+        AlreadyRunningError: If another process has locked the journal or the storage folder.
+        JournalUnavailableError: If the journal cannot be used.
+        LockUnavailableError: If a folder cannot be locked.
+    """
+    with hold(settings.journal_directory, settings.storage_path, purpose):
+        async with services_over(settings, clock, load, fitting) as services:
+            yield services
+
+
+@asynccontextmanager
+async def services_over(
+    settings: Settings,
+    clock: Clock,
+    load: Callable[[], Embedder] | None = None,
+    fitting: Fitting | None = None,
+) -> AsyncIterator[Services]:
+    """Build the services over a journal and a storage folder that this process has already locked."""
+    journal = Journal(settings.journal_directory)
+    if backup := back_up_before_upgrade(journal, settings.backups_directory, clock()):
+        log.info("journal.backed_up", backup=backup.path.name)
+    for path in journal.recover(clock()):
+        log.warning("journal.recovered", set_aside=path.name)
+    exporter = ModelExporter()
+    fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
+    services = _build(settings, journal, clock, load or (lambda: load_model(settings, exporter)), fitting)
+    # Earlier versions stored fits here, whose labels are words of the texts.
+    shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
+    try:
+        yield services
+    finally:
+        await services.clusterer.close()
+        exporter.stop()
+        await services.index.close()
+
+
+def _build(
+    settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder], fitting: Fitting
+) -> Services:
+    redaction = redaction_gate(settings)
+    collector = ObservationCollector(journal, clock)
+    value_log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
+    embeddings = EmbeddingService(load)
+    outdated = OutdatedPoints(settings.outdated_file)
+    index = VectorIndex(embeddings, partial(_open_store, settings, outdated), ALL_SHAPES)
+    reranking = Reranking(
+        embeddings,
+        partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,
+    )
+    memory_log = MemoryLog(journal.memories, chunkers(settings))
+    sources = (ExperienceSource(collector), value_log, memory_log)
+    writer = IndexWriter(index, sources, outdated)
+    clusterer = ExperienceClusterer(
+        index,
+        writer,
+        collector,
+        fitting,
+        journal.clusters,
+        clock,
+        settings.min_experiences,
+    )
+    return Services(
+        settings=settings,
+        redaction=redaction,
+        clock=clock,
+        journal=journal,
+        collector=collector,
+        embeddings=embeddings,
+        index=index,
+        reranking=reranking,
+        sources=sources,
+        outdated=outdated,
+        writer=writer,
+        persister=ObservationPersister(writer),
+        searcher=ExperienceSearcher(index, writer, collector, reranking),
+        clusterer=clusterer,
+        value_log=value_log,
+        verdicts=verdicts,
+        values=ValueStore(value_log, verdicts, collector, clusterer, index, writer, clock),
+        value_judge=ValueJudge(value_log, verdicts, collector, index, clock),
+        value_listing=ValueListing(value_log, verdicts, collector, index),
+        memory_log=memory_log,
+        memories=MemoryStore(memory_log, writer, clock),
+        memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
+        statistics=Statistics(
+            settings, journal, collector, value_log, memory_log, embeddings, writer, redaction
+        ),
+    )
+
+
+def _open_store(settings: Settings, outdated: OutdatedPoints, identity: EmbeddingIdentity) -> VectorStore:
+    """Open the engine. While points are outdated, so is every other index that is left from earlier times."""
+    if outdated.ids():
+        with suppress(StorageUnavailableError):
+            remove_unused_indexes(settings, identity)
+    return open_store(settings, identity)

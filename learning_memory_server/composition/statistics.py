@@ -1,0 +1,101 @@
+"""The numbers behind get_stats."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Tier
+from learning_memory_server.files import disk_use
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from enum import StrEnum
+
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.indexing.writer import IndexWriter
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.memories.log import MemoryLog
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.redaction.gate import RedactionGate
+    from learning_memory_server.settings import Settings
+    from learning_memory_server.values.log import ValueLog
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts what is stored, and describes the engine, the model and their versions."""
+
+    settings: Settings
+    journal: Journal
+    collector: ObservationCollector
+    values: ValueLog
+    memories: MemoryLog
+    embeddings: EmbeddingService
+    writer: IndexWriter
+    redaction: RedactionGate
+
+    async def collect(self) -> dict[str, Any]:
+        """Return the current numbers. They come from the journal, not from the index."""
+        entries = self.collector.list_resolved()
+        memories = self.memories.all()
+        folder = self.settings.index_directory if self.settings.qdrant_url is None else None
+        is_hashing = self.settings.embedding_backend == "hashing"
+        sizes = await asyncio.to_thread(lambda: (self.journal.size(), folder and disk_use(folder)))
+        damaged = await asyncio.to_thread(self.journal.count_damage)
+        return {
+            "experiences": {
+                "total": len(entries),
+                "open": len(self.journal.open_files()),
+                "by_axis": _counted((axis for entry in entries for axis in axis_texts(entry)), Axis),
+                "by_tier": _counted((entry.tier for entry in entries), Tier),
+                "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
+            },
+            "values": len(self.values.all()),
+            "memories": {
+                "total": len(memories),
+                "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
+                "characters": sum(len(memory.text) for memory in memories),
+            },
+            "index": {
+                "engine": "embedded Qdrant" if folder else "Qdrant server",
+                "complete": self.writer.is_complete and not self.writer.pending,
+                "pending": self.writer.pending,
+                **({"bytes": sizes[1]} if folder else {}),
+            },
+            "journal": {"bytes": sizes[0], "damaged_lines": damaged},
+            **({"notice": damage_notice(damaged)} if damaged else {}),
+            "model": {
+                "backend": self.settings.embedding_backend,
+                **({} if is_hashing else {"name": self.settings.embedding_model}),
+                "state": self.embeddings.state.value,
+                **({"runtime": runtime} if (runtime := self.embeddings.runtime) else {}),
+            },
+            "redaction": self.redaction.describe(),
+            "versions": {
+                "learning-memory-server": VERSION,
+                "python": sys.version.split()[0],
+                **{name: metadata.version(name) for name in ("mcp", "qdrant-client", "qdrant-edge-py")},
+            },
+        }
+
+
+def damage_notice(lines: int) -> str:
+    """Return what an agent and a person should know about a journal with lines that cannot be read."""
+    what = "line" if lines == 1 else "lines"
+    return (
+        f"{lines:,} {what} of the journal cannot be read, so no answer contains what they held. "
+        "`learning-memory-server doctor` names them; a backup may have them."
+    )
+
+
+def _counted(names: Iterable[StrEnum], every: Iterable[StrEnum]) -> dict[str, int]:
+    """Return how often each name occurs, including those that never do."""
+    counts = Counter(names)
+    return {name.value: counts[name] for name in every}

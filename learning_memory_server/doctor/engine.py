@@ -1,0 +1,76 @@
+"""Checks of the vector engine: whether it opens, and whether the index has what the journal has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.access.connection import open_connection
+from learning_memory_server.access.describing import describe_engine
+from learning_memory_server.doctor.finding import green, red, yellow
+from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
+from learning_memory_server.terminal import counted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from learning_memory_server.doctor.finding import Finding, Repair
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.settings import Settings
+
+
+async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> AsyncIterator[Finding]:
+    """Compare the index with the journal, in the hub if one runs.
+
+    Without a hub this opens the engine like every start: an unfinished last line of the journal is set aside, and a
+    collection that cannot be opened is emptied.
+
+    Args:
+        settings: Which engine.
+        load: Returns the model; loads it at the first call.
+    """
+    if not settings.storage_path.exists():
+        yield green("engine", "Nothing is stored yet; the first start creates it.")
+        return
+    try:
+        async with open_connection(settings, "doctor", load=load) as connection:
+            found = await connection.run("compare")
+    except AlreadyRunningError as error:
+        yield green(
+            "engine",
+            f"Not opened: {error.message} To check the engine, run this again when that process has ended.",
+        )
+    except LearningMemoryError as error:
+        yield red("engine", error.sentence)
+    else:
+        yield green("engine", f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
+        for finding in _compared(found, settings):
+            yield finding
+
+
+def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
+    if found["missing"]:
+        yield yellow(
+            "engine",
+            f"{counted(found['missing'], 'point')} from the journal are not in the index yet; "
+            "the next server start, search or import adds them.",
+            _repair(settings, "complete", "The index was completed."),
+        )
+    if found["superfluous"]:
+        yield yellow(
+            "engine",
+            f"The index has {counted(found['superfluous'], 'point')} that the journal does not have. If no line of "
+            "the journal is damaged, run: learning-memory-server reindex",
+            # If a line is damaged, the engine is not checked: its points may be all that is left of it.
+            _repair(settings, "reindex", "The index was rebuilt.", axis=None),
+        )
+    if not found["missing"] and not found["superfluous"]:
+        yield green("engine", "The index has everything that is in the journal.")
+
+
+def _repair(settings: Settings, operation: str, done: str, **fields: object) -> Repair:
+    async def repair() -> str:
+        async with open_connection(settings, "doctor --fix") as connection:
+            await connection.run(operation, **fields)
+        return done
+
+    return repair

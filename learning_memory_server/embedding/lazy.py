@@ -1,0 +1,125 @@
+"""A model that is loaded in the background when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
+from enum import StrEnum
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+
+_WAIT_PER_SECOND: Final = 100
+"""Seconds to wait per second of a failed attempt, so that loading takes at most a hundredth of the time."""
+
+
+class ModelState(StrEnum):
+    """Whether a model can be used."""
+
+    IDLE = "idle"
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class LazyModel(Generic[T]):
+    """Loads a model in a thread when it is first needed, and again, after a pause, if that failed.
+
+    A later attempt may succeed: the model may have been downloaded since, or its server started.
+
+    Args:
+        name: What errors call the model, such as "embedding model".
+        load: Loads the model; slow. Called until it succeeds once.
+        submit: Runs a function in a thread and returns its future.
+        retry_seconds: The least time between a failure and the next attempt. It is longer if loading takes long.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], T],
+        submit: Callable[[Callable[[], T]], Future[T]],
+        retry_seconds: float,
+    ) -> None:
+        self._name = name
+        self._load = load
+        self._submit = submit
+        self._retry_seconds = retry_seconds
+        self._retry_at = 0.0
+        self._model: Future[T] | None = None
+
+    @property
+    def state(self) -> ModelState:
+        """Whether the model can be used."""
+        if self._model is None:
+            return ModelState.IDLE
+        if not self._model.done():
+            return ModelState.LOADING
+        return ModelState.FAILED if self._model.exception() else ModelState.READY
+
+    def start(self) -> Future[T]:
+        """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
+        if self._model is None or (self.state is ModelState.FAILED and monotonic() >= self._retry_at):
+            self._model = self._submit(self._try_to_load)
+        return self._model
+
+    async def get(self) -> T:
+        """Wait for the model and return it.
+
+        Raises:
+            EmbeddingUnavailableError: If it cannot be loaded.
+        """
+        with self.errors("could not be loaded"):
+            # Shielded: a cancelled caller must not cancel the loading for everybody.
+            return await asyncio.shield(asyncio.wrap_future(self.start()))
+
+    @contextmanager
+    def errors(self, what_happened: str) -> Iterator[None]:
+        """Turn whatever the model's library raises into one error, which does not quote it.
+
+        Args:
+            what_happened: The rest of the sentence about the model, such as "failed".
+
+        Raises:
+            EmbeddingUnavailableError: In place of any error that is not this package's own.
+        """
+        try:
+            yield
+        except LearningMemoryError:
+            raise
+        except Exception as error:
+            raise EmbeddingUnavailableError(
+                f"The {self._name} {what_happened} ({type(error).__name__}).",
+                hint="Run `learning-memory-server doctor`.",
+            ) from error
+
+    def _try_to_load(self) -> T:
+        began = monotonic()
+        try:
+            return self._load()
+        except BaseException:
+            now = monotonic()
+            self._retry_at = now + max(self._retry_seconds, _WAIT_PER_SECOND * (now - began))
+            raise
+
+
+def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
+    """Run a function in a new thread, which does not keep the process alive."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - a panic in a library is not an Exception
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result

@@ -1,0 +1,195 @@
+"""JSON-RPC messages as clients send them: which are valid, and how the others are answered.
+
+Without an answer a client would wait forever, so whatever is not valid is answered under its id, wherever one can be
+read, and under no id (null) otherwise. A front answers such messages itself, so that no hub has to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from learning_memory_server.errors import LearningMemoryError
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+INTERNAL_ERROR: Final = -32603
+
+HEAD: Final = 1 << 16
+"""Bytes of the beginning of a message that is too long to keep, where its id may be."""
+TAIL: Final = 1 << 12
+"""Bytes of its end; some clients write the id last."""
+
+_STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_PART: Final = re.compile(rf"{_STRING}|[{{}}\[\],:\"]|[^\s{{}}\[\],:\"]+", re.DOTALL)
+"""A string, a sign, a number or a word. A quote by itself begins a string that does not end."""
+_LAST: Final = re.compile(
+    rf'"id"\s*:\s*({_STRING}|-?\d+)\s*(?:,\s*"(?:jsonrpc|method)"\s*:\s*({_STRING})\s*)*\}}\s*\Z', re.DOTALL
+)
+
+
+class Frame:
+    """What a line from a client is.
+
+    Args:
+        identity: The id, or None if there is none that an answer can have.
+        method: The method; empty if there is none.
+        parameters: The value of `params`.
+        flaw: Why the message is not valid, in a sentence; None if it is.
+        code: The JSON-RPC error code of the flaw.
+        is_answered: Whether a flaw is answered: notifications and responses never are.
+    """
+
+    __slots__ = ("code", "flaw", "identity", "is_answered", "method", "parameters")
+
+    def __init__(  # noqa: PLR0913 - a record; dataclasses are slow to import
+        self,
+        identity: str | int | None,
+        method: str,
+        parameters: object = None,
+        *,
+        flaw: str | None = None,
+        code: int = INVALID_REQUEST,
+        is_answered: bool = True,
+    ) -> None:
+        self.identity = identity
+        self.method = method
+        self.parameters = parameters
+        self.flaw = flaw
+        self.code = code
+        self.is_answered = is_answered
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it is valid and must be answered by a server."""
+        return self.flaw is None and self.identity is not None and bool(self.method)
+
+
+def read(line: bytes) -> Frame:
+    """Return what a line is."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return _unreadable(line.decode("utf-8", "replace"), "The message is not valid UTF-8.")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        # Python also refuses numbers of thousands of digits, and arrays that are nested a thousand deep.
+        return _unreadable(text, "The message is not valid JSON.")
+    if not isinstance(message, dict):
+        return Frame(None, "", flaw="The message is not a JSON object; batches are not supported.")
+    return _checked(message)
+
+
+def read_ends(head: bytes, tail: bytes, flaw: str) -> Frame:
+    """Return what a message is of which only the ends are known.
+
+    Args:
+        head: Its first `HEAD` bytes.
+        tail: Its last `TAIL` bytes.
+        flaw: Why it was not kept.
+    """
+    frame = _unreadable(head.decode("utf-8", "replace"), flaw, INVALID_REQUEST)
+    is_object = head.lstrip().startswith(b"{")
+    if frame.identity is None and is_object and (last := _LAST.search(tail.decode("utf-8", "replace"))):
+        frame.identity = _identity(_value(last[1]))
+    return frame
+
+
+def failure(
+    identity: str | int | None, method: str, error: LearningMemoryError, code: int = INTERNAL_ERROR
+) -> bytes:
+    """Return the line that answers a request with an error: a tool call with a tool's failure.
+
+    Args:
+        identity: The request's id.
+        method: Its method.
+        error: What went wrong.
+        code: The JSON-RPC error code, for any other method.
+    """
+    outcome: dict[str, Any]
+    if method == "tools/call" and identity is not None:
+        text = json.dumps({"error": error.to_body()}, separators=(",", ":"))
+        outcome = {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
+    else:
+        outcome = {"error": {"code": code, "message": error.sentence}}
+    # As ASCII: an id may contain half a surrogate pair, which UTF-8 has no bytes for.
+    return json.dumps({"jsonrpc": "2.0", "id": identity, **outcome}).encode() + b"\n"
+
+
+def _checked(message: dict[str, Any]) -> Frame:
+    identity, method, parameters = _identity(message.get("id")), message.get("method"), message.get("params")
+    if "method" not in message and ("result" in message or "error" in message):
+        return Frame(identity, "", is_answered=False)
+    flaw = None
+    if not isinstance(method, str) or not method:
+        flaw = "`method` must be a string that is not empty."
+    elif message.get("jsonrpc") != "2.0":
+        flaw = '`jsonrpc` must be "2.0".'
+    elif "id" in message and identity is None:
+        flaw = "`id` must be a string or an integer."
+    elif isinstance(identity, str) and not _is_unicode(identity):
+        flaw = "`id` contains half a surrogate pair, such as a truncated emoji."
+    elif parameters is not None and not isinstance(parameters, dict):
+        flaw = "`params` must be an object."
+    elif "error" in message:
+        flaw = "The message has both `method` and `error`."
+    if flaw:
+        flaw = f"The message is not a JSON-RPC request: {flaw}"
+    is_answered = "id" in message or "method" not in message
+    return Frame(
+        identity,
+        method if isinstance(method, str) else "",
+        parameters,
+        flaw=flaw,
+        is_answered=is_answered,
+    )
+
+
+def _unreadable(text: str, flaw: str, code: int = PARSE_ERROR) -> Frame:
+    """Return a frame with the id and method that the beginning of a broken message names."""
+    text = text[:HEAD].rstrip()
+    found: dict[str, object] = {}
+    depth, key, previous = 0, "", ""
+    for match in _PART.finditer(text):
+        part = match[0]
+        if part in "{[":
+            depth += 1
+        elif part in "}]":
+            depth -= 1
+        elif part == ":" and depth == 1:
+            key = previous
+        elif previous == ":" and depth == 1 and key in {'"id"', '"method"'} and match.end() < len(text):
+            # A part at the very end may be half of one.
+            found.setdefault(key, _value(part))
+        previous = part
+        if part == '"' or depth < 1 or len(found) == 2:  # noqa: PLR2004 - both
+            break
+    method = found.get('"method"')
+    return Frame(
+        _identity(found.get('"id"')), method if isinstance(method, str) else "", flaw=flaw, code=code
+    )
+
+
+def _value(part: str) -> object:
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _identity(value: object) -> str | int | None:
+    # In Python, true is an integer.
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,104 @@
+"""The connection of a person's command: one operation, signs of life while it runs, and its reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from learning_memory_server import rendezvous
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.server.boundary import unforeseen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.operations import Report
+
+log = structlog.get_logger()
+
+_SIGN_OF_LIFE: Final = 1.0
+"""Seconds between two signs of life during a command."""
+
+
+async def answer(
+    work: Callable[[Report], Coroutine[Any, Any, dict[str, Any]]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> dict[str, Any]:
+    """Do the work, report its progress to the command, and return its reply or its failure.
+
+    Raises:
+        OSError: If the command leaves before that; the work is cancelled.
+    """
+
+    def report(doing: str, done: int = 0, total: int = 0) -> None:
+        writer.write(rendezvous.progress(doing, done, total))
+
+    task = asyncio.create_task(work(report))
+    try:
+        await _show_life(task, reader, writer)
+    except OSError:
+        log.info("command.withdrawn")
+        raise
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    try:
+        return task.result()
+    except LearningMemoryError as error:
+        return failure(error)
+    except Exception:
+        log.exception("command.crashed")
+        return failure(unforeseen())
+
+
+async def _show_life(
+    task: asyncio.Task[dict[str, Any]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Give signs of life until the task is done.
+
+    Raises:
+        OSError: If the command leaves before that.
+    """
+    # A command sends nothing else, so the next thing to read is its end.
+    leaving = asyncio.create_task(reader.read())
+    try:
+        while True:
+            await asyncio.wait([task, leaving], timeout=_SIGN_OF_LIFE, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return
+            if leaving.done():
+                leaving.result()
+                raise ConnectionResetError
+            writer.write(rendezvous.PONG)
+            await writer.drain()
+    finally:
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+
+
+async def describe(services: Services) -> dict[str, Any]:
+    """Return the state of the model, the index and the journal."""
+    return {
+        "model": services.embeddings.state.value,
+        "runtime": services.embeddings.runtime,
+        "pending": services.writer.missing,
+        "complete": services.writer.is_complete,
+        "points": await services.index.counts() if services.index.is_open else None,
+        "journal_bytes": services.journal.size(),
+    }
+
+
+def failure(error: LearningMemoryError) -> dict[str, Any]:
+    """Return the reply to a failed command."""
+    return {"error": error.to_control_body()}
+
+
+async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    """Send a message."""
+    writer.write(json.dumps(message).encode() + b"\n")
+    await writer.drain()

@@ -1,0 +1,306 @@
+"""The hub: its connections, what they can ask for, and when it shuts down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from learning_memory_server import peers, rendezvous
+from learning_memory_server.composition.logging import configure_file_logging
+from learning_memory_server.composition.services import services_over
+from learning_memory_server.composition.statistics import damage_notice
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
+from learning_memory_server.hub import control
+from learning_memory_server.hub.lines import FrontLines
+from learning_memory_server.identity import project_of, session_hash
+from learning_memory_server.operations import operate
+from learning_memory_server.paths import LOCK
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.session import Session
+from learning_memory_server.settings import unknown_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.hub.door import Door
+    from learning_memory_server.operations import Report
+    from learning_memory_server.settings import Settings
+
+log = structlog.get_logger()
+
+_HELLO_SECONDS: Final = 10.0
+_CALLS_END_SECONDS: Final = 10.0
+"""How long a draining hub waits for running calls."""
+_LOOK_SECONDS: Final = 1.0
+"""Seconds between checks that the hub is still needed."""
+_TURN_SECONDS: Final = 0.0005
+"""How long a CPU-bound thread may keep the GIL while another wants it. A call does a dozen reads and writes and must
+reacquire it after each: with Python's default of 5 ms, a clustering thread stalled calls for 60 ms."""
+
+
+def run(
+    place: rendezvous.Place, door: Door, settings: Settings, load: Callable[[], Embedder] | None = None
+) -> None:
+    """Serve on the socket until nobody needs the hub.
+
+    Args:
+        place: The data that this process has locked.
+        door: Where it listens.
+        settings: The settings.
+        load: Returns the embedding model, if something is loading it already.
+    """
+    configure_file_logging(settings.log_level, settings.storage_path / rendezvous.LOG)
+
+    sys.setswitchinterval(_TURN_SECONDS)
+    for sentence in unknown_variables(os.environ):
+        log.warning("setting.unknown", message=sentence)
+
+    async def serve() -> None:
+        async with services_over(settings, utc_now, load) as services:
+            await Hub(services, place, door).serve()
+
+    asyncio.run(serve())
+
+
+class Hub:
+    """Serves all fronts and commands of one user.
+
+    Args:
+        services: The services that all sessions share.
+        place: The data that this process has locked.
+        door: Where it listens.
+    """
+
+    def __init__(self, services: Services, place: rendezvous.Place, door: Door) -> None:
+        self._services = services
+        self._place = place
+        self._door = door
+        self._build = rendezvous.build()
+        self._started = time.time()
+        self._sessions: set[Session] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls = 0
+        self._no_calls = asyncio.Event()
+        self._no_calls.set()
+        self._used = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._last_needed = time.monotonic()
+        self._server: asyncio.Server | None = None
+
+    async def serve(self) -> None:
+        """Accept connections until the hub is asked to shut down, has been idle too long, or has lost its data."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ending.set)
+        await self._listen()
+        background = [
+            asyncio.create_task(self._services.writer.run_after(self._used)),
+            asyncio.create_task(self._watch()),
+        ]
+        log.info("hub.started", pid=os.getpid(), version=self._build["version"])
+        await self._ending.wait()
+        if self._server:
+            self._server.close()
+        await self._drain()
+        for task in background:
+            task.cancel()
+        log.info("hub.ended")
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - the event loop runs this as a task
+        self._tasks.add(task)
+        try:
+            user = peers.user_of(writer.get_extra_info("socket"))
+            if user != os.geteuid():
+                log.warning("connection.refused", user=user)
+                return
+            async with asyncio.timeout(_HELLO_SECONDS):
+                hello = json.loads(await reader.readline())
+            if hello["role"] == "control":
+                await self._control(hello, reader, writer)
+            elif await self._acknowledge(hello, writer):
+                await self._serve_front(hello, reader, writer)
+        except (TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
+            log.info("connection.broken", reason=type(error).__name__)
+        finally:
+            self._tasks.discard(task)
+            self._last_needed = time.monotonic()
+            writer.close()
+
+    async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        """Send the ack. Return whether the hub serves this connection."""
+        refused = self._reason_to_refuse(hello)
+        ack = {
+            "ack": rendezvous.PROTOCOL_VERSION,
+            "pid": os.getpid(),
+            "build": self._build,
+            "settings": self._place.settings,
+            "refused": refused,
+            # The front cannot check these: the module that knows the settings is slow to import.
+            "notices": unknown_variables(hello.get("variables", ())) + self._damage(),
+        }
+        if hello["role"] == "command":
+            # A command checks its own variables, and reports damage where it matters.
+            ack["notices"] = []
+        await control.send(writer, ack)
+        return refused is None
+
+    async def _serve_front(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        project = hello["project"] or await asyncio.to_thread(project_of, Path(hello["directory"]))
+        caller = Caller(project, session_hash(hello["session"]))
+
+        def on_drain() -> None:
+            if rendezvous.is_newer(hello["build"], self._build):
+                log.info("hub.asked_to_drain", version=hello["build"]["version"])
+                self._ending.set()
+
+        lines = FrontLines(reader, writer, on_drain)
+        if hello["role"] == "command":
+            # It asks for a drain, or leaves.
+            await lines.read()
+            return
+        server = build_server(
+            self._services.injectable(),
+            caller,
+            around_call=self._counted,
+            front=hello["front"],
+            asked_again=lines.asked_again,
+        )
+        session = Session(server, lines)
+        self._sessions.add(session)
+        try:
+            await session.run()
+        finally:
+            self._sessions.discard(session)
+
+    def _damage(self) -> list[str]:
+        lines = self._services.journal.known_damage
+        return [damage_notice(lines)] if lines else []
+
+    def _reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
+        """Return why this hub cannot serve a session, or run a command, that says this hello; None if it can."""
+        if hello["hello"] != rendezvous.PROTOCOL_VERSION:
+            return (
+                f"it speaks version {rendezvous.PROTOCOL_VERSION} of the hub protocol, not {hello['hello']}"
+            )
+        theirs = rendezvous.resolved(hello["journal"]), rendezvous.resolved(hello["storage"])
+        if theirs != (self._place.journal, self._place.storage):
+            return "it serves different data"
+        return None
+
+    async def _control(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        reply = await control.answer(lambda report: self._obey(hello, report), reader, writer)
+        await control.send(writer, reply)
+        if "stopping" in reply:
+            self._ending.set()
+
+    async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
+        command = hello["command"]
+        # Even a command meant for different data may ask which process is in its way, and stop it.
+        if command == "status":
+            return await self._status()
+        if command == "stop":
+            return {"stopping": True, "pid": os.getpid()}
+        if refused := self._reason_to_refuse(hello):
+            raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
+        with self._counted():
+            return await operate(self._services, report, command, hello["fields"])
+
+    async def _status(self) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "version": self._build["version"],
+            "build": self._build,
+            "uptime_seconds": round(time.time() - self._started, 1),
+            "sessions": len(self._sessions),
+            "calls": self._calls,
+            **await control.describe(self._services),
+            "journal": str(self._place.journal),
+            "storage": str(self._place.storage),
+            "settings": self._place.settings,
+            "executable": sys.executable,
+        }
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._used.set()
+        self._calls += 1
+        self._no_calls.clear()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._no_calls.set()
+
+    async def _listen(self) -> None:
+        earlier = self._server
+        self._server = await asyncio.start_unix_server(
+            self._connected, sock=self._door.listener, limit=rendezvous.FRAME_MAX + 1
+        )
+        if earlier:
+            # Its connections stay.
+            earlier.close()
+
+    async def _watch(self) -> None:
+        """Keep the socket in place. Shut down when the hub has not been needed for a while, or when its data is gone."""
+        idle_seconds = self._services.settings.hub_idle_minutes * 60
+        lock = self._place.journal / LOCK
+        inode = lock.stat().st_ino
+        while True:
+            await asyncio.sleep(min(_LOOK_SECONDS, idle_seconds))
+            if self._tasks:
+                self._last_needed = time.monotonic()
+            elif time.monotonic() - self._last_needed > idle_seconds:
+                log.info("hub.idle")
+                self._ending.set()
+            with suppress(FileNotFoundError):
+                if lock.stat().st_ino == inode:
+                    await self._keep_reachable()
+                    continue
+            log.warning("hub.lost_data")
+            self._ending.set()
+
+    async def _keep_reachable(self) -> None:
+        """Bind the socket again if its file or folder was removed, or shut down if that is impossible."""
+        if self._ending.is_set() or self._door.is_in_place():
+            return
+        try:
+            self._door.bind_again()
+        except LearningMemoryError as error:
+            log.warning("hub.lost_socket", reason=error.message)
+            self._ending.set()
+        else:
+            log.warning("hub.bound_again")
+            await self._listen()
+
+    async def _drain(self) -> None:
+        """Let running calls finish and deliver their answers. Whatever was not read goes to the next hub."""
+        for session in self._sessions:
+            session.stop_reading()
+        self._services.memories.stop_waiting()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CALLS_END_SECONDS):
+                await self._no_calls.wait()
+                if self._tasks:
+                    await asyncio.wait(self._tasks)
+        for task in self._tasks:
+            task.cancel()

@@ -1,0 +1,54 @@
+"""The lines of a front's connection, as its session reads and writes them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from learning_memory_server import rendezvous
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+
+class FrontLines:
+    """Reads and writes lines, and handles the private ones, which are for the hub.
+
+    Args:
+        reader: From the front.
+        writer: To the front.
+        on_drain: Called when the front asks the hub to shut down for a newer version.
+
+    Attributes:
+        asked_again: The ids of requests that the front has sent before, to another hub.
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_drain: Callable[[], None]
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._on_drain = on_drain
+        self.asked_again: set[object] = set()
+
+    async def read(self) -> bytes:
+        """Return the next line for the server; empty if the front has closed the connection."""
+        while (line := await self._reader.readline()).startswith(rendezvous.PRIVATE):
+            await self._handle(line)
+        return line
+
+    async def write(self, line: bytes) -> None:
+        """Write a line."""
+        self._writer.write(line)
+        await self._writer.drain()
+
+    async def _handle(self, line: bytes) -> None:
+        if line == rendezvous.PING:
+            await self.write(rendezvous.PONG)
+        elif line == rendezvous.DRAIN:
+            self._on_drain()
+        else:
+            with suppress(ValueError, KeyError, TypeError):
+                self.asked_again.update(json.loads(line)["ids"])

@@ -1,0 +1,78 @@
+"""The hub's process: lock the data, listen, and only then import what is heavy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from learning_memory_server import rendezvous
+from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
+from learning_memory_server.hub.door import Door
+from learning_memory_server.locking import hold
+from learning_memory_server.server.startup import fast_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DESCRIPTORS: Final = 65_536
+"""Open files that the hub may have, where the system permits so many."""
+
+
+def main() -> NoReturn:
+    """Run the hub, unless one is running already, then exit the process."""
+    status = 0
+    try:
+        place = rendezvous.Place(os.environ)
+        _raise_descriptor_limit()
+        with (
+            hold(place.journal, place.storage, "the memory hub", socket=place.socket),
+            _door_of(place) as door,
+        ):
+            # Fronts can connect now; they wait for the ack during these imports.
+            with fast_imports():
+                from learning_memory_server.composition.backends import start_loading  # noqa: PLC0415
+                from learning_memory_server.settings import load_settings  # noqa: PLC0415
+
+                settings = load_settings()
+                # Half of the loading runs without the GIL, so it is done when the slower imports are.
+                load = start_loading(settings)
+                from learning_memory_server.hub.hub import run  # noqa: PLC0415
+
+            run(place, door, settings, load)
+    except AlreadyRunningError as error:
+        # Several fronts may start a hub at once, and this one is not needed.
+        print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201
+    except LearningMemoryError as error:
+        print(f"learning-memory-server hub: {error.sentence}", file=sys.stderr)  # noqa: T201
+        status = 1
+    sys.stderr.flush()
+    # Everything is closed. A plain exit would wait for the import of the model.
+    os._exit(status)
+
+
+@contextmanager
+def _door_of(place: rendezvous.Place) -> Iterator[Door]:
+    """Listen while the block runs.
+
+    Raises:
+        AlreadyRunningError: If a newer version has been the hub, or is about to be: an old front started this process.
+    """
+    if place.newest_program()["folder"] != rendezvous.program()["folder"]:
+        raise AlreadyRunningError("A newer version of the hub is to be started instead.")
+    place.record_program()
+    with closing(Door(place.socket)) as door:
+        yield door
+
+
+def _raise_descriptor_limit() -> None:
+    """Allow as many open files as the system permits, within reason: the engine and every session need some."""
+    import resource  # noqa: PLC0415 - absent on Windows, which has no hub
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        # macOS refuses more than its own limit, which is not the hard one.
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

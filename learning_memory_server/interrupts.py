@@ -1,0 +1,46 @@
+"""Ctrl-C ends the process within a second, with exit status 130 and without a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Final, NoReturn
+
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C: 128 plus the signal's number, as shells report it."""
+_UNWINDING_SECONDS: Final = 0.6
+"""How long a command may clean up. What is acknowledged is on disk by then, and the rest survives any end."""
+_SHOW_CURSOR: Final = "\x1b[?25h"
+
+
+def end_on_interrupt() -> None:
+    """Make Ctrl-C raise `KeyboardInterrupt`, and end the process if that has not ended it shortly after.
+
+    A thread that loads a model or waits for input would delay a plain exit by seconds, or prevent it. A second Ctrl-C
+    ends the process at once.
+    """
+    signal.signal(signal.SIGINT, _unwind)
+
+
+def leave_interrupted() -> NoReturn:
+    """End the process now, as interrupted."""
+    stream = sys.stderr
+    if stream is not None and stream.isatty():
+        # A progress bar may have hidden the cursor.
+        stream.write(_SHOW_CURSOR)
+        stream.flush()
+    os._exit(INTERRUPTED)
+
+
+def _unwind(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
+    timer = threading.Timer(_UNWINDING_SECONDS, leave_interrupted)
+    timer.daemon = True
+    timer.start()
+    raise KeyboardInterrupt

@@ -1,0 +1,64 @@
+"""How the journal reads and writes files: what it needs of a disk, and the error when the disk refuses."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Protocol
+
+from learning_memory_server.errors import JournalUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Disk(Protocol):
+    """What a journal writes with; the module `files` is one."""
+
+    def append(self, path: Path, data: bytes, /) -> None:
+        """Append `data` to the file and wait for the disk."""
+
+    def replace(self, path: Path, data: bytes, /) -> None:
+        """Replace the file's content with `data`. A crash leaves either the old or the new content."""
+
+    def remove(self, path: Path, /) -> None:
+        """Remove the file; a missing one counts as removed."""
+
+    def truncate(self, path: Path, size: int, /) -> None:
+        """Truncate the file to `size` bytes."""
+
+
+@contextmanager
+def journal_errors(path: Path) -> Iterator[None]:
+    """Translate errors of the operating system into one that says what to do.
+
+    Raises:
+        JournalUnavailableError: In place of any `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise JournalUnavailableError(
+            f"The journal could not be used ({error.strerror or type(error).__name__}: {path.name}).",
+            hint="Run `learning-memory-server doctor` to see the journal folder, its permissions and free space.",
+        ) from error
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """Return the paths in the folder whose names match the pattern, sorted by name; none if the folder is missing.
+
+    Unlike `Path.glob`, it does not take an unreadable folder for an empty one.
+
+    Raises:
+        JournalUnavailableError: If the folder cannot be read, or is not a folder.
+    """
+    with journal_errors(folder):
+        try:
+            found = sorted(folder.iterdir())
+        except FileNotFoundError:
+            # A broken link, such as to a disk that is not mounted, is not a folder that is yet to be created.
+            if folder.is_symlink():
+                raise
+            return []
+    return [path for path in found if fnmatchcase(path.name, pattern)]

@@ -1,0 +1,170 @@
+"""The records of one kind in a log, decoded: read once, looked up by id, forgotten permanently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from learning_memory_server.journal.record import JournalRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
+
+    from learning_memory_server.journal.codec import Codec
+    from learning_memory_server.journal.log import Log
+
+
+class Kept(Protocol):
+    """Something that a log keeps: entries, values and memories have these in common."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+
+    @property
+    def project(self) -> str: ...  # noqa: D102
+
+    @property
+    def created_at(self) -> datetime: ...  # noqa: D102
+
+
+T = TypeVar("T", bound=Kept)
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting(Generic[T]):
+    """What was forgotten, or would be.
+
+    Args:
+        found: The things that the ids named.
+        before: The ids that were already forgotten. Their points may still be in the index if the process died
+            between writing the journal and the index.
+        unknown: The ids that name nothing, not even something forgotten.
+    """
+
+    found: tuple[T, ...] = ()
+    before: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, ids: Iterable[str], known: Mapping[str, T], forgotten: Collection[str]) -> Forgetting[T]:
+        """Sort the ids into the three groups; duplicates count once."""
+        wanted = list(dict.fromkeys(ids))
+        return cls(
+            tuple(known[name] for name in wanted if name in known),
+            tuple(name for name in wanted if name not in known and name in forgotten),
+            tuple(name for name in wanted if name not in known and name not in forgotten),
+        )
+
+
+class Records(Generic[T]):
+    """The things of one kind in a log. The log is read once, at first use.
+
+    A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
+
+    Args:
+        log: The log. The process must have locked the journal to write.
+        codec: The kind, and its form in the journal.
+    """
+
+    def __init__(self, log: Log, codec: Codec[T]) -> None:
+        self._log = log
+        self._codec = codec
+        self._by_id: dict[str, T] | None = None
+        self._tombstones: dict[str, dict[str, Any]] = {}
+
+    def all(self) -> list[T]:
+        """Return everything that is not forgotten, oldest first."""
+        return list(self._loaded().values())
+
+    def find(self, name: str) -> T | None:
+        """Return the thing with this id, or None."""
+        return self._loaded().get(name)
+
+    def find_by_request(self, request: str) -> T | None:
+        """Return the newest thing that a call wrote, or None. Lets a call that is sent again find what it did."""
+        return next((each for each in reversed(self.all()) if request in self._codec.requests(each)), None)
+
+    def forgotten_ids(self) -> frozenset[str]:
+        """Return the ids of everything that is forgotten."""
+        self._loaded()
+        return frozenset(self._tombstones)
+
+    def add(self, *things: T, at: datetime | None = None) -> None:
+        """Write things to the log, all or none.
+
+        Args:
+            things: What to write; a known id is superseded.
+            at: The time of the lines; by default that of each thing.
+
+        Raises:
+            JournalUnavailableError: If they could not be written; then none is visible here either.
+        """
+        loaded, encode = self._loaded(), self._codec.encode
+        self._log.append(
+            [JournalRecord(self._codec.kind, each.id, at or each.created_at, encode(each)) for each in things]
+        )
+        loaded.update((each.id, each) for each in things)
+
+    def add_new(self, things: Iterable[T], at: datetime | None = None) -> list[T]:
+        """Write and return the things whose ids are neither known nor forgotten; see `add`."""
+        known = self._loaded().keys() | self._tombstones.keys()
+        new = list({each.id: each for each in things if each.id not in known}.values())
+        self.add(*new, at=at)
+        return new
+
+    def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
+        """Return what `forget` would return, and change nothing."""
+        known = {**self._loaded(), **also} if also else self._loaded()
+        return Forgetting.of(ids, known, self._tombstones)
+
+    def look_up_project(self, project: str) -> Forgetting[T]:
+        """Return what forgetting everything of a project would return, and change nothing."""
+        return self.look_up(each.id for each in self.all() if each.project == project)
+
+    def forget(
+        self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, T] = _NOTHING
+    ) -> Forgetting[T]:
+        """Forget things permanently. Once this returns, no read finds them.
+
+        Args:
+            ids: The ids.
+            at: The time of the tombstones.
+            unknown_too: Also record unknown ids, so that what they name elsewhere is never imported.
+            also: Things of this kind that are kept elsewhere, by id.
+
+        Raises:
+            JournalUnavailableError: If that could not be written; then nothing is forgotten.
+        """
+        forgetting = self.look_up(ids, also)
+        details = {each.id: self._tombstone_details(each) for each in forgetting.found}
+        if unknown_too:
+            details |= {name: self._tombstone_details(None) for name in forgetting.unknown}
+        kind = self._codec.kind
+        self._log.append([JournalRecord.tombstone(kind, name, at, said) for name, said in details.items()])
+        self._tombstones |= details
+        for name in details:
+            self._loaded().pop(name, None)
+        return forgetting
+
+    def _tombstone_details(self, _thing: T | None) -> dict[str, Any]:
+        """Return what a tombstone says besides that its id is forgotten; None stands for an unknown id."""
+        return {}
+
+    def hold(self, *things: T) -> None:
+        """Replace what has the same ids, without writing it: its lines were rewritten, or say the same."""
+        if self._by_id is not None:
+            self._by_id.update((each.id, each) for each in things if each.id in self._by_id)
+
+    def _loaded(self) -> dict[str, T]:
+        if self._by_id is None:
+            content = self._log.read()
+            # A later line about the same id supersedes an earlier one.
+            by_id = {record.id: record.decoded(self._codec.decode) for record in content.records}
+            self._tombstones = {
+                record.id: record.data for record in content.tombstones if record.kind == self._codec.kind
+            }
+            self._by_id = by_id
+        return self._by_id

@@ -1,0 +1,151 @@
+"""Experience search: hybrid once the index is complete, lexical until then, and whenever model or engine are late.
+
+Many searches at once are taken up a few at a time, and the time of each begins when it is taken up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.embedding.service import QUERIES_AT_ONCE
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.observation.documents import axis_texts, entry_of
+from learning_memory_server.observation.query import EntryQuery, FoundExperience, SearchResult
+from learning_memory_server.search import lexical
+from learning_memory_server.search.dates import with_iso_dates
+from learning_memory_server.search.explanation import Explanation
+from learning_memory_server.search.floor import Bar, passing
+from learning_memory_server.search.hybrid import Query, mode_of
+from learning_memory_server.search.reranking import SECONDS
+from learning_memory_server.search.timing import SearchTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.indexing.writer import IndexWriter
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.observation.query import ExperienceQuery
+    from learning_memory_server.search.reranking import Reranking
+
+_INDEX_WITHIN: Final = 4.0
+"""Seconds that the index has for a search, re-ranking included. Then the journal answers, within another second."""
+_MODEL_WITHIN: Final = 2.0
+"""Seconds of these that the model has for the query: a server that has just unloaded it takes that long."""
+_ANSWERING: Final = 0.1
+"""Seconds of these that are left for everything after the re-ranking."""
+
+log = structlog.get_logger()
+
+
+class ExperienceSearcher:
+    """Finds resolved entries.
+
+    Args:
+        index: Searched once it is open and complete.
+        writer: Knows when it is.
+        collector: Searched lexically until then, pending entries included.
+        reranking: Reads the best results of the index once more.
+    """
+
+    def __init__(
+        self, index: VectorIndex, writer: IndexWriter, collector: ObservationCollector, reranking: Reranking
+    ) -> None:
+        self._index = index
+        self._writer = writer
+        self._collector = collector
+        self._reranking = reranking
+        self._turns = asyncio.Semaphore(QUERIES_AT_ONCE)
+        # Python runs one ranking at a time anyway; several at once would all be late.
+        self._lexical_turn = asyncio.Lock()
+
+    async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
+        """Return the entries that match best. Filters apply before the best are chosen.
+
+        Forgotten entries are never returned, even while the index still has them.
+        """
+        query = replace(query, text=with_iso_dates(query.text))
+        with SearchTimer(Collection.of(query.axis)) as timer:
+            result = await self._search(query, timer)
+            timer.answered(result.mode, len(result.found))
+        return result
+
+    async def _search(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
+        if self._writer.is_complete:
+            async with self._turns:
+                try:
+                    async with asyncio.timeout(_INDEX_WITHIN):
+                        return await self._search_index(query, timer)
+                except (StorageUnavailableError, EmbeddingUnavailableError, TimeoutError) as error:
+                    # The journal can still answer, and `mode` says that it did.
+                    reason = "The index did not answer in time."
+                    log.warning("search.degraded", reason=getattr(error, "message", reason))
+        async with self._lexical_turn:
+            # The journal is read here, so that no two threads read it at the same time.
+            entries = self._collector.list_resolved(query.where)
+            return await asyncio.to_thread(_rank, entries, query)
+
+    async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
+        began = monotonic()
+        best = await self._index.search_hybrid(
+            Query(
+                Collection.of(query.axis),
+                query.text,
+                max(query.limit, self._reranking.depth),
+                query.where.for_engine(),
+                _siblings(query.axis),
+            ),
+            lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
+            timer,
+            model_within=_MODEL_WITHIN,
+        )
+        explanations = await self._reranking.rerank(
+            query.text,
+            [match.explanation for match in best],
+            lambda count: [axis_texts(entry_of(match.payload))[query.axis] for match in best[:count]],
+            min(SECONDS, began + _INDEX_WITHIN - _ANSWERING - monotonic()),
+        )
+        ranked = sorted(zip(explanations, best, strict=True), key=lambda pair: (-pair[0].score, pair[1].id))
+        found = [
+            FoundExperience(entry_of(match.payload), explanation)
+            for explanation, match in ranked[: query.limit]
+        ]
+        is_measured = query.axis is Axis.FULL and query.where == EntryQuery()
+        bar = await self._index.bar(
+            Collection.of(query.axis), query.text, query.min_score, is_measured=is_measured
+        )
+        kept, left_out = passing(found, bar)
+        return SearchResult(kept, mode_of(explanations, query.text), left_out)
+
+
+def _siblings(axis: Axis) -> tuple[Collection, ...]:
+    """Return the collections with other vectors of the same entries: for axis full, those of the other axes.
+
+    That raised recall@5 / nDCG@10 from 95.1 / 94.6 to 95.9 / 96.0 % for 70 questions to 81 real entries.
+    """
+    return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
+
+
+def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:
+    """Return the entries in the journal that rank best by the terms they share with the query."""
+    return _rank(collector.list_resolved(query.where), query)
+
+
+def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult:
+    texts = [(entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None]
+    mode = SearchMode.LEXICAL
+    found = [
+        FoundExperience(entry, Explanation(mode=mode, bm25=bm25))
+        for entry, bm25 in lexical.rank(query.text, texts, query.limit)
+    ]
+    bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
+    kept, left_out = passing(found, bar)
+    return SearchResult(kept, mode, left_out)

@@ -1,0 +1,108 @@
+"""The operations on the index: complete it, compare it with the journal, or rebuild it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.composition.statistics import damage_notice
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.indexing.document import Collection
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.operations import Report
+
+_LOOK_SECONDS: Final = 0.2
+
+
+async def complete(
+    services: Services, report: Report, *, to_search: bool = False, within: float = math.inf
+) -> dict[str, Any]:
+    """Wait until the model is loaded and the whole journal is in the index.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        to_search: Also wait for the re-ranking model, if one is configured.
+        within: Seconds to wait at most for what the index lacks, once the model is loaded.
+
+    Returns:
+        `points`, the number of points in the index, and `notices`, what was repaired or is missing.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails.
+    """
+    writer = services.writer
+    report("Loading the embedding model")
+    await services.index.open()
+    catching_up = asyncio.create_task(writer.complete())
+    until = time.monotonic() + within
+    try:
+        # The hub may already be catching up, so progress is measured by the number of missing points.
+        total = 0
+        while not (await asyncio.wait([catching_up], timeout=_LOOK_SECONDS))[0] and time.monotonic() < until:
+            total = max(total, writer.pending)
+            report("Indexing", total - writer.pending, total)
+        if in_time := catching_up.done():
+            await catching_up
+    finally:
+        catching_up.cancel()
+    notices = list(services.index.notices)
+    if not in_time:
+        notices.append(f"The index is not complete yet; {writer.pending:,} of its vectors are missing.")
+    if damaged := services.journal.known_damage:
+        notices.append(damage_notice(damaged))
+    if to_search:
+        report("Loading the re-ranking model")
+        try:
+            await services.reranking.loaded()
+        except EmbeddingUnavailableError as error:
+            notices.append(f"{error.sentence} Results are not re-ranked.")
+    points = sum((await services.index.counts()).values())
+    return {"points": points, "notices": notices}
+
+
+async def compare(services: Services, report: Report) -> dict[str, Any]:
+    """Compare the index with the journal, without writing anything.
+
+    Returns:
+        `points`, the number of points in the index; `missing`, how many it lacks; `superfluous`, how many do not belong
+        there; and `notices`.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    missing = await services.writer.find_pending()
+    return {
+        "points": sum((await services.index.counts()).values()),
+        "missing": missing,
+        "superfluous": services.writer.superfluous,
+        "notices": services.index.notices,
+    }
+
+
+async def reindex(services: Services, report: Report, *, axis: str | None) -> dict[str, Any]:
+    """Rebuild the index, or one axis of it, from the journal. The old index serves searches until then.
+
+    Returns:
+        `points`, the number of points built now or kept from an interrupted rebuild, and `notices`.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails. The next call resumes the rebuild.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    collections = list(Collection) if axis is None else [Collection.of(Axis(axis))]
+    points = await services.writer.rebuild(
+        collections, lambda done, total: report("Rebuilding the index", done, total)
+    )
+    return {"points": points, "notices": services.index.notices}

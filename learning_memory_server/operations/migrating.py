@@ -1,0 +1,88 @@
+"""The operation `migrate`: move the index from the embedded engine to a Qdrant server, or back."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.composition.backends import open_embedded, open_server
+from learning_memory_server.composition.services import ALL_SHAPES
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.indexing.index import VectorIndex
+from learning_memory_server.indexing.moving import IndexMove
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.operations import Report
+    from learning_memory_server.storage.base import VectorStore
+
+
+async def migrate(
+    services: Services, report: Report, *, url: str, key: str | None, to_server: bool
+) -> dict[str, Any]:
+    """Copy the index from one engine to the other, and add what the journal has and the index lacks.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        url: The Qdrant server's URL.
+        key: Its API key.
+        to_server: True to fill the server, false to fill the embedded engine.
+
+    Returns:
+        `collections` by name, see `indexing.moving.Moved`; and `notices`, what was repaired in the target.
+
+    Raises:
+        InvalidInputError: If `url` is not an HTTP URL.
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If an engine failed. The next call resumes the migration.
+    """
+    # The client also accepts `:memory:`, which no other process could read.
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInputError("The URL must begin with http:// or https://.")
+    report("Loading the embedding model")
+    identity = await services.index.identity()
+    if services.settings.qdrant_url == url:
+        return await move_between(services, report, None, to_server=to_server)
+    server = open_server(services.settings, identity, url, key)
+    try:
+        return await move_between(services, report, server, to_server=to_server)
+    finally:
+        await server.close()
+
+
+async def move_between(
+    services: Services, report: Report, server: VectorStore | None, *, to_server: bool
+) -> dict[str, Any]:
+    """Copy between the embedded engine and a server; see `migrate`.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        server: The server; None if it is the engine of the services.
+        to_server: True to fill the server.
+    """
+    index, settings = services.index, services.settings
+    async with AsyncExitStack() as opened:
+        embedded: VectorIndex | VectorStore = index
+        if settings.qdrant_url is not None:
+            embedded = open_embedded(settings, await index.identity())
+            opened.push_async_callback(embedded.close)
+        source, target = (embedded, server or index) if to_server else (server or index, embedded)
+        move = IndexMove(source, _as_index(target, services), services.embeddings)
+        moved = await move.run(
+            lambda: (document for each in services.sources for document in each.documents()),
+            lambda done, total: report("Moving the index", done, total),
+        )
+    return {
+        "collections": {name.value: asdict(each) for name, each in moved.items()},
+        "notices": move.notices,
+    }
+
+
+def _as_index(engine: VectorIndex | VectorStore, services: Services) -> VectorIndex:
+    """Return the services' own index as it is, and another engine as an index of the same model."""
+    if isinstance(engine, VectorIndex):
+        return engine
+    return VectorIndex(services.embeddings, lambda _: engine, ALL_SHAPES)

@@ -1,0 +1,138 @@
+"""Whose socket it is: the folder that it is in, and the user at the other end.
+
+A folder in /tmp has a predictable name, so another local user could create it first and listen there. Fronts and
+commands send nothing, and the hub reads nothing, before these checks have passed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import sys
+
+from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Final
+
+_CREDENTIALS: Final = "3i"
+"""The kernel's `struct ucred`: process, user, group."""
+
+
+def has_hubs() -> bool:
+    """Return whether this system has what a hub needs: Unix sockets, and `fork`."""
+    return hasattr(socket, "AF_UNIX") and hasattr(os, "fork")
+
+
+def prepare_folder(folder: Path) -> None:
+    """Create the socket's folder for this user alone, or check the one that exists.
+
+    Raises:
+        InvalidSettingsError: If it cannot be created.
+        UntrustedSocketError: See `check_folder`.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        # A link or a file in its place has a sentence that says more.
+        check_folder(folder)
+        raise InvalidSettingsError(
+            f"The folder for the hub's socket cannot be created ({error.strerror}).",
+            hint="Set XDG_RUNTIME_DIR to a folder that you own, or start with --direct.",
+        ) from error
+    check_folder(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that the socket's folder is a directory that only this user can use. A missing folder passes.
+
+    Raises:
+        UntrustedSocketError: If it is a link, belongs to another user, or is open to others.
+    """
+    try:
+        state = folder.lstat()
+    except OSError:
+        # Nobody can listen in it.
+        return
+    if stat.S_ISLNK(state.st_mode):
+        problem = "is a symbolic link"
+    elif not stat.S_ISDIR(state.st_mode):
+        problem = "is not a directory"
+    elif state.st_uid != os.geteuid():
+        problem = f"belongs to another user (uid {state.st_uid})"
+    elif state.st_mode & 0o077:
+        problem = f"is open to other users (mode {state.st_mode & 0o777:o})"
+    else:
+        return
+    raise UntrustedSocketError(
+        f"{folder}, the folder of the hub's socket, {problem}, so it is not used.",
+        hint="Remove it, make it private (chmod 700), or set XDG_RUNTIME_DIR to a folder that only you can use.",
+    )
+
+
+def connect(path: Path, timeout: float | None = None) -> socket.socket:
+    """Connect to the hub's socket, after checking that it is this user's.
+
+    Args:
+        path: The socket.
+        timeout: Seconds that the connection may take, and later each of its reads and writes; None waits.
+
+    Raises:
+        OSError: If nobody listens there, or its queue of connections is full.
+        UntrustedSocketError: If another user could listen there, or does.
+    """
+    check_folder(path.parent)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(timeout)
+        connection.connect(str(path))
+        user = user_of(connection)
+    except BaseException:
+        connection.close()
+        raise
+    if user != os.geteuid():
+        connection.close()
+        raise UntrustedSocketError(
+            f"Another user (uid {user}) listens at {path}, so nothing was sent to the hub.",
+            hint="Remove that socket, or set XDG_RUNTIME_DIR to a folder that only you can use.",
+        )
+    return connection
+
+
+def user_of(connection: socket.socket) -> int:
+    """Return the effective user id of the process at the other end of a Unix socket, as the kernel knows it.
+
+    Raises:
+        OSError: If the other end is gone already, or the kernel cannot tell.
+    """
+    if sys.platform == "linux":
+        size = struct.calcsize(_CREDENTIALS)
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        user: int = struct.unpack(_CREDENTIALS, credentials)[1]
+        return user
+    import ctypes  # noqa: PLC0415 - slow to import, and not needed on Linux
+
+    return user_by_getpeereid(connection, ctypes.CDLL(None, use_errno=True))
+
+
+def user_by_getpeereid(connection: socket.socket, library: Any) -> int:  # noqa: ANN401 - as ctypes loads it
+    """Return what `getpeereid` says, for macOS and the BSDs.
+
+    Args:
+        connection: The socket.
+        library: The C library. No test has run with that of macOS.
+
+    Raises:
+        OSError: If it fails.
+    """
+    import ctypes  # noqa: PLC0415 - see above
+
+    user, group = ctypes.c_uint32(), ctypes.c_uint32()
+    if library.getpeereid(connection.fileno(), ctypes.byref(user), ctypes.byref(group)):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return user.value

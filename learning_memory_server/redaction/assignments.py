@@ -1,0 +1,261 @@
+"""Secrets that are known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.redaction.base import Span
+from learning_memory_server.redaction.forms import lowered
+from learning_memory_server.redaction.names import Promise, promise_of
+from learning_memory_server.redaction.values import (
+    LONGEST_PASSWORD,
+    is_call,
+    is_key,
+    is_mixed,
+    is_password,
+    is_phrase,
+    is_placeholder,
+    is_spoken_password,
+    is_uuid,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME: Final = re.compile(
+    r"(?:p(?:ass|wd|sw|sk(?![a-z])|w(?![a-z])|at(?![a-z]))|secret|token|cred(?:ential|s)|key|auth|cookie)[a-z0-9_-]{0,40}+"
+)
+"""From the word that counts to the end of its identifier, in lower case: ten times as fast as ignoring the case."""
+
+_QUOTED: Final = r"""(?:[rbfuRBFUL@$]{0,2}(?P<q>\\{0,3}(?:\"{3}|'{3}|["'`]))(?P<quoted>(?:(?!(?P=q))[^\n]){1,1024})(?P=q))"""
+_BARE: Final = r"(?P<bare>[^\s\"'`<>(\[:=|,;.][^\s\"'`<>]{0,299}+)"
+_CLOSING: Final = r"""(?:\\{0,3}["'`]\]?|\*\*|\])?(?:[ \t]#?\d{1,2}(?=[ \t]{0,2}[:=]))?"""
+"""What ends the name: a quote, or the number of one of several keys."""
+
+_ASSIGNED: Final = re.compile(
+    _CLOSING
+    + r"(?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_&][\w.\[\]|<>? ]{0,40}?(?=[ \t]{0,2}=[^=]))?"  # a type before the equals sign
+    + r"[ \t]{0,40}(?P<separator>=>|:=|\?=|[=!]={1,2}|:{1,2}|=|->|(?<=[ \t])\|(?=[ \t]))\**[ \t]{0,40}"
+    + rf"(?:{_QUOTED}|{_BARE})"
+)
+_ARGUMENT: Final = re.compile(
+    rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]{{0,4}}|\s{{1,4}}value=){_QUOTED}"
+)
+"""`setPassword("...")`, `("password", "...")`, `key="Password" value="..."`."""
+
+_IS_ARGUMENT: Final = re.compile(r"[(\[{]\s{0,8}[\"'][\w.-]*$")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z]_[\w-]*$")
+_VERB: Final = re.compile(r"(?<![\w-])(?<!with )(?<!the )pass(?![\w-])", re.IGNORECASE)
+"""What a sentence can do with a value that is not a secret: "pass X to"."""
+
+_ELEMENT: Final = re.compile(r">(?P<bare>[^\s<>]{4,512})</")
+_FLAG: Final = re.compile(rf"[ \t]{{1,4}}(?:{_QUOTED}|{_BARE})")
+_IS_FLAG: Final = re.compile(r"(?:^|[\s\"'`(\[,])--?[\w-]{0,40}$")
+_VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
+_LINK: Final = (
+    r"(?P<link>(?:\b(?:is|was|are|becomes|to|as|(?:should|must|will|would|shall|used to|has to|can) be)\b|=|:|->|—|\u2013)[ \t]{1,2}"
+    r"(?:(?:now|still|just|currently|set to|called|literally)[ \t]){0,2})"
+)
+_SPOKEN: Final = re.compile(
+    r"[\"'`]?(?:[ \t]{1,2}(?:for|of|to|on|in|at|from|behind|f(?:\u00fc|ue)r|pour|para)[ \t][^\n.;:=\"'`]{1,48}?|[ \t]\([^)\n]{1,40}\))?"
+    r"(?:[ \t]{1,2}(?:ha[ds](?: been)?|been|hard-?coded|stored|kept|set|given|exposed|left|committed|configured|defined|still)){0,3}"
+    rf"[ \t]{{0,2}}{_LINK}{_VALUE}"
+)
+_NEXT: Final = re.compile(
+    rf"[\"'`]?,?[ \t]{{1,2}}(?:(?:from|with|of|like|value|reads|equals|equal to|being|namely|starting)[ \t]){{0,2}}\(?{_VALUE}"
+)
+_LATER: Final = re.compile(
+    r"[\"'`]?,?(?:[ \t]{1,2}[\"'(]?[A-Za-z][a-z'-]{0,14}[\"'),]{0,2}){1,7}[ \t:]{1,3}[(\"'`]{0,2}(?P<bare>[0-9A-Za-z][\w+=~-]{19,299})(?![./])"
+)
+"""A value later in the sentence: "the token that we got from the console, ..."."""
+
+_LATER_PASSWORD: Final = re.compile(
+    r"(?:[ \t]{1,2}[A-Za-z][a-z'-]{0,14}[,:]?){1,8}?[ \t](?:be|is|was|to)[ \t]{1,2}(?P<bare>[^\s\"'`<>(./,;:]{8,64})(?=[\s.,;:)]|$)"
+)
+"""The same for a password, which may be shorter: "the password had a typo: it should be ..."."""
+
+_OTHER: Final = re.compile(
+    r"\b(?:commit|hash|sha|digest|checksum|fingerprint|id|ids|file|path|branch|revision|test|tests|function|class|method|module|image|url)\b"
+)
+"""A word that says of a value later in the sentence what else it is."""
+
+_ENTRY: Final = re.compile(
+    r"[\"'`]?,?(?:[ \t]{0,4}[={(]){0,2}\s{1,60}[\"'`]?(?i:--)?(?i:default|value|body|secret-string|data|literal)[\"'`]?"
+    rf"[ \t]{{0,4}}[:= ][ \t]{{0,4}}{_VALUE}"
+)
+"""`- name: DB_PASSWORD` and `value: ...` on the next line; `variable "token" { default = ... }`; `--body ...`."""
+
+_BELOW: Final = re.compile(
+    rf"{_CLOSING}[ \t]{{0,2}}:[ \t]{{0,2}}(?:[|>][+-]?)?[ \t]{{0,2}}\r?\n[ \t]{{1,40}}{_VALUE}(?=[ \t]{{0,8}}(?:[\r\n]|$))"
+)
+"""YAML with the value alone on the next line."""
+
+_WRITTEN: Final = (_ENTRY, _BELOW, _ASSIGNED, _ARGUMENT, _ELEMENT)
+_REVERSED: Final = re.compile(
+    r"(?:^|[\s(])(?P<q>[\"'`]?)(?P<bare>[^\s\"'`<>(]{6,256})(?P=q)[ \t](?:as|is|was)[ \t](?:(?:the|my|your|our|a|its|their)[ \t])?(?:[\w.-]{1,24}[ \t]){0,3}$"
+)
+_COMMENTED: Final = re.compile(
+    r"(?P<q>[\"'`])(?P<bare>[^\s\"'`]{16,256})(?P=q)[)\],;]{0,4}[ \t]{1,8}(?:#|//|--)[ \t](?:[\w.-]{1,24}[ ]){0,4}$"
+)
+"""`connect("...")  # api key`"""
+
+_ENV: Final = re.compile(
+    r"(?:(?:^|[\n;&|]|\\n)[ \t-]*(?:export[ \t]+|set[ \t]+|[-+][ \t]+)?|(?:(?:\s|^)-e|--env|--build-arg|ENV|ARG)[ \t=]+)"
+    r"(?!self\.|this\.)[A-Za-z][\w.-]*$"
+)
+_ENV_END: Final = re.compile(r";(?:[\w.-]*=|$)|\\[nrt]|&[\w.%-]{1,64}=")
+_BETWEEN_NAMES: Final = re.compile(r"[^\w .$-]|\\[nrt]|\. ")
+_AFTER_VALUE: Final = re.compile(r"&[\w.%-]{1,64}=|\\[nrt]|\\u00|&amp;|,(?=[\w-]+[=:])|;")
+_LONGEST: Final = 290
+"""How long a value is, at least, if it may go on behind what was read of it."""
+
+_REST: Final = re.compile(r"[\w+/=.~%-]*+")
+
+_IN_ARN: Final = re.compile(r":\d{12}:$")
+"""`arn:aws:secretsmanager:eu-west-1:123456789012:secret:...` names a secret."""
+
+_LEFT: Final = 56
+"""How far before the word its identifier, and the words before it, are looked for."""
+
+
+class Tie(Enum):
+    """What links a value with the name before it; the looser it is, the more a value must look like a secret."""
+
+    ENV = "a line of an env file, in capitals: what is there is meant as it stands, be it a word"
+    CERTAIN = "an assignment of which both ends are certain, by quotes or by the shell's rules"
+    WRITTEN = "an assignment without quotes"
+    SAID = "a sentence: the password is ..."
+    NEXT = "the value follows the name"
+
+
+class AssignmentDetector:
+    """Finds values that are assigned to the name of a password, a key, a token or a secret."""
+
+    def find(self, text: str) -> Iterator[Span]:
+        """Return where such values are."""
+        for found in _NAME.finditer(lowered(text)):
+            end = found.end()
+            if end < len(text) and ((text[end].isascii() and text[end].isalnum()) or text[end] == "_"):
+                continue
+            span = _value_after(text, found) or _value_before(text, found)
+            if span:
+                yield _to_its_end(text, span)
+
+
+def _name_of(text: str, found: re.Match[str]) -> str:
+    """Return the name, with the words of its line before it."""
+    left = text[max(0, found.start() - _LEFT) : found.start()]
+    left = _BETWEEN_NAMES.split(left)[-1]
+    return left + text[found.start() : found.end()]
+
+
+def _value_after(text: str, found: re.Match[str]) -> Span | None:
+    end = found.end()
+    before = text[max(0, found.start() - _LEFT) : found.start()]
+    flag = _IS_FLAG.search(before) is not None
+    match = next((match for form in _WRITTEN if (match := form.match(text, end))), None)
+    if match is None and flag:
+        match = _FLAG.match(text, end)
+    spoken = match is None and not _VERB.match(text, found.start())
+    if match is None and not spoken:
+        return None
+    promise = None if _IN_ARN.search(before) else promise_of(_name_of(text, found))
+    if promise is None:
+        return None
+    if match is None:
+        said = (form.match(text, end) for form in (_SPOKEN, _NEXT))
+        spans = (_judged(promise, *_tied(one, text, before + found.group())) for one in said if one)
+        span = next((span for span in spans if span), None)
+        return span or (_later(promise, text, end) if promise is not Promise.LONE else None)
+    if match.re is _ARGUMENT and match["between"] == "," and not _IS_ARGUMENT.search(before):
+        return None
+    value, start, tie = _tied(match, text, before + text[found.start() : end])
+    return _judged(promise, value, start, Tie.CERTAIN if flag and tie is Tie.WRITTEN else tie)
+
+
+def _later(promise: Promise, text: str, end: int) -> Span | None:
+    """Return where a value is that follows after some words, if it is unlike any identifier or hash."""
+    for form, is_secret, kind in (
+        (_LATER, is_mixed, "secret"),
+        (_LATER_PASSWORD, is_spoken_password, Promise.PASSWORD.value),
+    ):
+        match = form.match(text, end) if form is _LATER or promise is Promise.PASSWORD else None
+        if match is None or _OTHER.search(text[end : match.start("bare")].lower()):
+            continue
+        value, start = _trimmed(match["bare"]), match.start("bare")
+        if not is_placeholder(value) and is_secret(value):
+            return Span(start, start + len(value), kind)
+    return None
+
+
+def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
+    """Return a value, where it begins, and what links it with the name, which is given with what is before it."""
+    groups = match.groupdict()
+    # An identifier is not a word of a sentence: what follows it is meant as its value.
+    said = Tie.SAID if groups.get("link") or _IDENTIFIER.search(name) else Tie.NEXT
+    spoken = match.re in (_SPOKEN, _NEXT)
+    if groups.get("quoted") is not None:
+        return groups["quoted"], match.start("quoted"), said if spoken else Tie.CERTAIN
+    start, bare = match.start("bare"), groups["bare"]
+    if groups.get("separator") == "=" and text[start - 1] == "=" and _ENV.search(name) and not is_call(bare):
+        return _ENV_END.split(bare, maxsplit=1)[0], start, Tie.ENV if name[-1].isupper() else Tie.CERTAIN
+    certain = match.re in (_ELEMENT, _FLAG)
+    return _trimmed(bare), start, Tie.CERTAIN if certain else said if spoken else Tie.WRITTEN
+
+
+def _value_before(text: str, found: re.Match[str]) -> Span | None:
+    left = text[max(0, found.start() - 300) : found.start()]
+    if not left.endswith(" "):
+        return None
+    line = left[max(0, left.rfind("\n")) :]
+    match = None
+    if " as " in line or " is " in line or " was " in line:
+        match = _REVERSED.search(line)
+    if match is None and ("# " in line or "// " in line or "-- " in line):
+        match = _COMMENTED.search(line)
+    promise = promise_of(_name_of(text, found)) if match else None
+    if match is None or promise is None:
+        return None
+    start = found.start() - len(left) + max(0, left.rfind("\n")) + match.start("bare")
+    return _judged(promise, match["bare"], start, Tie.SAID)
+
+
+def _trimmed(value: str) -> str:
+    """Return an unquoted value without what ends the sentence, the statement or the query parameter it is in."""
+    value = _AFTER_VALUE.split(value, maxsplit=1)[0].rstrip("\\")
+    for opening, closing in ("()", "[]", "{}"):
+        while value.endswith((closing, closing + ",", closing + ".")) and value.count(opening) < value.count(
+            closing
+        ):
+            value = value.rstrip(",.")[:-1]
+    return value.rstrip(".,;:")
+
+
+def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
+    """Return where the value is, if it is a secret."""
+    if (promise is Promise.PASSWORD and len(value) > LONGEST_PASSWORD) or is_placeholder(value):
+        return None
+    certain = tie in (Tie.ENV, Tie.CERTAIN)
+    if promise is Promise.LONE:
+        secret, kind = is_mixed(value), "secret"
+    elif promise is not Promise.PASSWORD:
+        strict = tie is Tie.NEXT or promise is Promise.MAYBE
+        secret, kind = is_key(value, strict=strict, quoted=certain), "secret"
+        secret = secret or (tie is Tie.NEXT and promise is Promise.KEY and is_uuid(value))
+    elif tie is Tie.CERTAIN and " " in value:
+        secret, kind = is_phrase(value), "password"
+    elif tie in (Tie.SAID, Tie.NEXT):
+        secret, kind = is_spoken_password(value), "password"
+    else:
+        secret, kind = is_password(value, quoted=certain, word=tie is Tie.ENV), "password"
+    return Span(start, start + len(value), kind) if secret else None
+
+
+def _to_its_end(text: str, span: Span) -> Span:
+    """Return the span of a value, of which the expressions read a beginning only, with the rest of it."""
+    if span.end - span.start < _LONGEST:
+        return span
+    rest = _REST.match(text, span.end)
+    return Span(span.start, rest.end() if rest else span.end, span.kind)

@@ -1,0 +1,58 @@
+"""What a redactor does, and what a detector of secrets reports to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")
+"""What the name of a kind looks like; `MARKER` relies on it."""
+
+MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")
+"""What stands where a secret was."""
+
+
+class Span(NamedTuple):
+    """Where a secret is in a text: from `start` up to `end`, in characters."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets.
+
+    Attributes:
+        text: The text; each secret's value is replaced by a marker such as `[redacted: github token]`.
+        kinds: How many secrets of each kind were replaced.
+    """
+
+    text: str
+    kinds: Mapping[str, int] = field(default_factory=dict)
+
+
+class Redactor(Protocol):
+    """Replaces the secrets in texts. Implementations are pure and can be called by several threads at once."""
+
+    def redact(self, text: str) -> Redacted:
+        """Return the text without its secrets; redacting that again changes nothing."""
+        ...
+
+
+class Detector(Protocol):
+    """Finds secrets in texts. Implementations are pure and can be called by several threads at once."""
+
+    def find(self, text: str) -> Iterable[Span]:
+        """Return where secrets are, in any order; spans may overlap."""
+        ...
+
+
+def marker(kind: str) -> str:
+    """Return what replaces a secret of this kind."""
+    return f"[redacted: {kind}]"

@@ -1,0 +1,138 @@
+"""Redacting JSON-like data, such as a memory's metadata and the arguments of a tool."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from learning_memory_server.redaction.base import Redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from learning_memory_server.redaction.base import Redactor
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+_PLAIN: Final = frozenset(
+    """
+    goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway
+    text query title source tags id created_at resolved_at at date timestamp project agent_session session domain
+    strategy status category kind language ghap_id memory_id cluster_id request requests history resolution data
+    records entries event level tool outcome type
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
+
+
+class RedactedData(NamedTuple):
+    """Data without its secrets.
+
+    Attributes:
+        data: The data.
+        kinds: How many secrets of each kind were replaced.
+        places: The same for each place that had one, such as `metadata.tags[0]`.
+    """
+
+    data: Any
+    kinds: Mapping[str, int]
+    places: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
+
+def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:  # noqa: ANN401 - JSON
+    """Return data without the secrets in its texts and its keys.
+
+    A text under a key is read with the key before it, because `{"password": "..."}` holds what `"..."` alone does not
+    show. Keys that become the same are numbered, so that nothing else is lost.
+
+    Args:
+        redactor: What redacts texts.
+        data: Mappings, lists, texts, numbers, truth values and None; anything else stays as it is.
+        kept: Places that stay as they are, such as `history[].at`.
+    """
+    walk = _Walk(redactor, frozenset(kept))
+    redacted = walk.redacted(data, "", "")
+    kinds = sum(walk.places.values(), Counter[str]())
+    return RedactedData(redacted, dict(sorted(kinds.items())), walk.places)
+
+
+class _Walk:
+    """A walk through data that notes where secrets were.
+
+    Args:
+        redactor: What redacts texts.
+        kept: See `redact_data`.
+    """
+
+    def __init__(self, redactor: Redactor, kept: frozenset[str]) -> None:
+        self._redactor = redactor
+        self._kept = kept
+        self.places: dict[str, Counter[str]] = {}
+
+    def redacted(self, data: Any, name: str, place: str) -> Any:  # noqa: ANN401 - JSON
+        """Return a part of the data without secrets.
+
+        Args:
+            data: The part.
+            name: The key that it is under, or "".
+            place: Where it is, without secrets; "" for all of the data.
+        """
+        if self._kept and _INDEX.sub("[]", place) in self._kept:
+            return data
+        if isinstance(data, str):
+            return self._text(data, name, place)
+        if isinstance(data, list | tuple):
+            return [self.redacted(item, name, f"{place}[{number}]") for number, item in enumerate(data)]
+        if not isinstance(data, dict):
+            return data
+        # One call for each level: data may be nested nearly as deep as Python can go.
+        redacted: dict[Any, Any] = {}
+        for key, value in data.items():
+            free, kinds = self._key(key, redacted, data)
+            inside = f"{place}.{free}" if place else str(free)
+            self._note(inside, kinds)
+            redacted[free] = self.redacted(value, key if isinstance(key, str) else name, inside)
+        return redacted
+
+    def _key(
+        self,
+        key: Any,  # noqa: ANN401 - JSON
+        taken: Collection[Any],
+        given: Collection[Any],
+    ) -> tuple[Any, Mapping[str, int]]:
+        """Return a key without secrets, numbered if it would be one that is there, and what was in it."""
+        is_text = isinstance(key, str) and key not in _PLAIN
+        now = self._redactor.redact(key) if is_text else Redacted(key)
+        number, free = 2, now.text
+        while free in taken or (free != key and free in given):
+            free = f"{now.text} {number}"
+            number += 1
+        return free, now.kinds
+
+    def _text(self, text: str, name: str, place: str) -> str:
+        redacted = _redacted_text(self._redactor, text, name)
+        self._note(place, redacted.kinds)
+        return redacted.text
+
+    def _note(self, place: str, kinds: Mapping[str, int]) -> None:
+        if kinds:
+            self.places.setdefault(place, Counter()).update(kinds)
+
+
+def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
+    """Return a text under a name without its secrets."""
+    result = redactor.redact(text)
+    if (
+        not result.kinds
+        and name
+        and name not in _PLAIN
+        and '"' not in name + text
+        and "\n" not in name + text
+    ):
+        before = f'"{name}": "'
+        in_context = redactor.redact(f'{before}{text}"')
+        if in_context.text.startswith(before) and in_context.text.endswith('"'):
+            return Redacted(in_context.text[len(before) : -1], in_context.kinds)
+    return result

@@ -1,0 +1,139 @@
+"""The redactor: what any of its detectors finds is replaced, but for what a user allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.redaction.assignments import AssignmentDetector
+from learning_memory_server.redaction.base import MARKER, Redacted, Span, marker
+from learning_memory_server.redaction.forms import FormDetector
+from learning_memory_server.redaction.logins import LOGINS
+from learning_memory_server.redaction.own import OwnPatterns, compiled
+from learning_memory_server.redaction.structures import STRUCTURES
+from learning_memory_server.redaction.tokens import SHORTEST, TOKENS
+from learning_memory_server.redaction.unknown import SHORTEST_UNKNOWN, UNKNOWN
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from learning_memory_server.redaction.base import Detector, Redactor
+
+_ROUNDS: Final = 4
+"""How often a text is searched at most: what is found can lay bare what was not seen next to it."""
+
+
+class DetectingRedactor:
+    """Replaces what its detectors find.
+
+    Where spans overlap, all that they cover is replaced at once, under the kind that the first of the detectors says.
+
+    Args:
+        detectors: The most specific first.
+        allowed: What one of these matches stays, if it covers all of what was found.
+    """
+
+    def __init__(self, detectors: Sequence[Detector], allowed: Sequence[re.Pattern[str]] = ()) -> None:
+        self._detectors = tuple(detectors)
+        self._allowed = tuple(allowed)
+
+    def redact(self, text: str) -> Redacted:
+        """Return the text without its secrets; redacting that again changes nothing."""
+        kinds: Counter[str] = Counter()
+        for _ in range(_ROUNDS):
+            spans = self._spans(text)
+            if not spans:
+                break
+            kinds.update(span.kind for span in spans)
+            text = "".join(_replaced(text, spans))
+        return Redacted(text, dict(sorted(kinds.items())))
+
+    def _spans(self, text: str) -> list[Span]:
+        """Return what to replace, in order and without overlaps."""
+        found = [
+            (span, rank)
+            for rank, detector in enumerate(self._detectors)
+            for span in detector.find(text)
+            if span.start < span.end
+        ]
+        if not found:
+            return []
+        found = _outside(found, [mark.span() for mark in MARKER.finditer(text)], covered=False)
+        found = _outside(
+            found, [one.span() for allow in self._allowed for one in allow.finditer(text)], covered=True
+        )
+        return _merged(found)
+
+
+def build_redactor(
+    patterns: Sequence[str] | Mapping[str, str] = (),
+    allow: Sequence[str] = (),
+    detector: Detector | None = None,
+) -> Redactor:
+    """Return the redactor of the settings.
+
+    Args:
+        patterns: The setting `redaction_patterns`.
+        allow: The setting `redaction_allow`.
+        detector: What finds secrets besides our own patterns, such as `BetterleaksDetector()`.
+
+    Raises:
+        InvalidSettingsError: If a pattern is not a regular expression, or matches the empty text.
+    """
+    return DetectingRedactor(
+        [
+            OwnPatterns(patterns),
+            FormDetector(TOKENS, SHORTEST),
+            FormDetector(STRUCTURES + LOGINS),
+            FormDetector(UNKNOWN, SHORTEST_UNKNOWN),
+            *([detector] if detector else []),
+            AssignmentDetector(),
+        ],
+        [compiled("redaction_allow", pattern) for pattern in allow],
+    )
+
+
+def _outside(
+    found: Iterable[tuple[Span, int]], areas: Iterable[tuple[int, int]], *, covered: bool
+) -> list[tuple[Span, int]]:
+    """Return the spans that no area touches or, if `covered`, covers."""
+    ordered = sorted(areas)
+    if not ordered:
+        return list(found)
+    kept, index, reach = [], 0, 0
+    for span, rank in sorted(found):
+        if covered:
+            while index < len(ordered) and ordered[index][0] <= span.start:
+                reach = max(reach, ordered[index][1])
+                index += 1
+            keep = reach < span.end
+        else:
+            while index < len(ordered) and ordered[index][1] <= span.start:
+                index += 1
+            keep = index == len(ordered) or ordered[index][0] >= span.end
+        if keep:
+            kept.append((span, rank))
+    return kept
+
+
+def _merged(found: Iterable[tuple[Span, int]]) -> list[Span]:
+    """Return the spans in order; overlapping ones are one."""
+    merged: list[tuple[Span, int]] = []
+    for span, rank in sorted(found):
+        if not merged or span.start >= merged[-1][0].end:
+            merged.append((span, rank))
+            continue
+        last, best = merged[-1]
+        kind, best = (span.kind, rank) if rank < best else (last.kind, best)
+        merged[-1] = Span(last.start, max(last.end, span.end), kind), best
+    return [span for span, _ in merged]
+
+
+def _replaced(text: str, spans: Iterable[Span]) -> Iterator[str]:
+    end = 0
+    for span in spans:
+        yield text[end : span.start]
+        yield marker(span.kind)
+        end = span.end
+    yield text[end:]

@@ -1,0 +1,267 @@
+"""Which strings can be a secret's value: not placeholders, not names, not expressions, not ordinary words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Final
+
+LONGEST_PASSWORD: Final = 256
+"""What is longer, in characters, is another thing."""
+
+_REFERENCE: Final = re.compile(
+    r"""\$\w+$ | <[^<>]*>?$ | \{[^{}]*\}?$ | \[ | %\(\w+\)[sd]$ | \W{1,3}%[sdr](?!\w) | %\w+%$ | %[sdrv](?!\w) | \#\{
+    | (?:vault|ssm|op|secretsmanager|keyring|env|arn|aws|gcp|azurekeyvault|projects|file|https?|s3|gs|ref|urn):
+    | (?-i:[!*@&][A-Z]?[a-z_]+[a-z]$) | \\u?[0-9a-f]{0,4}$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A variable, a template, or where a secret is kept."""
+
+_TEMPLATES: Final = ("${", "#{", "$(", "{{")
+
+_EXPRESSION: Final = re.compile(
+    r"""!?[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.|!\.)[A-Za-z_$][\w$]*+)*+(?:[(\[{]|[;,)\]}]*+$)""", re.VERBOSE
+)
+"""A name, a path of names, or a call. Random strings can look like a name; see `is_random`."""
+
+_WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{3,}\d{3,}|[A-Z][a-z]+[_-]?[A-Za-z]+\d{2,}")
+"""What people choose for a password, and seldom for a variable."""
+
+_CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
+_CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{7}")
+"""More than a name has in a row, but for abbreviations."""
+
+_TYPE: Final = re.compile(r"(?:Key|Token|Secret|Password|Credential)s?(?![a-z])")
+"""A word in a type's or a function's name."""
+
+_REGEX: Final = re.compile(r"\(\?|\[\^?\\?\w-|\\[dws]")
+"""What only a regular expression holds."""
+
+_PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\w.@ -]*)+$")
+_FILE: Final = re.compile(
+    r"[\w./\\-]+\.(?:pem|key|crt|cer|p12|txt|json|ya?ml|env|toml|ini|py|js|tsx?|go|rs|sh|md|html?|php|rb|java)$",
+    re.IGNORECASE,
+)
+_HASH: Final = re.compile(
+    r"\$(?:2[abxy]?|argon2\w*|[156y]|scrypt|pbkdf2[\w-]*)\$|\{S?SHA\d*\}|(?:pbkdf2|scrypt|bcrypt|argon2)\w*[:$]|(?:sha|md)\d+[:-]",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(
+    r"""x{4}|\*{3}|\.{3}|…|•|\byour|example|placeholder|change[_ -]?(?:me|it|this)|replace[_ -]?(?:me|this|with)|redacted
+    |dummy|insert[_-]|todo\b|fixme|goes[_ -]?here|not[_ -]?a?[_ -]?real|\bmy[_-]|\bfake|sample|_here$""",
+    re.VERBOSE,
+)
+"""Searched for in lower case: ignoring the case takes ten times as long."""
+
+_OF_EXAMPLES: Final = tuple(
+    "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()  # noqa: SIM905 - words read better than a list
+)
+"""A text without one of these is no example; looking for them takes a tenth of the time."""
+
+_ROLES: Final = frozenset(
+    """
+    password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey
+    credential credentials username user login auth bearer
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_COMMON: Final = _ROLES | frozenset(
+    """
+    admin root guest test tests testing postgres mysql redis rabbitmq mongo default none null nil
+    true false undefined string str text int integer number bool boolean bytes object any required
+    optional hidden invalid missing empty masked disabled enabled unset yes no on off basic digest
+    oauth oauth2 jwt foo bar baz foobar xyz qwerty changeit letmein hunter2 s3cr3t s3cret abc123
+    test123 pass123 password1 password123 secret123 admin123 expired revoked incorrect wrong correct
+    needed valid stored kept used sent encrypted hashed plaintext base64 utf8 sha256 sha512 sha1 md5
+    hs256 rs256 es256 ed25519 argon2 argon2id pbkdf2 bcrypt scrypt hmac aes256 rsa2048 oauth1 saml2
+    http2 tls12 tls13 x509 ipv4 ipv6 k8s ec2 utf16 utf32 base32 win32 int32 int64 uint8 uint32
+    uint64 float32 float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Words that stand where a secret's value would, and are none; well-known examples protect nothing."""
+
+_PROSE: Final = _ROLES | frozenset(
+    """
+    the and for not are was has had have can may must should will would than then that this with from
+    your you our its all any but use used set enter type least more must characters letters field
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Words of sentences, which phrases of random words lack."""
+
+_ALGORITHM: Final = re.compile(
+    r"(?:sha|md|base|utf|aes|rsa|[hrep]s|oauth|http|tls|ssl|int|uint|float|ipv|x|v|argon|pbkdf|gpt|web|es|ed|p|k|o)-?\d",
+    re.IGNORECASE,
+)
+_SEPARATORS: Final = re.compile(r"[\W_]+")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_ASCENDING: Final = ["0123456789", "1234567890", "abcdefghijklmnopqrstuvwxyz", "9876543210"]
+
+
+def is_placeholder(value: str) -> bool:
+    """Return whether the value stands for another: a variable, a template, a location, an example, a hash."""
+    lowered = value.lower().strip("\"'`*_.,:;!?")
+    if lowered in _COMMON or len(set(value)) <= 2:  # noqa: PLR2004 - xxxx, ----, 0000, 10101010
+        return True
+    if (
+        any(opening in value for opening in _TEMPLATES)
+        or (any(sign in value for sign in "\\[(") and _REGEX.search(value))
+        or _REFERENCE.match(value)
+        or _HASH.match(value)
+        or _has_example(value.lower())
+        or ("." in value and _FILE.match(value))
+    ):
+        return True
+    if ("/" in value or "\\" in value) and _PATH.match(value) and not is_random(value.strip("/\\")):
+        return True
+    parts = _SEPARATORS.split(lowered)
+    if _ROLES.isdisjoint(parts):
+        return False
+    return "".join(parts).isalpha() or all(part.isalpha() or len(part) < 3 for part in parts)  # noqa: PLR2004
+
+
+def _has_example(lowered: str) -> bool:
+    return any(hint in lowered for hint in _OF_EXAMPLES) and _EXAMPLE.search(lowered) is not None
+
+
+def is_example_token(value: str) -> bool:
+    """Return whether a token of the right form was made up for a document."""
+    lowered = value.lower()
+    return (
+        len(set(value)) < min(8, len(value) // 2)
+        or _has_example(lowered)
+        or any(row[i : i + 8] in lowered for row in _ASCENDING for i in range(len(row) - 7))
+    )
+
+
+def is_uuid(value: str) -> bool:
+    """Return whether the value is a UUID."""
+    return _UUID.fullmatch(value) is not None
+
+
+def is_random(value: str) -> bool:
+    """Return whether letters and digits change as often as nobody would write them by hand."""
+    characters = [character for character in value if character.isalnum()]
+    if len(characters) < 8 or not value.isascii():  # noqa: PLR2004 - less tells nothing
+        return False
+    changes = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(characters))
+    if changes >= max(3, len(characters) // 9):
+        return True
+    # Without digits, only the case can tell; names change it at most once in three letters.
+    turns = sum(a.isupper() != b.isupper() for a, b in itertools.pairwise(characters))
+    words = _CAMEL.findall(value)
+    if min(map(len, words), default=0) > 2:  # noqa: PLR2004 - a name in camel case
+        return False
+    if turns > max(5, len(characters) // 3) or (turns > 5 and _CONSONANTS.search(value)):  # noqa: PLR2004
+        return True
+    # Words of a name in camel case have three letters and more; those of a random string with a digit have two.
+    return len(characters) >= 10 and turns > 1 and len(words) * 2.4 >= len(characters)  # noqa: PLR2004
+
+
+def is_call(value: str) -> bool:
+    """Return whether an unquoted value is a call or an index."""
+    return _CALL.match(value) is not None and not _has_signs(value)
+
+
+def is_expression(value: str) -> bool:
+    """Return whether an unquoted value is code: a name, an attribute, an index, a call."""
+    found = _EXPRESSION.match(value)
+    if found is None or _has_signs(value):
+        return False
+    if value[found.end() - 1] in "([" or _TYPE.search(value):
+        return True
+    return not (is_random(value) or _WORD_AND_NUMBER.fullmatch(value))
+
+
+def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
+    """Return whether a value assigned to a password's name is one.
+
+    Args:
+        value: No placeholder.
+        quoted: Whether its ends are certain, by quotes or as a line of an env file; then less is asked of it.
+        word: Whether a single word can be one.
+    """
+    if not 4 <= len(value) <= LONGEST_PASSWORD or any(character.isspace() for character in value):  # noqa: PLR2004
+        return False
+    if not quoted and (len(value) < 6 or is_expression(value)):  # noqa: PLR2004
+        return False
+    if re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)?", value):
+        return False
+    if re.fullmatch(r"[a-z]+(?:-[a-z]+){2,}", value) or (word and re.fullmatch(r"[A-Za-z]{6,}", value)):
+        return True
+    if re.fullmatch(
+        r"[A-Za-z]+(?:[_. /:-][A-Za-z]+)*\W?|[A-Za-z]+(?:_[A-Za-z0-9]{1,2})+|[\d.,]{1,5}|\W+", value
+    ):
+        return not value.islower() and is_random(value)
+    return not _version(value)
+
+
+def is_mixed(value: str) -> bool:
+    """Return whether a value is random, with letters of both cases and digits: neither a name nor a hexadecimal hash."""
+    return (
+        re.fullmatch(r"[\w+=~-]{20,400}", value) is not None
+        and bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
+        and is_key(value, strict=True)
+    )
+
+
+def is_phrase(value: str) -> bool:
+    """Return whether a quoted text under a password's name is a phrase of random words, and not a sentence."""
+    words = value.split(" ")
+    return (
+        3 < len(words) <= 24  # noqa: PLR2004
+        and len(value) <= LONGEST_PASSWORD
+        and all(re.fullmatch(r"[A-Za-z]{3,12}", word) for word in words)
+        and not _PROSE.intersection(value.lower().split(" "))
+    )
+
+
+def is_spoken_password(value: str) -> bool:
+    """Return whether a word in prose can only be a password: letters, digits, and case or symbols mixed."""
+    if not 6 <= len(value) <= 128 or re.match(r"[\w.-]+=", value):  # noqa: PLR2004
+        return False
+    letters, digits = re.search(r"[A-Za-z]", value), re.search(r"\d", value)
+    if not letters or not digits or _ALGORITHM.match(value) or _version(value) or is_uuid(value):
+        return is_random(value) and not is_uuid(value)
+    if re.search(r"[^\w.,:;/()+-]", value):
+        return True
+    if re.search(r"[a-z]", value) and re.search(r"[A-Z]", value):
+        return not re.fullmatch(r"[A-Z]?[a-z]+\d{1,2}[a-z]*|[A-Za-z]+(?:[_-](?:[A-Za-z]+\d?|\d+))+", value)
+    return is_random(value) or re.fullmatch(r"[a-z]{4,}\d{2,}", value) is not None
+
+
+def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
+    """Return whether a value assigned to the name of a key, a token or a secret is one.
+
+    Args:
+        value: No placeholder.
+        strict: Whether the name says little, such as `stripe_key`; then only long random values count.
+        quoted: Whether its ends are certain.
+    """
+    if not value.isascii() or any(character.isspace() for character in value) or len(value) > 2_000:  # noqa: PLR2004
+        return False
+    if _version(value) or (not quoted and is_expression(value)):
+        return False
+    if _has_signs(value):
+        return True
+    if not re.fullmatch(r"[\w.~+/=:!@#$%^&*?|,-]+", value):
+        return False
+    if strict:
+        return len(value) >= 20 and is_random(value) and not is_uuid(value)  # noqa: PLR2004
+    return len(value) >= 10 and (is_random(value) or is_uuid(value))  # noqa: PLR2004
+
+
+def _has_signs(value: str) -> bool:
+    """Return whether the value has letters, digits and many signs, as Django's keys have."""
+    return (
+        len(value) >= 16  # noqa: PLR2004
+        and len(set(re.findall(r"[!@#$%^&*+=~?|-]", value))) > 2  # noqa: PLR2004
+        and re.search(r"[A-Za-z].*\d|\d.*[A-Za-z]", value) is not None
+    )
+
+
+def _version(value: str) -> bool:
+    return re.fullmatch(
+        r"v?\d+(?:[.:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev)\.?\d*)", value, re.IGNORECASE
+    ) is not None and not (
+        value.isdigit() and len(value) >= 6  # noqa: PLR2004 - a PIN
+    )

@@ -1,0 +1,123 @@
+"""The score below which a result is as weak as what unrelated questions find.
+
+The floor is 0.06 + 0.0165 * ln(points), and 0.03 less for a question of eight terms or more. The best result must
+reach it; the others then need two thirds of it, because a question that has an answer may have several. It rises with
+the collection, because the best of many unrelated texts scores higher than the best of few. A long question has its
+meaning spread over many words, so what answers it scores lower.
+
+Measured with all-MiniLM-L6-v2: 80 questions that a store of software work cannot answer
+(`benchmarks/data/off-topic-questions.json`), and the relevant results among the first ten of each set's own questions.
+The constants were chosen with these questions and sets in view; none of them is an independent check:
+
+    set                       points   silent, of 40 + 40   good results lost, of both halves
+    developer memories            30              40 + 40                     0 of 12 + 0 of 14
+    entries, axis full            81              39 + 39                     0 of 60 + 0 of 39
+    web queries to functions   6,267              36 + 39                    0 of 202 + 0 of 220
+
+In two conversations about daily life, where such questions are not off-topic, no good result of 197 is lost. A model
+that is not in the table below has no floor, nor have other axes, filtered searches and lexical ones: none was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from learning_memory_server.search.terms import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.search.explanation import Explanation
+
+_LONG: Final = 8
+"""Distinct terms from which a question counts as long."""
+
+_OTHERS: Final = 2 / 3
+"""What the other results need of the floor, once one has reached it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a model's floor is made of.
+
+    Args:
+        base: The floor of a short question in a collection of one point.
+        growth: What it rises by as the collection becomes e times as large.
+        allowance: How much lower it is for a long question.
+    """
+
+    base: float
+    growth: float
+    allowance: float
+
+    def score(self, text: str, points: int) -> float:
+        """Return the least score of a result.
+
+        Args:
+            text: The question.
+            points: How many points the collection has.
+        """
+        is_long = len(set(terms(text))) >= _LONG
+        return self.base + self.growth * math.log(max(points, 1)) - (self.allowance if is_long else 0.0)
+
+
+_MEASURED: Final = {("all-MiniLM-L6-v2", 384): Floor(base=0.06, growth=0.0165, allowance=0.03)}
+"""By the last part of a model's name and the length of its vectors, whatever runs it."""
+
+
+def floor_of(identity: EmbeddingIdentity) -> Floor | None:
+    """Return the floor that was measured for a model, None if none was."""
+    return _MEASURED.get((identity.model.rsplit("/", 1)[-1], identity.dimension))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What the results of one search must reach.
+
+    Args:
+        least: The least score.
+        is_asked: Whether the caller named it: it is then compared with the score that is shown. A measured floor is
+            compared with the score before any re-ranking.
+    """
+
+    least: float
+    is_asked: bool
+
+    def passes(self, explanation: Explanation) -> bool:
+        """Return whether a result reaches it."""
+        return (explanation.score if self.is_asked else explanation.relevance) >= self.least
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Results that were left out: how many of those fetched, and the least score of the others."""
+
+    count: int
+    least: float
+
+
+class Found(Protocol):
+    """A result with the parts of its score."""
+
+    @property
+    def explanation(self) -> Explanation:
+        """Where its score comes from."""
+        ...
+
+
+FoundT = TypeVar("FoundT", bound=Found)
+
+
+def passing(found: Sequence[FoundT], bar: Bar | None) -> tuple[list[FoundT], LeftOut | None]:
+    """Return the results that reach the bar, and what was left out if any did not."""
+    if bar is None:
+        return list(found), None
+    least = bar.least
+    if not bar.is_asked and any(bar.passes(each.explanation) for each in found):
+        least *= _OTHERS
+    kept = [each for each in found if replace(bar, least=least).passes(each.explanation)]
+    left_out = len(found) - len(kept)
+    return kept, LeftOut(left_out, least) if left_out else None

@@ -1,0 +1,152 @@
+"""Hybrid search: semantic and lexical at once. Every text search of an index goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.search.explanation import Explanation
+from learning_memory_server.search.fusion import DEPTH, contrast, fuse, lacking
+from learning_memory_server.search.terms import encode_query, terms
+from learning_memory_server.storage.base import SparseVector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from learning_memory_server.storage.base import Filter, Hit, Payload, Vector, VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query to one collection.
+
+    Args:
+        collection: Where to search.
+        text: What to search for.
+        limit: The most points to return.
+        where: Which points to consider.
+        siblings: Collections with other vectors of the same things under the same ids. A result's cosine is then that
+            of its nearest vector in any of them.
+        contrast: That of an earlier search whose results these are merged with; None to take it from this one.
+    """
+
+    collection: str
+    text: str
+    limit: int
+    where: Filter
+    siblings: tuple[str, ...] = ()
+    contrast: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A point that was found.
+
+    Args:
+        id: The point's id.
+        explanation: Where its score comes from.
+        payload: The point's payload.
+    """
+
+    id: str
+    explanation: Explanation
+    payload: dict[str, Any]
+
+    @property
+    def score(self) -> float:
+        """How well it matches, from 0 to 1."""
+        return self.explanation.score
+
+
+def mode_for(text: str) -> SearchMode:
+    """Return how a text is searched: hybrid, or semantic if it has no terms, such as "=>"."""
+    return SearchMode.HYBRID if terms(text) else SearchMode.SEMANTIC
+
+
+def mode_of(explanations: Sequence[Explanation], text: str) -> SearchMode:
+    """Return what ranked the results of a search for a text: what they say, or `mode_for` if there are none."""
+    return explanations[0].mode if explanations else mode_for(text)
+
+
+async def search_hybrid(
+    store: VectorStore, query: Query, vector: Vector, is_shown: Callable[[Payload], bool]
+) -> list[Match]:
+    """Return the best points, best first, ties ordered by id.
+
+    Args:
+        store: Where to search.
+        query: What to look for, and how many points to return.
+        vector: The vector of the query's text.
+        is_shown: Decides by its payload whether a point may be returned. Use it only for points that should no longer
+            be in the index, because each one rejected may cost another search; everything else belongs in
+            `query.where`.
+
+    Raises:
+        StorageUnavailableError: If the engine failed.
+    """
+    asked = query.limit
+    while True:
+        matches = await _best(store, replace(query, limit=asked), vector)
+        shown = [match for match in matches if is_shown(match.payload)]
+        if len(shown) >= query.limit or len(matches) < asked:
+            return shown[: query.limit]
+        asked *= 2
+
+
+async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]:
+    wanted = SparseVector(*encode_query(query.text))
+    semantic = partial(store.search, query.collection, vector)
+    lexical = partial(store.search_terms, query.collection, wanted)
+    depth = max(DEPTH, query.limit)
+    # Concurrently: a server answers both in the time of one query.
+    near, shared = await asyncio.gather(
+        semantic(limit=depth, where=query.where), lexical(limit=depth, where=query.where)
+    )
+    cosines, bm25 = _scores(near), _scores(shared)
+    stands_out = contrast([hit.score for hit in shared]) if query.contrast is None else query.contrast
+    without_cosine, without_bm25 = lacking(cosines, bm25, depth), lacking(bm25, cosines, depth)
+    if without_cosine:
+        cosines |= _scores(await semantic(limit=len(without_cosine), ids=without_cosine))
+    if without_bm25:
+        bm25 |= _scores(await lexical(limit=len(without_bm25), ids=without_bm25))
+    nearest: dict[str, tuple[float, str]] = {}
+    if query.siblings:
+        # The same number for every limit up to `DEPTH`, so that the pages of a search are consistent.
+        candidates = {key: cosines.get(key, 0.0) for key, _ in fuse(cosines, bm25, stands_out, depth)}
+        nearest = await _nearest(store, query, vector, candidates)
+        cosines |= {key: cosine for key, (cosine, _) in nearest.items()}
+    best = [key for key, _ in fuse(cosines, bm25, stands_out, query.limit)]
+    payloads = {record.id: record.payload for record in await store.retrieve(query.collection, best)}
+    mode = mode_for(query.text)
+    explanations = {
+        key: Explanation(
+            mode=mode,
+            bm25=bm25.get(key, 0.0),
+            contrast=stands_out,
+            cosine=cosines.get(key, 0.0),
+            nearest=nearest[key][1] if key in nearest else query.collection,
+        )
+        for key in best
+    }
+    # What has been removed since it was found is left out.
+    return [Match(key, explanations[key], payloads[key]) for key in best if key in payloads]
+
+
+async def _nearest(
+    store: VectorStore, query: Query, vector: Vector, cosines: Mapping[str, float]
+) -> dict[str, tuple[float, str]]:
+    """Return each point's largest cosine, the given one or a sibling's, and the collection it comes from."""
+    nearest = {key: (cosine, query.collection) for key, cosine in cosines.items()}
+    ids = list(cosines)
+    for collection in query.siblings if ids else ():
+        for hit in await store.search(collection, vector, limit=len(ids), ids=ids):
+            if hit.score > nearest[hit.id][0]:
+                nearest[hit.id] = hit.score, collection
+    return nearest
+
+
+def _scores(hits: Iterable[Hit]) -> dict[str, float]:
+    return {hit.id: hit.score for hit in hits}

@@ -1,0 +1,195 @@
+"""One client's connection: lines become messages for the server, and its answers become lines."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    CONNECTION_CLOSED,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from learning_memory_server import frames
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.rendezvous import FRAME_MAX
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.server import Server
+
+_LISTEN: Final = "subscriptions/listen"
+"""A request that is not answered before the client leaves."""
+
+
+class Lines(Protocol):
+    """Where a session reads its messages, and where it writes them."""
+
+    async def read(self) -> bytes:
+        """Return the next line; empty if the client has closed its side.
+
+        Of a line that is longer than `FRAME_MAX`, one byte more than that is enough.
+        """
+
+    async def write(self, line: bytes) -> None:
+        """Write a line.
+
+        Raises:
+            ConnectionError: If the client is gone.
+        """
+
+
+class Session:
+    """Serves one connection.
+
+    Args:
+        server: The server, which knows the caller.
+        lines: The connection.
+        grace: Seconds that open requests have left once the client has closed its side.
+    """
+
+    def __init__(self, server: Server[dict[str, Any]], lines: Lines, *, grace: float = 0.0) -> None:
+        self._server = server
+        self._lines = lines
+        self._grace: float | None = grace
+        self._unanswered = Unanswered()
+        self._reading = anyio.CancelScope()
+
+    async def run(self) -> None:
+        """Serve until the client leaves or, after `stop_reading`, until the last answer is written."""
+        incoming, messages = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        answers, outgoing = anyio.create_memory_object_stream[SessionMessage | bytes](16)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._read, incoming, answers.clone())
+            group.start_soon(self._write, outgoing)
+            await self._server.run(messages, answers, self._server.create_initialization_options())
+            # Ends the reader. The writer ends after the last answer.
+            self._reading.cancel()
+
+    def stop_reading(self) -> None:
+        """Stop reading messages, and end once those already read are answered."""
+        self._grace = None
+        self._reading.cancel()
+
+    async def _read(
+        self,
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage | bytes],
+    ) -> None:
+        async with incoming, answers:
+            with self._reading, suppress(ConnectionError):
+                while line := await self._lines.read():
+                    await self._pass_on(line, incoming, answers)
+                    # It may have 64 MiB, and the next one may be hours away.
+                    del line
+            # When `incoming` closes, the SDK interrupts the calls that are still running.
+            with anyio.move_on_after(self._grace):
+                await self._unanswered.wait()
+
+    async def _pass_on(
+        self,
+        line: bytes,
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage | bytes],
+    ) -> None:
+        if len(line) > FRAME_MAX:
+            flaw = f"The message is longer than {FRAME_MAX} bytes. Split it."
+            frame = frames.read_ends(line[: frames.HEAD], b"", flaw)
+            await answers.send(
+                frames.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
+            )
+            return
+        message: JSONRPCMessage | ValidationError
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError as error:
+            message = error
+        if not isinstance(message, JSONRPCRequest) and (answer := refusal(line)):
+            await answers.send(answer)
+        elif isinstance(message, ValidationError):
+            await incoming.send(message)
+        else:
+            await incoming.send(SessionMessage(message))
+            # Not before: if `stop_reading` cancels the sending, the message has no answer to wait for.
+            self._unanswered.read(message)
+
+    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage | bytes]) -> None:
+        async with outgoing:
+            with suppress(ConnectionError):
+                async for item in outgoing:
+                    if isinstance(item, bytes):
+                        await self._lines.write(item)
+                        continue
+                    if (
+                        isinstance(item.message, JSONRPCError)
+                        and item.message.error.code == CONNECTION_CLOSED
+                    ):
+                        # The SDK interrupted a call. A front sends it to the next hub, and other clients are gone.
+                        continue
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._lines.write(text.encode() + b"\n")
+                    self._unanswered.written(item.message)
+        # The client is gone, or everything is answered.
+        self._unanswered.drop()
+        self._reading.cancel()
+
+
+class Unanswered:
+    """The client's unanswered requests."""
+
+    def __init__(self) -> None:
+        self._open: set[int | str] = set()
+        self._answered = asyncio.Event()
+
+    def read(self, message: object) -> None:
+        """Note a message from the client."""
+        if isinstance(message, JSONRPCRequest) and message.method != _LISTEN:
+            self._open.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._close((message.params or {}).get("requestId"))
+
+    def written(self, message: object) -> None:
+        """Note a message that was written to the client."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._close(message.id)
+
+    def drop(self) -> None:
+        """Forget all requests: nobody reads their answers."""
+        self._open.clear()
+        self._answered.set()
+
+    async def wait(self) -> None:
+        """Wait until every request has its answer."""
+        while self._open:
+            self._answered.clear()
+            await self._answered.wait()
+
+    def _close(self, identity: object) -> None:
+        if isinstance(identity, int | str):
+            self._open.discard(identity)
+        self._answered.set()
+
+
+def refusal(line: bytes) -> bytes | None:
+    """Return the answer to a line that is not a request for the SDK, or None if it needs no answer.
+
+    The SDK drops such lines, or takes a request whose id is not valid for a notification, and the client would wait
+    forever.
+    """
+    frame = frames.read(line)
+    if not frame.is_answered:
+        return None
+    flaw = frame.flaw or (
+        "The message is not a JSON-RPC request, or it contains an unpaired surrogate (such as half an emoji), or "
+        "too long a number, or too deep an array."
+    )
+    return frames.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)

@@ -1,0 +1,146 @@
+"""The principles that experience teaches: test, store, judge, list."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, NotRequired, cast
+
+from pydantic import Field
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.support import Status
+from learning_memory_server.domain.value import ValueOrder
+from learning_memory_server.domain.vocabulary import Axis, Stance
+from learning_memory_server.server.replies import STORED_TEXT, page
+from learning_memory_server.server.tools import value_views, views
+from learning_memory_server.server.tools.arguments import (
+    ClusterName,
+    Identifier,
+    ListingLimit,
+    Offset,
+    ProjectName,
+    QueryText,
+    ValueText,
+    named_project,
+)
+from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.values.judge import ValueJudge
+from learning_memory_server.values.listing import ValueListing
+from learning_memory_server.values.store import Cited, ValueStore
+
+toolset = ToolSet()
+
+_UNATTESTED: Final = "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
+
+Cites = Annotated[list[Identifier], Field(min_length=1, max_length=limits.VERDICTS_MAX)]
+
+
+class ValueList(views.Paged):
+    """Values in the requested order; with a query, `mode` says how they were matched."""
+
+    results: list[value_views.ListedValue]
+    mode: NotRequired[str]
+    note: NotRequired[str]
+
+
+@toolset.tool("Test a value", changes=False)
+async def validate_value(
+    values: ValueStore, /, *, text: ValueText, cluster_id: ClusterName
+) -> value_views.ValueTest:
+    """Test before you store: is this principle on the cluster's topic? Only the topic is checked, not the truth.
+
+    Compare it with what members learned and wrongly believed: nearest_lessons, nearest_falsified. A good value says
+    what to do, in its experiences' words.
+    """
+    trial = await values.validate(text, ClusterId.parse(cluster_id))
+    return cast("value_views.ValueTest", value_views.tested(trial) | STORED_TEXT)
+
+
+@toolset.tool("Store a value", changes=True)
+async def store_value(
+    values: ValueStore,
+    caller: Caller,
+    /,
+    *,
+    text: ValueText,
+    cluster_id: ClusterName,
+    axis: Annotated[Axis, Field(description="The cluster's.")],
+    supported_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
+    contradicted_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
+    supersedes: Annotated[Identifier, Field(description="The value it replaces.")] | None = None,
+) -> value_views.StoredValue:
+    """Keep a value: a short principle that a cluster of experiences teaches.
+
+    Off-topic texts are refused, as by validate_value. Without entries that support it, it is unattested.
+    supersedes replaces a similar or contested value.
+    """
+    cited = Cited(tuple(supported_by or ()), tuple(contradicted_by or ()))
+    stored = await values.store(caller, text, ClusterId.parse(cluster_id), axis, supersedes, cited)
+    reply = value_views.value(stored.standing)
+    if stored.similar:
+        reply["similar"] = value_views.similar(stored.similar)
+    if not stored.is_new:
+        reply["existing"] = True
+    if stored.standing.support.status is Status.UNATTESTED:
+        reply["note"] = _UNATTESTED
+    return cast("value_views.StoredValue", reply)
+
+
+@toolset.tool("Judge a value", changes=True, idempotent=True)
+async def judge_value(
+    judge: ValueJudge,
+    caller: Caller,
+    /,
+    *,
+    value_id: Annotated[Identifier, Field(description="From list_values.")],
+    ghap_id: Annotated[Identifier, Field(description="A resolved entry.")],
+    verdict: Annotated[Stance, Field(description="What the entry shows.")],
+) -> value_views.JudgedValue:
+    """Record what a resolved entry shows about a value; the last verdict on a pair counts.
+
+    Call it when work bore a value out or proved it wrong.
+    """
+    judged = judge.judge(caller, value_id, ghap_id, verdict)
+    return cast("value_views.JudgedValue", value_views.judged(judged))
+
+
+@toolset.tool("List values", changes=False)
+async def list_values(
+    listing: ValueListing,
+    caller: Caller,
+    /,
+    *,
+    query: Annotated[QueryText, Field(description="Your task: best matches first.")] | None = None,
+    axis: Annotated[Axis, Field(description="Only this axis.")] | None = None,
+    sort: Annotated[ValueOrder, Field(description="Without query.")] = ValueOrder.SUPPORT,
+    include_superseded: Annotated[bool, Field(description="Replaced ones, too.")] = False,
+    full: Annotated[bool, Field(description="Show the evidence.")] = False,
+    limit: ListingLimit = 20,
+    project: ProjectName | None = None,
+    offset: Offset = 0,
+) -> ValueList:
+    """List the principles that past work taught: text, id and standing.
+
+    Call it at the start of a task. standing comes from verdicts: supported, contested (doubt it, or supersede it
+    with a better one) or unattested.
+    """
+    found = listing.list_values(
+        axis, named_project(project, caller), order=sort, superseded=include_superseded
+    )
+    mode = None
+    if query is not None:
+        found, mode = await listing.by_relevance(query, found)
+    show = value_views.value if full else value_views.listed
+    shown: list[dict[str, Any]] = [show(value) for value in found[offset : offset + limit]]
+    return cast(
+        "ValueList",
+        page(
+            "results",
+            shown,
+            offset=offset,
+            of=len(found),
+            mode=mode and mode.value,
+            note=listing.notice(found),
+        ),
+    )

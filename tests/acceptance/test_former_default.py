@@ -1,0 +1,60 @@
+"""An index of the default model of earlier versions gets new vectors by itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.settings import load_settings
+from scripts.default_model import ORIGINAL_SHA256
+from tests.support import numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+COUNT = 12
+
+
+class FormerDefault(HashingEmbedder):
+    """An embedder with the identity that the default model had; what its vectors are does not matter here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.identity = EmbeddingIdentity("sentence-transformers", DEFAULT_MODEL, ORIGINAL_SHA256, 384, 256)
+
+
+async def test_old_vectors_are_replaced_while_lexical_search_answers(tmp_path: Path) -> None:
+    settings = load_settings(
+        {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull}
+    )
+    async with open_services(settings, purpose="a test", load=FormerDefault) as services:
+        services.collector.add_resolved(
+            [numbered(number, goal=f"Mend machine{number}") for number in range(COUNT)]
+        )
+        await services.writer.complete()
+    assert (settings.index_directory / "61447e46f66c").is_dir()
+
+    async with open_services(settings, purpose="a test") as services:
+        query = ExperienceQuery(text="mend machine7", limit=5)
+        early = await services.searcher.search_experiences(query)
+        assert (early.mode, early.found[0].entry.id) == (SearchMode.LEXICAL, numbered(7).id)
+
+        await services.writer.complete()
+
+        later = await services.searcher.search_experiences(query)
+        assert (later.mode, later.found[0].entry.id) == (SearchMode.HYBRID, numbered(7).id)
+        vectors = await services.index.vectors(Collection.EXPERIENCES_FULL)
+        assert len(vectors) == COUNT
+        assert (await services.index.identity()).digest == "79d41837345b"
+        np.testing.assert_allclose(np.linalg.norm(list(vectors.values()), axis=1), 1, atol=1e-4)

@@ -1,0 +1,127 @@
+"""Clients are greeted and see the tools in a moment, whether there is a hub or not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.types import TextContent
+
+from learning_memory_server.front.link import CONNECT_SECONDS
+from learning_memory_server.locking import exclusive
+from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
+from tests.acceptance.wire import COMMAND, environment, running
+from tests.tool_names import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.acceptance.hubs import Memory
+    from tests.acceptance.wire import Era, Wire
+
+pytestmark = pytest.mark.slow
+
+ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
+A_MOMENT = 4.0
+"""Seconds that a busy machine may take for what takes 50 ms."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+def listed(front: Wire) -> tuple[dict[str, Any], dict[str, Any]]:
+    begun = time.monotonic()
+    shown = front.handshake(), front.request("tools/list")
+    assert time.monotonic() - begun < A_MOMENT
+    return shown
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_front_greets_as_a_server_does(memory: Memory, tmp_path: Path, era: Era) -> None:
+    shown = listed(memory.front(era=era))
+    (tmp_path / "direct").mkdir()
+    with running(tmp_path / "direct", era) as direct:
+        assert shown == (direct.handshake(), direct.request("tools/list"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_is_greeted_while_a_command_has_locked_the_data(memory: Memory, era: Era) -> None:
+    front = memory.front(era=era)
+    with exclusive(memory.storage / "journal", "learning-memory-server import"):
+        assert {tool["name"] for tool in listed(front)[1]["tools"]} == set(NAMES)
+        call = front.send_call("start_ghap", **ENTRY)
+        begun = time.monotonic()
+        if era == "2025-11-25":
+            assert front.request("ping") == {}
+        assert front.request("tools/list")["tools"]
+        assert time.monotonic() - begun < A_MOMENT
+        assert not front.has_answer(call)
+    # The command has ended in time for the call.
+    assert json.loads(front.answer(call)["result"]["content"][0]["text"])["goal"] == ENTRY["goal"]
+    assert front.close() == 0
+
+
+def test_a_call_that_cannot_be_served_says_who_has_locked_the_data(memory: Memory) -> None:
+    front = memory.front()
+    with exclusive(memory.storage / "journal", "learning-memory-server import"):
+        listed(front)
+        begun = time.monotonic()
+        error = front.refused("get_active_ghap")
+        assert time.monotonic() - begun < CONNECT_SECONDS
+    assert error["type"] == "storage_unavailable"
+    assert "learning-memory-server import" in error["message"]
+    assert str(os.getpid()) in error["message"]
+    assert "Call again" in error["hint"]
+    assert front.call("get_active_ghap")["has_active"] is False
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_lists_and_calls_after_its_hub_was_killed(memory: Memory, era: Era) -> None:
+    front = memory.greeted(era=era)
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    hub = memory.hub()
+    os.kill(hub, signal.SIGKILL)
+    until(lambda: not is_alive(hub), "the hub did not end")
+    begun = time.monotonic()
+    assert front.request("tools/list")["tools"]
+    assert time.monotonic() - begun < A_MOMENT
+    assert front.call("get_active_ghap")["id"] == ghap_id
+
+
+def test_a_list_starts_the_hub_for_the_calls_that_follow(memory: Memory) -> None:
+    front = memory.front()
+    listed(front)
+    memory.hub()
+    assert front.close() == 0
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_of_the_sdk_is_greeted(memory: Memory, mode: str, *, is_locked: bool) -> None:
+    variables = {**environment(memory.storage, hub_idle_minutes="1"), **memory.variables()}
+    lock = exclusive(memory.storage / "journal", "learning-memory-server import")
+    if is_locked:
+        lock.__enter__()
+    begun = time.monotonic()
+    server = StdioServerParameters(command=str(COMMAND), env=variables)
+    async with Client(server, mode=mode) as client:
+        tools = await client.list_tools()
+        assert [tool.name for tool in tools.tools] == NAMES
+        assert time.monotonic() - begun < 2 * A_MOMENT
+        if is_locked:
+            lock.__exit__(None, None, None)
+        result = await client.call_tool("get_active_ghap", {})
+        (block,) = result.content
+        assert isinstance(block, TextContent)
+        assert json.loads(block.text) == {"has_active": False}

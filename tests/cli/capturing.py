@@ -1,0 +1,168 @@
+"""What a terminal shows for each command, captured with tmux.
+
+`python -m tests.cli.capturing` writes the captures again; look at the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.observation.importing import parse_entries
+from tests.cli.kept import MEMORIES, VALUE, keep
+
+WIDTHS: Final = (80, 120)
+FOLDER: Final = Path(__file__).with_name("captures")
+TMUX: Final = shutil.which("tmux")
+_ENTRY: Final = "ghap_20260101_000007_abcdef"
+_HEIGHT: Final = 3_000
+"""Lines that are captured; more than all commands write."""
+_COMMANDS: Final = (
+    "status",
+    "list --limit 4",
+    "list --project elsewhere",
+    f"show {_ENTRY}",
+    f"show {VALUE}",
+    f"show {MEMORIES[0]}",
+    "show 3f2",
+    "show nothing",
+    "memories",
+    "values",
+    "search 'flaky test' --limit 3 --lexical",
+    "import {path} --dry-run",
+    "search 'flaky test' --limit 3 --explain",
+    "memories search 'why SQLite' --limit 2",
+    "clusters full",
+    "clusters full --members full_0",
+    f"forget {_ENTRY} --dry-run",
+    "reindex strategy",
+    "export {path}.tar.gz",
+    "hub status",
+    "hub stop",
+    "hub logs",
+    "import --help",
+)
+_CHANGING: Final = (
+    # As many characters as before, so that lines end where they ended.
+    (re.compile(r"/tmp/lms-[\w]{8}"), "/tmp/lms-xxxxxxxx"),  # noqa: S108 - only a text
+    (re.compile(r"\b\d+\.\d s\b"), "0.0 s"),
+    (re.compile(r"\(\d+\.\d [KMG]iB\)"), "(0.0 KiB)"),
+)
+
+
+def capture(width: int) -> str:
+    """Return what a terminal of this width shows for every command, one after the other."""
+    # A socket needs a short path, and lines end where they do only if all paths are as long.
+    with TemporaryDirectory(prefix="lms-", dir="/tmp") as folder:
+        home = Path(folder)
+        environment = _environment(home)
+        lines = _entries()
+        path = home / "entries.jsonl"
+        path.write_bytes(b"\n".join(lines))
+        journal = Journal(home / "data" / "journal")
+        entries = parse_entries(lines, project="github.com/someone/garden").entries
+        ObservationCollector(journal, utc_now).add_resolved(list(entries.values()))
+        keep(journal)
+        script = home / "script"
+        script.write_text(
+            "".join(f"{_shown(command.replace('{path}', str(path)))}\n" for command in _COMMANDS)
+            + f"{TMUX} -S {home}/tmux wait-for -S done\nread _\n"
+        )
+        shown = _in_tmux(home, width, environment)
+    for changing, constant in _CHANGING:
+        shown = changing.sub(constant, shown)
+    return shown
+
+
+def _in_tmux(home: Path, width: int, environment: dict[str, str]) -> str:
+    def tmux(*arguments: str) -> str:
+        done = subprocess.run(
+            [str(TMUX), "-u", "-f", "/dev/null", "-S", str(home / "tmux"), *arguments],
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
+        return done.stdout.decode()
+
+    tmux("new-session", "-d", "-x", str(width), "-y", str(_HEIGHT), f"sh {home}/script")
+    try:
+        tmux("wait-for", "done")
+        return "\n".join(line.rstrip() for line in tmux("capture-pane", "-p").rstrip().splitlines()) + "\n"
+    finally:
+        tmux("kill-server")
+
+
+def _environment(home: Path) -> dict[str, str]:
+    (home / "run").mkdir(mode=0o700)
+    (home / "config.toml").touch()
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "XDG_RUNTIME_DIR": str(home / "run"),
+        "LEARNING_MEMORY_CONFIG": str(home / "config.toml"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(home / "data"),
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+        "LEARNING_MEMORY_PROJECT": "garden",
+        "LEARNING_MEMORY_COMMANDS_START_HUB": "false",
+    }
+
+
+def _shown(command: str) -> str:
+    return f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
+
+
+def _entries() -> list[bytes]:
+    """Return twenty-four entries on three subjects, in the predecessor's form."""
+    subjects = ("memory leak", "flaky test on the build machine 🚀", "慢查询 in the report of the month")
+    return [json.dumps(_entry(number, subjects[number % 3])).encode() for number in range(24)]
+
+
+def _entry(number: int, subject: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": f"ghap_20260101_0000{number:02}_abcdef",
+        "session_id": "session_20260101_000000_123456",
+        "created_at": f"2026-01-01T00:00:{number:02}Z",
+        "domain": "debugging",
+        "strategy": "check-assumptions",
+        "goal": f"Find out why the {subject} comes back after each restart of the worker",
+        "hypothesis": f"The {subject} comes from state that worker {number} shares with the one before it",
+        "action": f"Isolate the {subject} in a process that shares nothing",
+        "prediction": f"The {subject} is gone after the change",
+        "history": [],
+        "iteration_count": 1,
+        "notes": ["seen again on Monday"],
+        "outcome": {
+            "status": "confirmed",
+            "result": f"The {subject} is gone",
+            "captured_at": f"2026-01-02T00:00:{number:02}Z",
+            "auto_captured": False,
+        },
+        "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
+        "confidence_tier": "gold",
+    }
+    if number % 5 == 0:
+        entry["outcome"]["status"] = "falsified"
+        entry |= {
+            "surprise": f"The {subject} was still there",
+            "root_cause": {"category": "wrong-assumption", "description": "The state was on the disk"},
+        }
+    if number == 23:
+        entry["outcome"]["status"] = "abandoned"
+    return entry
+
+
+if __name__ == "__main__":
+    for each in WIDTHS:
+        (FOLDER / f"{each}.txt").write_text(capture(each), "utf-8")

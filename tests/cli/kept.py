@@ -1,0 +1,62 @@
+"""A store with something of each kind, under ids that never change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.memory import Memory
+from learning_memory_server.domain.value import Evidence, Value
+from learning_memory_server.domain.vocabulary import Axis, Stance
+from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Records
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.verdict_log import VerdictLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer.testing import Result
+
+VALUE = "value_20260103_000000_0a1b2c"
+MEMORIES = ("3f2a0c11-0000-4000-8000-000000000001", "3f2b0c11-0000-4000-8000-000000000002")
+NOON = datetime(2026, 1, 3, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def kept(filled: Result, storage: Path) -> Journal:
+    """Twenty-four entries, a value and two memories."""
+    assert filled.exit_code == 0
+    journal = Journal(storage / "journal")
+    keep(journal)
+    return journal
+
+
+def keep(journal: Journal) -> None:
+    """Add a value that all but one of its members support, and two memories."""
+    members = tuple(f"ghap_20260101_0000{number:02}_abcdef" for number in range(0, 24, 3))
+    evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest")
+    ValueLog(journal.values).add(
+        Value(
+            VALUE, "Isolate the worker before you blame it", ClusterId(Axis.FULL, 0), "garden", NOON, evidence
+        )
+    )
+    value = ValueLog(journal.values).all()[0]
+    stances = {**dict.fromkeys(members, Stance.SUPPORTS), members[0]: Stance.NEITHER}
+    VerdictLog(journal.verdicts).record(Caller("garden", "a1"), value, NOON, stances)
+    Records(journal.memories, MEMORY).add(
+        Memory(
+            MEMORIES[0],
+            "We chose SQLite over Postgres: one file, and no server.\n\nThe backup copies that file.",
+            {"title": "Database", "tags": ["decision", "storage"], "source": "docs/db.md"},
+            NOON,
+            "garden",
+            NOON,
+        ),
+        Memory(MEMORIES[1], "玫瑰在四月修剪 🌹 " * 12, {}, NOON, "github.com/someone/orchard", NOON),
+    )

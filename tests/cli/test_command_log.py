@@ -1,0 +1,54 @@
+"""What commands log: nothing but with `log_level` debug, and never what a user wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from learning_memory_server.cli.failures import FailuresAsSentences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.command_line import Run
+
+
+@pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
+def test_a_command_logs_with_debug_only_and_nothing_that_a_user_wrote(
+    run: Run, storage: Path, level: str, *, is_logged: bool
+) -> None:
+    entries = storage / "journal" / "entries"
+    entries.mkdir(parents=True)
+    (entries / "2026-03.jsonl").write_text('{"torn": "quokka')
+    shown = run("search", "quokka", LEARNING_MEMORY_LOG_LEVEL=level)
+    assert shown.exit_code == 0
+    logged = [line for line in shown.stderr.splitlines() if line.startswith("{")]
+    assert ("journal.recovered" in {json.loads(line)["event"] for line in logged}) is is_logged
+    assert bool(logged) is is_logged
+    assert "quokka" not in "".join(logged)
+    assert str(storage) not in "".join(logged)
+
+
+def test_an_unforeseen_failure_is_shown_as_type_and_places() -> None:
+    program = typer.Typer(cls=FailuresAsSentences)
+
+    @program.command()
+    def crash() -> None:
+        raise OSError(5, "https://ann:quokka@example.org", "/home/quokka")
+
+    @program.command()
+    def leave() -> None:
+        raise typer.Exit(3)
+
+    shown = CliRunner().invoke(program, ["crash"])
+    assert shown.exit_code == 1
+    said = " ".join(shown.stderr.split())
+    assert "The command failed unexpectedly: OSError. It passed" in said
+    assert f"{__name__}.crash:" in said
+    assert "quokka" not in shown.output
+    assert CliRunner().invoke(program, ["leave"]).exit_code == 3
+    assert CliRunner().invoke(program, ["nothing"]).exit_code == 2

@@ -1,0 +1,149 @@
+"""How commands and servers end: on Ctrl-C, and when nobody can take what they write."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "learning_memory_server"]
+FULL = Path("/dev/full")
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let children be interrupted even if the tests run in the background of a shell, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def on_a_terminal(arguments: list[str], environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+    """Start the program with a terminal as its input and its errors; return it and the terminal's other end."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=its,
+        stdout=subprocess.DEVNULL,
+        stderr=its,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+    os.close(its)
+    return process, ours
+
+
+def read_until(terminal: int, expected: bytes) -> bytes:
+    """Return what a terminal shows until it has shown what is expected, or its program has ended."""
+    shown = b""
+    while expected not in shown:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:
+            break
+    return shown
+
+
+def interrupted(arguments: list[str], environment: dict[str, str], expected: bytes) -> bytes:
+    """Run a command until it shows what is expected, end it with Ctrl-C, and return what it showed before that."""
+    process, terminal = on_a_terminal(arguments, environment)
+    try:
+        shown = read_until(terminal, expected)
+        assert expected in shown
+        process.send_signal(signal.SIGINT)
+        assert b"Traceback" not in read_until(terminal, b"Traceback")
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+    return shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["--direct"]], ids=["front", "direct"])
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
+def test_a_server_on_a_terminal_says_what_it_waits_for_and_ends_on_ctrl_c(
+    arguments: list[str], environment: dict[str, str]
+) -> None:
+    assert b"waiting for an MCP client" in interrupted(arguments, environment, b"Ctrl-C ends it.")
+
+
+@pytest.mark.slow
+def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        PROGRAM, input=b"", env={**os.environ, **environment}, capture_output=True, check=True
+    )
+    assert done.stderr == b""
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
+def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(
+    filled: Any, environment: dict[str, str], run: Any
+) -> None:
+    assert filled.exit_code == 0
+    interrupted(["forget", "ghap_20260101_000001_abcdef"], environment, b"[y/N]")
+    assert "ghap_20260101_000001_abcdef" in run("list", "--limit", "100").stdout
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
+def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
+    program = (
+        "import threading\n"
+        "from learning_memory_server.interrupts import end_on_interrupt\n"
+        "end_on_interrupt()\n"
+        "stay = threading.Event()\n"
+        "threading.Thread(target=stay.wait).start()\n"
+        "try:\n"
+        "    print('ready', flush=True)\n"
+        "    stay.wait()\n"
+        "except KeyboardInterrupt:\n"
+        "    print('unwound', flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == b"unwound\n"
+        assert process.wait(60) == 130
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("arguments", ["status", "list --help", "--help", "--version"])
+@pytest.mark.slow
+def test_a_full_disk_behind_the_output_is_one_sentence(arguments: str, environment: dict[str, str]) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"error: The output could not be written (No space left on device).")
+    assert b"Traceback" not in done.stderr
+    assert b"Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["status", "list --help", "--help", "--version"])
+@pytest.mark.slow
+def test_a_reader_that_is_gone_ends_a_command_in_silence(arguments: str, environment: dict[str, str]) -> None:
+    end, start = os.pipe()
+    os.close(end)
+    done = subprocess.run(
+        [*PROGRAM, *arguments.split()],
+        stdout=start,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    os.close(start)
+    assert (done.returncode, done.stderr) == (141, b"")

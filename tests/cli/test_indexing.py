@@ -1,0 +1,68 @@
+"""`reindex`, and what `migrate` says if it is impossible."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.slow
+def test_reindex_rebuilds_everything_or_one_axis(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    assert run("reindex").stdout.startswith("The index was rebuilt: 48 vectors in ")
+    assert run("reindex", "strategy").stdout.startswith("The index of axis strategy was rebuilt: 24 vectors")
+    assert run("reindex", "moon").exit_code == 2
+    (place,) = (storage / "index").iterdir()
+    (place / "experiences_full" / "edge_config.json").write_text("{}")
+    result = run("search", "worker 3")
+    assert "mode: " in result.stdout
+    assert "Nothing found" not in result.stdout
+    assert "It is rebuilt from the journal." in result.stderr
+    assert "complete: 48 vectors" in run("import", str(storage.parent / "entries.jsonl")).stdout
+    assert json.loads((place / "experiences_full" / "about.json").read_text())["probe"]
+
+
+@pytest.mark.parametrize("with_hub", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("option", ["--to", "--from"])
+def test_an_unreachable_server_is_reported_in_a_sentence(
+    run: Any, filled: Result, start_hub: Callable[[], int], option: str, with_hub: bool
+) -> None:
+    assert filled.exit_code == 0
+    if with_hub:
+        start_hub()
+    result = run("migrate", option, NOWHERE)
+    assert result.exit_code == 1
+    assert "error: " in result.stderr
+    assert "127.0.0.1:1" in result.stderr
+    assert "mode: hybrid" in run("search", "leak").stdout
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--to http://a --from http://b", "--to :memory:", "--from file:///x"]
+)
+def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
+    result = run("migrate", *options.split())
+    assert result.exit_code == 1
+    assert "Qdrant server" in result.stderr or "must look like" in result.stderr
+
+
+@pytest.mark.skipif("LMS_TEST_QDRANT_URL" not in os.environ, reason="needs a Qdrant server")
+def test_there_and_back_over_a_real_server(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    url = os.environ["LMS_TEST_QDRANT_URL"]
+    there = run("migrate", "--to", url)
+    assert there.exit_code == 0
+    assert f"set LEARNING_MEMORY_QDRANT_URL={url}" in there.stdout
+    assert run("migrate", "--from", url, LEARNING_MEMORY_QDRANT_URL=url).exit_code == 0
+    assert storage.exists()

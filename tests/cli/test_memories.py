@@ -1,0 +1,62 @@
+"""`memories` and `memories search`."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.kept import MEMORIES
+
+
+def test_without_memories_the_list_says_so(run: Any) -> None:
+    assert run("memories").stdout == "No memories yet.\n"
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_memories_are_listed_the_last_one_first(run: Any) -> None:
+    lines = run("memories").stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [*reversed(MEMORIES)]
+    assert "garden  [decision, storage]  docs/db.md  Database: We chose SQLite" in lines[1]
+    assert run("memories", "--limit", "1").stdout.splitlines()[1] == "1 of 2 memories; --limit shows more."
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--tag", "decision", "--tag", "storage"],
+        ["--source", "docs/db.md"],
+        ["--project", "current"],
+    ],
+)
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_memories_are_filtered(options: list[str], run: Any) -> None:
+    document = json.loads(run("memories", *options, "--json").stdout)
+    assert [memory["id"] for memory in document["results"]] == [MEMORIES[0]]
+    assert document["total"] == 1
+    assert run("memories", "--since", "2026-02-01").stdout == "No memories match.\n"
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_a_search_finds_the_best_passage(run: Any) -> None:
+    found = run("memories", "search", "why SQLite and not Postgres", "--limit", "1")
+    assert found.exit_code == 0, found.output
+    assert MEMORIES[0] in found.stdout
+    assert "1 found, mode: hybrid" in found.stdout
+    explained = run("memories", "search", "Postgres", "--tag", "decision", "--explain")
+    assert "score  0.45 x cosine" in explained.stdout
+    document = json.loads(run("memories", "search", "SQLite", "--json", "--project", "garden").stdout)
+    (memory,) = document["results"]
+    assert memory["passage"].startswith("We chose SQLite")
+    assert document["count"] == 1
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
+    found = run("memories", "search", "SQLite", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
+    assert found.exit_code == 0, found.output
+    assert "mode: lexical" in found.stdout
+    assert found.stderr.rstrip().endswith("This search is lexical.")

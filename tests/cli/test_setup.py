@@ -1,0 +1,213 @@
+"""`setup` as a person runs it: files and a `claude` in a temporary home."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.command_line import Run
+
+CLAUDE: Final = """
+import json, pathlib, sys
+arguments = sys.argv[1:]
+file = pathlib.Path.home() / ".claude.json"
+content = json.loads(file.read_text()) if file.exists() else {}
+content.setdefault("calls", []).append(arguments)
+servers = content.setdefault("mcpServers", {})
+if arguments[1] == "add-json":
+    servers[arguments[4]] = json.loads(arguments[5])
+else:
+    del servers[arguments[4]]
+file.write_text(json.dumps(content))
+"""
+"""Does to its file what Claude Code 2.1 does, and records how it was called."""
+
+
+@pytest.fixture
+def home(environment: dict[str, str]) -> Path:
+    return Path(environment["HOME"])
+
+
+@pytest.fixture
+def with_claude(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(f"#!{sys.executable}\n{CLAUDE}", "utf-8")
+    (folder / "claude").chmod(0o755)
+    environment["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def claude_state(home: Path) -> dict[str, object]:
+    state: dict[str, object] = json.loads((home / ".claude.json").read_text("utf-8"))
+    return state
+
+
+def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    before = '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x"},\n  },\n}\n'
+    file.write_text(before, "utf-8")
+
+    done = run("setup", "cursor", "--yes")
+    assert done.exit_code == 0
+    assert '+    "learning-memory": {' in done.stdout
+    assert f"A copy of the file is kept: {file}.before-learning-memory" in done.stdout
+    assert "Cursor has this server now. Restart Cursor." in done.stdout
+    after = file.read_text("utf-8")
+    assert f'"LEARNING_MEMORY_STORAGE_PATH": "{storage}"' in after
+    assert "// mine" in after
+
+    again = run("setup", "cursor", "--yes")
+    assert again.exit_code == 0
+    assert again.stdout == "Cursor already has this server. Nothing to change.\n"
+
+    gone = run("setup", "cursor", "--remove", "--yes")
+    assert gone.exit_code == 0
+    assert f"{file} will be what it was before `setup`." in gone.stdout
+    assert file.read_text("utf-8") == before
+    assert list(file.parent.iterdir()) == [file]
+    assert "Nothing to change." in run("setup", "cursor", "--remove", "--yes").stdout
+
+
+@pytest.mark.parametrize(
+    ("client", "file"),
+    [
+        ("vscode", ".config/Code/User/mcp.json"),
+        ("codex", ".codex/config.toml"),
+        ("gemini", ".gemini/settings.json"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+    ],
+)
+def test_what_is_printed_is_what_is_written(client: str, file: str, run: Run, home: Path) -> None:
+    printed = run("setup", client, "--print")
+    assert printed.exit_code == 0
+    assert str(home / file) in printed.stderr
+    assert list(home.iterdir()) == []
+
+    assert run("setup", client, "--yes").exit_code == 0
+    parse = tomllib.loads if client == "codex" else json.loads
+    assert parse(printed.stdout) == parse((home / file).read_text("utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("with_claude")
+def test_claude_code_is_changed_by_its_own_command(run: Run, home: Path) -> None:
+    done = run("setup", "claude-code", "--yes")
+    assert done.exit_code == 0
+    shown = shlex.split(done.stdout.splitlines()[0].removeprefix("$ "))
+    state = claude_state(home)
+    assert state["calls"] == [shown[1:]]
+    assert shown[:-1] == ["claude", "mcp", "add-json", "-s", "user", "learning-memory"]
+    entry = json.loads(shown[-1])
+    assert state["mcpServers"] == {"learning-memory": entry}
+    assert Path(entry["command"]).is_file()
+
+    assert "Nothing to change." in run("setup", "claude-code", "--yes").stdout
+    changed = run("setup", "claude-code", "--yes", LEARNING_MEMORY_MIN_EXPERIENCES="30")
+    assert changed.exit_code == 0
+    entry["env"]["LEARNING_MEMORY_MIN_EXPERIENCES"] = "30"
+    assert claude_state(home)["mcpServers"] == {"learning-memory": entry}
+
+    assert run("setup", "claude-code", "--remove", "--yes").exit_code == 0
+    assert claude_state(home)["mcpServers"] == {}
+
+
+def test_without_claude_what_to_run_is_printed(run: Run, home: Path) -> None:
+    result = run("setup", "claude-code", "--yes", PATH=str(home))
+    assert result.exit_code == 1
+    assert "The command `claude` is not on the PATH, so nothing was changed." in result.stderr
+    command = shlex.split(result.stderr.splitlines()[-1])
+    assert command[:3] == ["claude", "mcp", "add-json"]
+    assert command == shlex.split(run("setup", "claude-code", "--print").stdout)
+
+
+def test_a_file_that_cannot_be_parsed_is_left_alone(run: Run, home: Path) -> None:
+    file = home / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    file.write_text("{theme: dark}", "utf-8")
+    result = run("setup", "gemini", "--yes")
+
+    assert result.exit_code == 1
+    assert f"error: {file} cannot be edited: as JSON, line 1 is not valid." in result.stderr
+    assert '"mcpServers": {' in result.stderr
+    assert file.read_text("utf-8") == "{theme: dark}"
+
+
+def test_without_a_terminal_nothing_is_changed_until_yes_is_said(run: Run, home: Path) -> None:
+    result = run("setup", "cursor")
+
+    assert result.exit_code == 1
+    assert '"learning-memory": {' in result.stdout
+    assert "add --yes" in result.stderr
+    assert list(home.iterdir()) == []
+
+
+def test_settings_can_go_to_the_settings_file_secrets_included(
+    run: Run, home: Path, environment: dict[str, str]
+) -> None:
+    config = Path(environment["LEARNING_MEMORY_CONFIG"])
+    more = {
+        "LEARNING_MEMORY_QDRANT_API_KEY": "hush",
+        "LEARNING_MEMORY_QDRANT_URL": "https://a:hush@example.org",
+    }
+    to_client = run("setup", "cursor", "--yes", **more)
+    assert "LEARNING_MEMORY_QDRANT_API_KEY is not written" in to_client.stderr
+    assert "LEARNING_MEMORY_PROJECT is not written" in to_client.stderr
+    assert run("setup", "cursor", "--remove", "--yes").exit_code == 0
+
+    to_file = run("setup", "cursor", "--yes", "--settings", "file", **more)
+    assert to_file.exit_code == 0
+    written = tomllib.loads(config.read_text("utf-8"))
+    assert written["qdrant_api_key"] == "hush"
+    assert written["hub_idle_minutes"] == 1
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
+    assert entry["env"] == {"LEARNING_MEMORY_CONFIG": str(config)}
+    for result in (to_client, to_file):
+        assert "hush" not in result.output
+
+
+def test_settings_can_stay_in_the_shell(run: Run, home: Path, environment: dict[str, str]) -> None:
+    assert run("setup", "cursor", "--yes", "--settings", "none").exit_code == 0
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
+
+    assert entry["env"] == {"LEARNING_MEMORY_CONFIG": environment["LEARNING_MEMORY_CONFIG"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "status"), [(b"n\n", 1), (b"y\n", 0)])
+def test_on_a_terminal_the_question_comes_after_the_change_is_shown(
+    answer: bytes, status: int, environment: dict[str, str], home: Path
+) -> None:
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "learning_memory_server", "setup", "cursor"]
+    process = subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, env={**os.environ, **environment}
+    )
+    os.close(terminal)
+    seen = b""
+    while b"Add this server to Cursor? [y/N]" not in seen:
+        seen += os.read(controller, 65536)
+    assert b'"learning-memory": {' in seen
+    assert list(home.iterdir()) == []
+    os.write(controller, answer)
+    assert process.wait() == status
+    os.close(controller)
+    assert (home / ".cursor" / "mcp.json").exists() == (status == 0)
+
+
+def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
+    result = run("setup", "emacs")
+
+    assert result.exit_code == 2
+    assert "claude-code" in result.stderr
+    assert "vscode" in result.stderr

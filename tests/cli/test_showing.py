@@ -1,0 +1,82 @@
+"""`show`: one thing by its id or the beginning of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.collector import ObservationCollector
+from tests.cli.kept import MEMORIES, VALUE
+from tests.support import start
+
+ENTRY = "ghap_20260101_000007_abcdef"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (ENTRY, ["gold", "garden", "The flaky test comes from shared state in worker 7", "[red]noted[/red]"]),
+        ("ghap_20260101_000007", ["worker 7"]),
+        (VALUE, ["supported", "0.65 to 1.00", "full_0", "ghap_20260101_000021_abcdef"]),
+        ("value_", ["Isolate the worker before you blame it"]),
+        (MEMORIES[0], ["Database", "decision, storage", "docs/db.md", "The backup copies that file."]),
+        ("3f2b", ["玫瑰在四月修剪", "github.com/someone/orchard"]),
+    ],
+)
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_an_id_or_its_beginning_shows_everything(name: str, expected: list[str], run: Any) -> None:
+    shown = run("show", name)
+    assert shown.exit_code == 0, shown.output
+    for part in expected:
+        assert part in shown.stdout
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_json_has_everything_under_its_kind(run: Any) -> None:
+    entry = json.loads(run("show", ENTRY, "--json").stdout)
+    assert (entry["kind"], entry["entry"]["notes"]) == ("entry", ["[red]noted[/red]"])
+    value = json.loads(run("show", VALUE, "--json").stdout)["value"]
+    assert (len(value["evidence"]["member_ids"]), len(value["supported_by"])) == (8, 7)
+    assert (value["standing"], value["contradicted_by"]) == ("supported", [])
+    memory = json.loads(run("show", MEMORIES[1], "--json").stdout)["memory"]
+    assert memory["text"] == "玫瑰在四月修剪 🌹 " * 12
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_a_beginning_that_several_ids_have_lists_them(run: Any) -> None:
+    several = run("show", "3f2")
+    assert several.exit_code == 1
+    assert several.stdout == ""
+    assert "2 ids begin with '3f2':" in several.stderr
+    for name, text in zip(MEMORIES, ("memory: Database", "memory: 玫瑰"), strict=True):
+        assert f"{name}  {text}" in several.stderr
+    many = run("show", "ghap_2026")
+    assert "24 ids begin with" in many.stderr
+    assert "... and 4 more" in many.stderr
+
+
+def test_an_unknown_id_says_where_it_was_looked_for(run: Any, storage: Path) -> None:
+    start(ObservationCollector(Journal(storage / "journal"), utc_now))
+    failed = run("show", "x\x1b[31m")
+    assert failed.exit_code == 1
+    said = " ".join(failed.stderr.split())
+    assert "Looked among 0 entries, 1 open entry, 0 values, 0 memories in" in said
+    assert str(storage / "journal") in failed.stderr.replace("\n", "")
+    assert "\x1b" not in failed.stderr
+    assert "empty" in run("show", " ").stderr
+
+
+def test_an_open_entry_is_shown_and_a_forgotten_one_is_named_as_such(run: Any, storage: Path) -> None:
+    collector = ObservationCollector(Journal(storage / "journal"), utc_now)
+    entry = start(collector)
+    shown = run("show", entry.id)
+    assert "open" in shown.stdout
+    assert entry.goal in shown.stdout
+    collector.forget([entry.id], utc_now())
+    assert f"{entry.id} was forgotten." in run("show", entry.id).stderr

@@ -1,0 +1,161 @@
+"""The command line, run as a person would, over a temporary journal."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Protocol
+
+import pytest
+import structlog
+from typer.testing import CliRunner, Result
+
+from learning_memory_server.cli.app import app
+from learning_memory_server.locking import holder
+
+SUBJECTS = ("memory leak", "flaky test", "slow query")
+
+
+class Run(Protocol):
+    """Runs a command in this process."""
+
+    def __call__(self, *arguments: str, **environment: str) -> Result: ...
+
+
+FOR_THE_HUB: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "memories/list"}\n'
+"""A request that a front leaves to the hub, because it does not know it."""
+
+
+@pytest.fixture(autouse=True)
+def unchanged_logging() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Path:
+    """The storage folder; private, as it should be."""
+    path = tmp_path / "storage"
+    path.mkdir(mode=0o700)
+    return path
+
+
+@pytest.fixture
+def runtime_directory() -> Iterator[Path]:
+    """The folder of a hub's socket. Its path is short, because a socket's must be."""
+    with TemporaryDirectory(prefix="lms-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def environment(storage: Path, tmp_path: Path, runtime_directory: Path) -> dict[str, str]:
+    """Settings for a command: a model that needs no weights, and no file or client of the user's."""
+    (tmp_path / "config.toml").touch()
+    (tmp_path / "home").mkdir()
+    return {
+        "HOME": str(tmp_path / "home"),
+        **dict.fromkeys(("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"), ""),
+        "XDG_RUNTIME_DIR": str(runtime_directory),
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage),
+        "LEARNING_MEMORY_CONFIG": str(tmp_path / "config.toml"),
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+        "LEARNING_MEMORY_PROJECT": "garden",
+        "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
+        # A test that wants one starts it.
+        "LEARNING_MEMORY_COMMANDS_START_HUB": "false",
+    }
+
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Run:
+    """Run a command."""
+
+    def invoke(*arguments: str, **more: str) -> Result:
+        return CliRunner().invoke(app, list(arguments), env={**environment, **more})
+
+    return invoke
+
+
+@pytest.fixture
+def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[], int]]:
+    """Start a hub as a session does, and return its process id. Any hub left at the end is ended."""
+
+    def start() -> int:
+        front = [sys.executable, "-m", "learning_memory_server"]
+        env = {**os.environ, **environment}
+        subprocess.run(front, input=FOR_THE_HUB, env=env, check=True, capture_output=True)
+        pid: int = json.loads((storage / "journal" / ".lock").read_bytes())["pid"]
+        return pid
+
+    yield start
+    # The lock itself is checked: its note outlives a hub that was killed.
+    if who := holder(storage / "journal"):
+        end_hub(int(str(who["pid"])))
+
+
+def end_hub(pid: int) -> None:
+    """Kill a hub, and wait until it is gone."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    os.kill(pid, signal.SIGKILL)
+    select.select([process], [], [])
+    os.close(process)
+
+
+@pytest.fixture
+def old_entry() -> Callable[..., dict[str, Any]]:
+    """Make an entry in the predecessor's form."""
+
+    def make(number: int = 0, **changes: Any) -> dict[str, Any]:
+        subject = SUBJECTS[number % len(SUBJECTS)]
+        return {
+            "id": f"ghap_20260101_0000{number:02}_abcdef",
+            "session_id": "session_20260101_000000_123456",
+            "created_at": f"2026-01-01T00:00:{number:02}Z",
+            "domain": "debugging",
+            "strategy": "check-assumptions",
+            "goal": f"Fix the {subject}",
+            "hypothesis": f"The {subject} comes from shared state in worker {number}",
+            "action": f"Isolate the {subject}",
+            "prediction": f"The {subject} is gone after the change",
+            "history": [],
+            "iteration_count": 1,
+            "notes": ["[red]noted[/red]"],
+            "outcome": {
+                "status": "confirmed",
+                "result": f"The {subject} is gone",
+                "captured_at": f"2026-01-02T00:00:{number:02}Z",
+                "auto_captured": False,
+            },
+            "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
+            "confidence_tier": "gold",
+            **changes,
+        }
+
+    return make
+
+
+@pytest.fixture
+def write_lines(tmp_path: Path) -> Callable[..., Path]:
+    """Write objects, or raw lines, to a file."""
+
+    def write(*lines: dict[str, Any] | str) -> Path:
+        path = tmp_path / "entries.jsonl"
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def filled(run: Run, old_entry: Callable[..., dict[str, Any]], write_lines: Callable[..., Path]) -> Result:
+    """Twenty-four entries on three subjects, imported."""
+    return run("import", str(write_lines(*(old_entry(number) for number in range(24)))))

@@ -1,0 +1,158 @@
+"""Every command in a document works.
+
+The shell blocks of a document run as one script, in their order, in a temporary home that has some entries. A block that
+cannot run here has a comment above it, `<!-- not run: reason -->`, with one of a few reasons. Commands of this program in
+sentences and tables are checked without running them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from typer.testing import CliRunner
+
+from learning_memory_server.cli.app import app
+from learning_memory_server.paths import APPLICATION
+from learning_memory_server.settings import Settings
+from tests.command_line import environment, old_entry, runtime_directory, storage, write_lines
+from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["environment", "old_entry", "runtime_directory", "storage", "write_lines"]
+
+BLOCK: Final = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?:sh|shell|bash|console)\n(?P<lines>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+REASONS: Final = {
+    "downloads packages or a model",
+    "needs another program",
+    "sets up the project, as this test's run did",
+    "takes minutes",
+}
+MOST_NOT_RUN: Final = 12
+WITH_BLOCKS: Final = [path for path in DOCUMENTS if BLOCK.search(path.read_text("utf-8"))]
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def runnable(document: Path) -> str:
+    """The script of a document's blocks that can run here."""
+    text = document.read_text("utf-8")
+    return "".join(block["lines"] for block in BLOCK.finditer(text) if block["reason"] is None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [path for path in WITH_BLOCKS if runnable(path)], ids=name_of)
+def test_the_commands_of_a_document_run_one_after_the_other(
+    document: Path,
+    tmp_path: Path,
+    environment: dict[str, str],
+    old_entry: Callable[..., dict[str, Any]],
+    write_lines: Callable[..., Path],
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    causes = ("shared state", "a missing index", "an unclosed file")
+    entries = [
+        old_entry(number, root_cause={"category": "oversight", "description": f"It was {causes[number % 3]}"})
+        for number in range(24)
+    ]
+    write_lines(*entries).rename(work / "old.jsonl")
+    # What a document runs in a checkout finds the project's own journal.
+    (work / "journal").symlink_to(ROOT / "journal")
+    variables = {
+        **environment,
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+    }
+    run(f"{APPLICATION} import old.jsonl", work, variables)
+    try:
+        run(runnable(document), work, variables)
+    finally:
+        run(f"{APPLICATION} hub stop", work, variables)
+
+
+def run(script: str, work: Path, variables: Mapping[str, str]) -> None:
+    """Run a script that must not fail, on a terminal whose user answers yes to every question."""
+    user, terminal = pty.openpty()
+    os.write(user, b"y\n" * 20)
+    command = ["/bin/bash", "-euxo", "pipefail", "-c", script]
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=work, env=variables
+    ) as shell:
+        os.close(terminal)
+        shown = b"".join(iter(lambda: read(user), b""))
+    os.close(user)
+    assert shell.returncode == 0, shown.decode("utf-8", "replace")[-4000:]
+
+
+def read(user: int) -> bytes:
+    """Return what a terminal shows next, and nothing once its programs have ended."""
+    try:
+        return os.read(user, 65536)
+    except OSError as error:
+        # How Linux says that a terminal's last program has ended.
+        if error.errno != errno.EIO:
+            raise
+        return b""
+
+
+def test_the_blocks_that_do_not_run_are_few_and_say_why() -> None:
+    found = [block for path in DOCUMENTS for block in BLOCK.finditer(path.read_text("utf-8"))]
+    reasons = [block["reason"] for block in found if block["reason"] is not None]
+
+    assert set(reasons) <= REASONS
+    assert len(reasons) <= MOST_NOT_RUN
+    assert len(reasons) < len(found)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_reason_is_above_a_shell_block(document: Path) -> None:
+    text = document.read_text("utf-8")
+
+    assert text.count("<!-- not run") == sum(block["reason"] is not None for block in BLOCK.finditer(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_the_programs_commands_in_sentences_exist_with_their_options(document: Path) -> None:
+    for span in CODE.findall(prose(document)):
+        words = shlex.split(span) if span.startswith(f"{APPLICATION} ") else [APPLICATION]
+        if words[1:] in ([], ["COMMAND"], ["--direct"]):
+            continue
+        # Options are parsed before help is shown, and nothing else happens.
+        result = CliRunner().invoke(app, [*words[1:], "--help"])
+        assert result.exit_code == 0, span
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_no_line_installs_a_package_of_this_name_from_an_index(document: Path) -> None:
+    """The project is not on an index, so a package of its name there would be a stranger's."""
+    installs = re.findall(r"\b(?:pip|pipx|uvx|uv)\b[^\n`]*", document.read_text("utf-8"))
+    words = [shlex.split(line.split("#")[0]) for line in installs if APPLICATION in line]
+    # After --from, the name is that of the command to run.
+    assert [line for line in words if APPLICATION in line and "--from" not in line] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_settings_in_a_document_are_settings(document: Path) -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        table = tomllib.loads(block)
+        if "mcp_servers" not in table:
+            Settings(**table)

@@ -1,0 +1,34 @@
+"""What the README says that the server costs is so."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
+from tests.docs.test_documents import ROOT
+
+
+def test_the_readme_counts_the_tools_and_their_tokens() -> None:
+    """The vocabulary of o200k_base is not on every machine; `tests/server/test_schemas.py` has the ratio."""
+    shown = [
+        json.dumps(
+            {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        for tool in TOOLS
+    ]
+    estimate = sum(ModelTokens(model_folder(DEFAULT_MODEL)).count([*shown, INSTRUCTIONS])) * 4_211 / 6_530
+    stated = re.search(
+        r"descriptions of (\d+) tools and the instructions are ([\d,]+) tokens",
+        (ROOT / "README.md").read_text("utf-8"),
+    )
+
+    assert stated is not None
+    assert int(stated[1]) == len(TOOLS)
+    assert float(stated[2].replace(",", "")) == pytest.approx(estimate, rel=0.02)

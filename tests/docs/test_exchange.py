@@ -1,0 +1,26 @@
+"""The exchange in the README is what the server answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.exchange import README, comparable, documented, recorded
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_server_answers_now() -> None:
+    assert comparable(documented(README.read_text("utf-8"))) == comparable(recorded())
+
+
+def test_ids_times_and_the_last_digits_of_scores_may_differ() -> None:
+    text = (
+        '"id": "ghap_20260301_120000_00000{}", "score": 0.4{}, "created_at": "2026-03-01T12:00:0{}.5+00:00"'
+    )
+
+    assert comparable(text.format(1, 365, 2)) == comparable(text.format(7, 4, 9))
+    assert comparable(text) != comparable(text.replace("0.4", "0.5"))
+
+
+def test_a_readme_without_an_exchange_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no exchange between"):
+        documented("# A title")

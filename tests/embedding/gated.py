@@ -1,0 +1,41 @@
+"""A model that waits, and the time for what it waits for to arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Gated(HashingEmbedder):
+    """Embeds each batch of documents only when allowed to, and records what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.began = threading.Event()
+        self.allowed = threading.Semaphore(0)
+        self.calls: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(f"{len(texts)} documents")
+        self.began.set()
+        assert self.allowed.acquire(timeout=30)
+        return super().embed_documents(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.calls.append("query")
+        return HashingEmbedder(16).embed_query(text)
+
+
+async def settle() -> None:
+    """Let runnable tasks run until they wait."""
+    for _ in range(20):
+        await asyncio.sleep(0)

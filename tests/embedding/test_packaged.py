@@ -1,0 +1,164 @@
+"""The model that comes with the package: made from the original, the same vectors, without torch."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
+from learning_memory_server.embedding.exports import remove_replaced
+from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.embedding.onnx_export import SAMPLES
+from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
+from learning_memory_server.embedding.packing import BLOCK, pack, unpack
+from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.source import file_digest, packaged_model, packaged_source
+from learning_memory_server.errors import EmbeddingUnavailableError
+from scripts.default_model import make
+from tests.original_model import ORIGINAL
+
+FILES = {"model.onnx", "weights.bin", "tokenizer.json", "meta.json"}
+
+TEXTS = [
+    *SAMPLES,
+    *("word " * length for length in (120, 253, 254, 255, 256, 300)),
+    "The connection pool ran out because a transaction was never closed.",
+    "Привет, мир! Почему тест падает через раз?",
+    "A" * 99 + " " + "b" * 101,
+]
+
+
+@pytest.fixture(scope="module")
+def packaged() -> Embedder:
+    return load_embedder(DEFAULT_MODEL, None, Path("/none"))
+
+
+def damaged(tmp_path: Path, name: str) -> Path:
+    folder = Path(shutil.copytree(packaged_model(), tmp_path / "damaged"))
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_files_are_what_the_script_makes_of_the_original(tmp_path: Path) -> None:
+    make(tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    for name in FILES:
+        assert file_digest(tmp_path / name) == file_digest(packaged_model() / name), name
+
+
+def test_files_licence_and_description_are_small_enough_to_come_along() -> None:
+    assert {path.name for path in packaged_model().iterdir()} == FILES | {"LICENSE", "README.md"}
+    assert sum(path.stat().st_size for path in packaged_model().iterdir()) < 30_000_000
+
+
+@pytest.mark.slow
+def test_vectors_are_nearly_the_original_s(packaged: Embedder) -> None:
+    original = SentenceEmbedder(str(ORIGINAL))
+    documents = packaged.embed_documents(TEXTS)
+
+    assert documents.shape == (len(TEXTS), 384)
+    assert np.sum(documents * original.embed_documents(TEXTS), axis=1).min() > 0.9999
+    assert np.sum(packaged.embed_queries(TEXTS) * original.embed_queries(TEXTS), axis=1).min() > 0.9999
+
+
+def test_vectors_have_length_1_and_do_not_depend_on_their_batch(packaged: Embedder) -> None:
+    texts = TEXTS[-3:]
+    together = packaged.embed_documents(texts)
+
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(packaged.embed_query(text), vector, atol=1e-5)
+
+
+def test_the_identity_is_the_weights_not_the_original_s(packaged: Embedder) -> None:
+    identity = packaged.identity
+
+    assert packaged.runtime == "onnxruntime"
+    assert (identity.provider, identity.model) == ("sentence-transformers", DEFAULT_MODEL)
+    assert (identity.dimension, identity.max_tokens) == (384, 256)
+    assert identity.weights == file_digest(packaged_model() / "weights.bin") == packaged_source().weights
+    # Collections on users' machines have it in their names.
+    assert identity.digest == "79d41837345b"
+
+
+def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
+        load_embedder(DEFAULT_MODEL, 768, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "tokenizer.json"])
+def test_a_file_of_which_one_bit_changed_is_not_used(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=f"^{name} of the model is damaged"):
+        OnnxEmbedder(damaged(tmp_path, name), packaged_source())
+
+
+WITHOUT_EXTRA = """
+import sys
+for name in ("torch", "sentence_transformers", "transformers", "onnx"):
+    sys.modules[name] = None
+from pathlib import Path
+from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.errors import EmbeddingUnavailableError
+print(load_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1])).embed_query("a text").shape)
+try:
+    load_embedder(sys.argv[2], None, Path(sys.argv[1]))
+except EmbeddingUnavailableError as error:
+    print(error.sentence)
+"""
+
+
+@pytest.mark.slow
+def test_it_needs_no_torch_and_another_model_says_how_to_install_what_it_needs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT_EXTRA, str(tmp_path), str(ORIGINAL)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    shape, sentence = done.stdout.splitlines()
+    assert shape == "(384,)"
+    assert sentence.startswith("This model needs the extra sentence-transformers: ")
+    assert 'pip install ".[sentence-transformers]"' in sentence
+    assert 'pip install "sentence-transformers>=6,<7" "onnx>=1.17"' in sentence
+
+
+def test_exports_that_earlier_versions_made_of_it_are_removed(tmp_path: Path) -> None:
+    for name, model in (("aaaaaaaaaaaa", DEFAULT_MODEL), ("bbbbbbbbbbbb", "another")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meta.json").write_text(f'{{"identity": {{"model": "{model}"}}}}', "utf-8")
+
+    with capture_logs() as logs:
+        remove_replaced(tmp_path, DEFAULT_MODEL)
+
+    assert {path.name for path in tmp_path.iterdir()} - {".lock"} == {"bbbbbbbbbbbb"}
+    assert [(entry["event"], entry["export"]) for entry in logs] == [("model.export_removed", "aaaaaaaaaaaa")]
+    remove_replaced(tmp_path / "none", DEFAULT_MODEL)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_packed_matrix_differs_by_less_than_its_scales() -> None:
+    matrix = np.random.default_rng(0).normal(size=(3 * BLOCK, 8)).astype(np.float32)
+    matrix[0, 0] = 50
+    data = np.frombuffer(pack(matrix), dtype=np.uint8)
+
+    unpacked = unpack(data, *matrix.shape)
+
+    assert len(data) == matrix.size * 10 // 8 + 2 * 3 * 8
+    largest = (
+        np.abs(matrix.reshape(3, BLOCK, 8))
+        .max(axis=1, keepdims=True)
+        .repeat(BLOCK, axis=1)
+        .reshape(matrix.shape)
+    )
+    assert (np.abs(unpacked - matrix) <= largest / 511 * 0.51 + largest * 2**-11).all()

@@ -1,0 +1,119 @@
+"""Queries and documents that wait for a busy model."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding import service as embedding_service
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.embedding.gated import Gated, settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+class Batches(Gated):
+    """Records how many queries it embeds at once."""
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(f"{len(texts)} queries")
+        return HashingEmbedder(16).embed_queries(texts)
+
+
+@asynccontextmanager
+async def busy(model: Gated) -> AsyncIterator[EmbeddingService]:
+    """A service whose model is embedding a document, until the block ends or `allowed` is released."""
+    service = EmbeddingService(lambda: model)
+    document = asyncio.create_task(service.embed_documents(["a document"]))
+    assert await asyncio.to_thread(model.began.wait, 30)
+    try:
+        yield service
+    finally:
+        model.allowed.release()
+        await document
+        service.close()
+
+
+async def test_queries_that_wait_at_the_same_time_are_embedded_together() -> None:
+    model, texts = Batches(), [f"text {'x ' * (number % 3)}{number}" for number in range(20)]
+    async with busy(model) as service:
+        queries = [asyncio.create_task(service.embed_query(text)) for text in texts]
+        await settle()
+
+        model.allowed.release()
+
+        np.testing.assert_array_equal(
+            await asyncio.gather(*queries), HashingEmbedder(16).embed_documents(texts)
+        )
+        assert model.calls == ["1 documents", "8 queries", "8 queries", "4 queries"]
+
+
+async def test_a_long_query_does_not_make_many_others_wait() -> None:
+    model, short, long = Batches(), [f"text {number}" for number in range(3)], "long " * 120
+    async with busy(model) as service:
+        queries = [asyncio.create_task(service.embed_query(text)) for text in [*short, long, f"{long} too"]]
+        await settle()
+
+        model.allowed.release()
+
+        await asyncio.gather(*queries)
+        assert model.calls == ["1 documents", "3 queries", "1 queries", "1 queries"]
+
+
+async def test_a_query_that_is_late_fails_and_is_not_embedded() -> None:
+    model = Batches()
+    async with busy(model) as service:
+        with pytest.raises(
+            EmbeddingUnavailableError, match=r"^The embedding model did not answer in time\.$"
+        ):
+            await service.embed_query("impatient", 0.01)
+        model.allowed.release()
+
+        await service.embed_query("patient")
+        assert model.calls == ["1 documents", "1 queries"]
+
+
+async def test_a_document_that_is_late_fails() -> None:
+    async with busy(Gated()) as service:
+        with pytest.raises(EmbeddingUnavailableError, match="in time"):
+            await service.embed_documents(["impatient"], 0.01)
+
+
+async def test_no_query_waits_for_a_model_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_service, "_STUCK_AFTER", 0.01)
+    async with busy(Gated()) as service:
+        await asyncio.sleep(0.02)
+        async with asyncio.timeout(5):
+            with pytest.raises(EmbeddingUnavailableError, match="in time"):
+                await service.embed_query("impatient", 3600)
+
+
+class Picky(Batches):
+    """Fails on one query, as a library under pressure does."""
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if "bad" in texts:
+            raise MemoryError("it does not fit")
+        return super().embed_queries(texts)
+
+
+async def test_a_query_that_the_model_fails_on_fails_alone() -> None:
+    model = Picky()
+    async with busy(model) as service:
+        queries = [asyncio.create_task(service.embed_query(text)) for text in ("good", "bad", "better")]
+        await settle()
+        model.allowed.release()
+
+        good, bad, better = await asyncio.gather(*queries, return_exceptions=True)
+
+    np.testing.assert_array_equal([good, better], HashingEmbedder(16).embed_documents(["good", "better"]))
+    assert isinstance(bad, EmbeddingUnavailableError)

@@ -1,0 +1,135 @@
+"""A store that can be told to fail or to wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from learning_memory_server.errors import LearningMemoryError
+    from learning_memory_server.storage.base import (
+        CollectionSpec,
+        Filter,
+        Hit,
+        Payload,
+        Point,
+        Record,
+        SparseVector,
+        Vector,
+        VectorStore,
+    )
+
+
+class FaultyStore:
+    """A real store that records what is written, and that can be told to fail or to wait.
+
+    Args:
+        inner: The store that does the work.
+    """
+
+    def __init__(self, inner: VectorStore) -> None:
+        self.inner = inner
+        self.down: LearningMemoryError | None = None
+        """Raised by every reading and writing while it is set."""
+        self.hangs = False
+        """Whether every reading and writing never ends, as with a server that accepts and says nothing."""
+        self.failures: list[LearningMemoryError] = []
+        """Raised by the next upserts, one each."""
+        self.gate = asyncio.Event()
+        """Upserts wait for it."""
+        self.gate.set()
+        self.entered = asyncio.Event()
+        """Set when an upsert begins."""
+        self.before_upsert: Callable[[], None] = lambda: None
+        """Called at the beginning of each upsert."""
+        self.attempts: list[float] = []
+        """The loop's time of each upsert."""
+        self.flushes = 0
+        self.closed = False
+
+    async def ensure(self, spec: CollectionSpec) -> Payload:
+        await self._check()
+        return await self.inner.ensure(spec)
+
+    async def drop(self, collection: str) -> None:
+        await self._check()
+        await self.inner.drop(collection)
+
+    async def promote(self, source: str, target: str) -> None:
+        await self._check()
+        await self.inner.promote(source, target)
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        self.attempts.append(asyncio.get_running_loop().time())
+        self.entered.set()
+        self.before_upsert()
+        await self.gate.wait()
+        await self._check()
+        if self.failures:
+            raise self.failures.pop(0)
+        await self.inner.upsert(collection, points)
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        await self._check()
+        return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
+
+    async def scroll(
+        self,
+        collection: str,
+        *,
+        where: Filter | None = None,
+        with_vectors: bool = False,
+    ) -> list[Record]:
+        await self._check()
+        return await self.inner.scroll(collection, where=where, with_vectors=with_vectors)
+
+    async def count(self, collection: str) -> int:
+        await self._check()
+        return await self.inner.count(collection)
+
+    async def delete(self, collection: str, ids: Sequence[str]) -> None:
+        await self._check()
+        await self.inner.delete(collection, ids)
+
+    async def search(
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        await self._check()
+        return await self.inner.search(collection, vector, limit=limit, where=where, ids=ids)
+
+    async def search_terms(
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        await self._check()
+        return await self.inner.search_terms(collection, query, limit=limit, where=where, ids=ids)
+
+    async def flush(self) -> None:
+        await self._check()
+        self.flushes += 1
+        await self.inner.flush()
+
+    async def close(self) -> None:
+        self.closed = True
+        await self.inner.close()
+
+    async def _check(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.down is not None:
+            raise self.down

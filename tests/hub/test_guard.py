@@ -1,0 +1,270 @@
+"""What the hub survives, and whom it and its fronts trust."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.rendezvous import Place
+from tests.acceptance.hubs import ENTRY, copy_of_the_package, is_alive, memory_in, package_of, until
+from tests.acceptance.wire import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.acceptance.hubs import Memory
+    from tests.acceptance.wire import Wire
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
+]
+
+OTHER = 65534
+NEEDS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
+
+LISTEN = """
+import os, socket, sys
+
+os.setuid(int(sys.argv[2]))
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print("listening", flush=True)
+while True:
+    connection, _ = listener.accept()
+    print("connected", flush=True)
+    print(connection.recv(10000), flush=True)
+"""
+CALL = """
+import os, socket, sys
+
+os.setuid(int(sys.argv[3]))
+connection = socket.socket(socket.AF_UNIX)
+connection.settimeout(10)
+connection.connect(sys.argv[1])
+try:
+    connection.sendall(sys.argv[2].encode() + b"\\n")
+    print(connection.recv(10000))
+except (BrokenPipeError, ConnectionResetError):
+    print(b"")
+"""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+def command(memory: Memory, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "learning_memory_server", *arguments],
+        env={**environment(memory.storage), **memory.variables()},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+@NEEDS_ROOT
+def test_another_user_who_was_there_first_gets_nothing(memory: Memory) -> None:
+    place = Place({**environment(memory.storage), **memory.variables()})
+    memory.runtime.chmod(0o711)
+    place.socket.parent.mkdir()
+    os.chown(place.socket.parent, OTHER, OTHER)
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTEN, str(place.socket), str(OTHER)], stdout=subprocess.PIPE, text=True
+    ) as listener:
+        try:
+            assert listener.stdout
+            assert listener.stdout.readline() == "listening\n"
+            error = memory.front().refused("start_ghap", **ENTRY)
+            assert error["type"] == "storage_unavailable"
+            assert f"belongs to another user (uid {OTHER})" in error["message"]
+            assert "XDG_RUNTIME_DIR" in error["hint"]
+            for arguments in (["hub", "status"], ["search", "totals"], ["doctor", "--quick"]):
+                done = command(memory, *arguments)
+                # A search reads the journal without a hub, and says why.
+                assert done.returncode == (0 if arguments[0] == "search" else 1)
+                assert f"uid {OTHER}" in " ".join((done.stdout + done.stderr).split())
+        finally:
+            listener.kill()
+        assert listener.stdout.read() == ""
+
+
+@NEEDS_ROOT
+def test_another_user_who_reaches_the_hub_gets_nothing(memory: Memory) -> None:
+    memory.greeted()
+    (path,) = memory.sockets
+    hello = json.dumps({"hello": 1, "role": "control", "command": "status"})
+    arguments = [sys.executable, "-c", CALL, str(path), hello]
+    ours = subprocess.run([*arguments, str(os.getuid())], capture_output=True, check=True)
+    assert b"uptime" in ours.stdout
+    path.chmod(0o666)
+    for folder in (path.parent, memory.runtime):
+        folder.chmod(0o711)
+    theirs = subprocess.run([*arguments, str(OTHER)], capture_output=True, check=True)
+    assert theirs.stdout == b"b''\n"
+
+
+FEW_DESCRIPTORS = """
+import resource
+from learning_memory_server.front.main import main
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+main()
+"""
+
+
+def test_the_hub_raises_its_limit_of_open_files(memory: Memory) -> None:
+    front = memory.front(command=(sys.executable, "-c", FEW_DESCRIPTORS))
+    front.handshake()
+    front.reach_hub()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    (line,) = re.findall(r"Max open files +(\d+) ", Path(f"/proc/{memory.hub()}/limits").read_text())
+    assert int(line) == min(65_536, hard if hard != resource.RLIM_INFINITY else 65_536)
+
+
+@pytest.mark.parametrize("removed", ["the socket", "its folder"])
+def test_a_hub_whose_socket_is_removed_binds_it_again(memory: Memory, removed: str) -> None:
+    front = memory.greeted()
+    hub = memory.hub()
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    (path,) = memory.sockets
+    if removed == "the socket":
+        path.unlink()
+    else:
+        shutil.rmtree(path.parent)
+    until(path.exists, "the hub does not listen again", 3.0)
+    assert front.call("get_active_ghap")["id"] == ghap_id
+    assert memory.greeted().call("get_active_ghap")["id"] == ghap_id
+    assert memory.hub() == hub
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    memory.end_hub()
+    assert memory.sockets == []
+
+
+def test_a_hub_that_cannot_listen_any_more_ends(memory: Memory) -> None:
+    front = memory.greeted()
+    hub = memory.hub()
+    (path,) = memory.sockets
+    shutil.rmtree(path.parent)
+    path.parent.symlink_to(memory.runtime)
+    until(lambda: not is_alive(hub), "the hub does not end", 5.0)
+    path.parent.unlink()
+    assert front.call("list_values")["count"] == 0
+
+
+def test_a_hub_that_hangs_without_a_socket_can_be_stopped(memory: Memory) -> None:
+    memory.greeted()
+    hub = memory.hub()
+    os.kill(hub, signal.SIGSTOP)
+    for path in memory.sockets:
+        path.unlink()
+    checked = command(memory, "doctor", "--quick")
+    assert checked.returncode == 1
+    assert f"(process {hub}) has locked the data, but does not listen" in " ".join(checked.stdout.split())
+    done = command(memory, "hub", "stop")
+    assert done.returncode == 0, done.stderr
+    assert f"The hub (process {hub}) ended" in done.stdout
+    assert not is_alive(hub)
+
+
+def test_data_reached_through_a_link_has_one_hub(memory: Memory, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(memory.storage)
+    ghap_id = memory.greeted().call("start_ghap", **ENTRY)["id"]
+    hub = memory.hub()
+    linked = memory.greeted(storage_path=str(link))
+    assert linked.call("get_active_ghap")["id"] == ghap_id
+    assert memory.hub() == hub
+    (_,) = memory.sockets
+
+
+def write_until(front: Wire, stop: threading.Event, goal: str) -> list[str]:
+    ids = []
+    while not stop.is_set():
+        ids.append(front.call("start_ghap", **{**ENTRY, "goal": goal})["id"])
+        front.call("resolve_ghap", status="confirmed", result=goal, ghap_id=ids[-1])
+    return ids
+
+
+def test_no_call_fails_and_no_old_program_returns_while_a_newer_version_starts(
+    memory: Memory, tmp_path: Path
+) -> None:
+    newer_package = copy_of_the_package(tmp_path, "99.0.0")
+    old = [memory.greeted(f"old {number}", log_level="error") for number in range(5)]
+    first = memory.hub()
+    stop, written, problems = threading.Event(), [], []
+
+    def work(front: Wire, goal: str) -> None:
+        try:
+            written.extend(write_until(front, stop, goal))
+        except Exception as error:
+            problems.append(error)
+            raise
+
+    threads = [
+        threading.Thread(target=work, args=(front, f"goal {number}")) for number, front in enumerate(old)
+    ]
+    for thread in threads:
+        thread.start()
+    hubs: list[int] = [first]
+
+    def watch() -> None:
+        while not stop.is_set():
+            hub = holder_of(memory)
+            if hub is not None and hub != hubs[-1]:
+                hubs.append(hub)
+            time.sleep(0.002)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        newer = [memory.front(f"new {number}", package=newer_package) for number in range(2)]
+        for front in newer:
+            front.handshake()
+            front.call("list_values")
+        time.sleep(1.0)
+    finally:
+        stop.set()
+        for thread in (*threads, watching):
+            thread.join()
+    assert problems == []
+    assert not is_alive(first)
+    assert package_of(memory.hub()) == str(newer_package)
+    later = [package_of(hub) for hub in hubs[1:] if is_alive(hub)]
+    assert set(later) == {str(newer_package)}
+    assert len(hubs) == 2, f"hubs {hubs} came one after another"
+    listed: set[str] = set()
+    page: dict[str, Any] = {"offset": 0}
+    while "offset" in page:
+        page = old[0].call("list_ghap_entries", limit=100, offset=page["offset"])
+        listed |= {entry["id"] for entry in page["results"]}
+    assert listed == set(written)
+    assert len(written) == len(set(written))
+
+
+def holder_of(memory: Memory) -> int | None:
+    """Return the process that the lock names; nobody is named while it changes hands."""
+    try:
+        return int(json.loads(memory.lock.read_bytes())["pid"])
+    except (ValueError, KeyError, OSError):
+        return None

@@ -1,0 +1,53 @@
+"""What a hub writes to its log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.hubs import ENTRY, memory_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("level", "searches"), [("debug", 1), ("info", 0)])
+def test_a_hub_logs_at_its_level_and_nothing_that_a_user_wrote(
+    tmp_path: Path, level: str, searches: int
+) -> None:
+    with memory_in(tmp_path) as memory:
+        front = memory.greeted(log_level=level)
+        front.call("start_ghap", **ENTRY)
+        front.call("search_experiences", query=ENTRY["goal"])
+        memory.end_hub()
+    log = (tmp_path / "hub.log").read_text("utf-8")
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert [line["tool"] for line in lines if line["event"] == "tool.called"] == [
+        "start_ghap",
+        "search_experiences",
+    ]
+    assert len([line for line in lines if line["event"] == "search.answered"]) == searches
+    assert not [text for text in ENTRY.values() if " " in text and text in log]
+    assert str(tmp_path) not in log
+
+
+def test_a_session_is_told_of_damaged_lines_that_the_hub_has_met(tmp_path: Path) -> None:
+    with memory_in(tmp_path) as memory:
+        front = memory.greeted()
+        for result in ("They match.", "They still match."):
+            front.call("start_ghap", **ENTRY)
+            front.call("resolve_ghap", status="confirmed", result=result)
+        memory.end_hub()
+        (log,) = (tmp_path / "journal" / "entries").glob("*.jsonl")
+        log.write_bytes(log.read_bytes().replace(b"They match.", b"They differ"))
+        assert front.call("list_ghap_entries")["count"] == 1
+
+        told = memory.greeted("another session")
+
+        assert told.close() == 0
+    assert "1 line of the journal cannot be read" in told.stderr()
+    assert "learning-memory-server doctor" in told.stderr()

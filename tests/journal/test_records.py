@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import GHAP, ghap_to_data
+from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.records import Forgetting, Records
+from tests.support import NOON, numbered
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.journal.journal import Journal
+
+A, B, C = numbered(1), numbered(2, requests=("front:1", "front:2")), numbered(3)
+
+
+@pytest.fixture
+def records(journal: Journal) -> Records[Ghap]:
+    return Records(journal.entries, GHAP)
+
+
+def test_the_log_is_read_once_at_the_first_use(records: Records[Ghap], journal: Journal) -> None:
+    journal.entries.append([JournalRecord("ghap", A.id, NOON, ghap_to_data(A))])
+    assert records.all() == [A]
+    journal.entries.append([JournalRecord("ghap", B.id, NOON, ghap_to_data(B))])
+    assert records.all() == [A]
+
+
+def test_what_was_added_is_there_and_survives_a_restart(records: Records[Ghap], journal: Journal) -> None:
+    records.add(C, A)
+    records.add(B)
+
+    for each in (records, Records(journal.entries, GHAP)):
+        assert each.all() == [C, A, B]
+        assert each.find(A.id) == A
+        assert each.find("ghap_unknown") is None
+
+
+def test_a_later_line_supersedes_an_earlier_one_in_its_place(
+    records: Records[Ghap], journal: Journal
+) -> None:
+    newer = numbered(1, goal="another goal")
+    records.add(A, B)
+    records.add(newer)
+
+    for each in (records, Records(journal.entries, GHAP)):
+        assert each.all() == [newer, B]
+
+
+def test_lines_have_the_time_of_the_thing_unless_another_is_given(
+    records: Records[Ghap], journal: Journal
+) -> None:
+    later = NOON + timedelta(days=1)
+    records.add(A)
+    records.add(B, at=later)
+
+    assert [line.at for line in journal.entries.read().records] == [A.created_at, later]
+
+
+def test_only_unknown_ids_are_new_and_forgotten_ones_never_are(
+    records: Records[Ghap], journal: Journal
+) -> None:
+    records.add(A, B)
+    records.forget([B.id], NOON)
+
+    assert records.add_new([A, B, C, C]) == [C]
+    assert records.all() == [A, C]
+    assert [line.id for line in journal.entries.read().records] == [A.id, C.id]
+
+
+def test_a_call_finds_what_it_wrote(records: Records[Ghap]) -> None:
+    records.add(A, B, C)
+
+    assert records.find_by_request("front:2") == B
+    assert records.find_by_request("front:3") is None
+
+
+def test_what_is_kept_elsewhere_is_found_and_forgotten_too(records: Records[Ghap], journal: Journal) -> None:
+    records.add(A)
+    also = {B.id: B}
+    wanted = [B.id, A.id, C.id]
+
+    assert records.look_up(wanted, also) == Forgetting((B, A), (), (C.id,))
+    assert records.forget(wanted, NOON, also=also) == Forgetting((B, A), (), (C.id,))
+
+    for each in (records, Records(journal.entries, GHAP)):
+        assert each.all() == []
+        assert each.forgotten_ids() == {A.id, B.id}
+        assert each.look_up(wanted) == Forgetting((), (B.id, A.id), (C.id,))
+
+
+def test_unknown_ids_are_forgotten_on_request_only(records: Records[Ghap], journal: Journal) -> None:
+    assert records.forget([A.id], NOON).unknown == (A.id,)
+    assert records.forgotten_ids() == set()
+
+    assert records.forget([A.id], NOON, unknown_too=True).unknown == (A.id,)
+    for each in (records, Records(journal.entries, GHAP)):
+        assert each.look_up([A.id]).before == (A.id,)
+
+
+def test_what_could_not_be_written_is_not_known(records: Records[Ghap], journal: Journal) -> None:
+    records.add(A)
+    (journal.path / "entries").rename(journal.path / "moved")
+    (journal.path / "entries").write_text("in the way")
+
+    with pytest.raises(JournalUnavailableError):
+        records.add(B)
+    with pytest.raises(JournalUnavailableError):
+        records.forget([A.id], NOON)
+
+    assert records.all() == [A]
+    assert records.forgotten_ids() == set()
+
+
+def test_a_log_that_could_not_be_read_is_read_again(records: Records[Ghap], journal: Journal) -> None:
+    journal.entries.append([JournalRecord("ghap", A.id, NOON, {"goal": "not an entry"})])
+    for _ in range(2):
+        with pytest.raises(JournalUnavailableError, match=A.id):
+            records.all()

@@ -1,0 +1,34 @@
+"""Logging to a file, as the hub does, for as long as a test looks at it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.composition.logging import configure_file_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def log_to(path: Path, level: str) -> Iterator[Path]:
+    """Configure logging while the block runs."""
+    root, ours = logging.getLogger(), logging.getLogger("learning_memory_server")
+    before = structlog.get_config(), root.handlers[:], root.level, ours.level
+    # Handlers removed from the root logger are closed.
+    root.handlers.clear()
+    configure_file_logging(level, path)
+    try:
+        yield path
+    finally:
+        for handler in root.handlers:
+            handler.close()
+        config, root.handlers[:], root_level, our_level = before
+        structlog.configure(**config)
+        root.setLevel(root_level)
+        ours.setLevel(our_level)

@@ -1,0 +1,227 @@
+"""Importing records: all of a batch or none, and nothing twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.composition.services import Services, open_services
+from learning_memory_server.domain.memory import Memory
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import InsufficientDataError, InvalidInputError
+from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
+from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.operations import operate
+from learning_memory_server.settings import Settings
+from tests.archive.making import held, value_record, verdict_record
+from tests.support import ALICE, NOON, InProcessFitting, about, ghap
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
+MEMORY = Memory(
+    id="7b0f7d5e-9a51-4c8e-8f0a-0123456789ab",
+    text="The build machine has two cores.",
+    metadata={"tags": ["ci"]},
+    date=NOON,
+    project=ALICE.project,
+    created_at=NOON,
+    request="front:1",
+)
+
+
+def fields(record: JournalRecord) -> dict[str, Any]:
+    return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
+
+
+def memory_record(**changes: Any) -> JournalRecord:
+    return JournalRecord("memory", MEMORY.id, NOON, {**memory_to_data(MEMORY), **changes})
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Services]:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
+    async with open_services(settings, purpose="a test", fitting=InProcessFitting()) as opened:
+        yield opened
+
+
+async def run(services: Services, name: str, **arguments: Any) -> dict[str, Any]:
+    return await operate(services, lambda *_: None, name, arguments)
+
+
+async def take(services: Services, *records: JournalRecord) -> list[str]:
+    added: list[str] = (await run(services, "add_records", records=[fields(each) for each in records]))[
+        "added"
+    ]
+    return added
+
+
+@pytest.mark.slow
+async def test_new_clusters_continue_the_imported_numbering(services: Services) -> None:
+    await run(services, "complete")
+    # A request before the import must not clear the numbering.
+    with pytest.raises(InsufficientDataError):
+        await services.clusterer.cluster_axis(Axis.FULL)
+    numbers = JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 50, "moved": {}})
+    assert await take(services, numbers) == [Axis.FULL]
+    assert await take(services, numbers) == []
+    await run(services, "add", entries=[ghap_to_data(entry) for entry in ENTRIES])
+    await run(services, "complete")
+    found = (await services.clusterer.cluster_axis(Axis.FULL)).clusters
+    assert len(found) == 3
+    assert min(cluster.id.number for cluster in found) == 50
+    other = JournalRecord("clusters", Axis.STRATEGY, NOON, {"next_number": 9, "moved": {}})
+    assert await take(services, other) == []
+
+
+async def test_values_and_memories_are_imported_once_and_can_be_found(services: Services) -> None:
+    records = [value_record(1, request="front:2"), memory_record()]
+    assert await take(services, *records) == [value_record(1).id, MEMORY.id]
+    assert await take(services, *records) == []
+    assert (await run(services, "complete"))["points"] == 2
+    kept = held(services.journal).records
+    assert all("request" not in record.data for record in kept.values())
+    assert kept["memory", MEMORY.id].data["text"] == MEMORY.text
+
+
+async def test_verdicts_are_imported_unless_what_they_are_about_is_forgotten(services: Services) -> None:
+    services.collector.add_resolved(ENTRIES[:2])
+    await run(services, "apply_deletions", forgotten={"ghap": [ENTRIES[5].id]}, existing_too=True)
+    records = [verdict_record(1, ENTRIES[number].id) for number in (0, 1, 5)]
+    assert await take(services, value_record(1), *records) == [
+        value_record(1).id,
+        *(record.id for record in records[:2]),
+    ]
+    assert await take(services, *records) == []
+    (standing,) = services.value_listing.list_values()
+    assert standing.supporting == (ENTRIES[0].id, ENTRIES[1].id)
+
+    await run(services, "apply_deletions", forgotten={"ghap": [ENTRIES[0].id]}, existing_too=True)
+    assert [verdict.ghap_id for verdict in services.verdicts.all()] == [ENTRIES[1].id]
+    gone = {"verdict": [records[1].id, records[2].id]}
+    noted = await run(services, "apply_deletions", forgotten=gone, existing_too=False)
+    assert (noted["forgotten"], noted["noted"]) == (0, 1)
+    await run(services, "apply_deletions", forgotten={"value": [value_record(1).id]}, existing_too=True)
+    assert services.verdicts.all() == []
+    assert await take(services, value_record(1), *records) == []
+
+
+async def test_an_entry_or_a_value_is_forgotten_with_the_verdicts_on_it(services: Services) -> None:
+    services.collector.add_resolved(ENTRIES[:3])
+    records = [verdict_record(number, entry.id) for number in (1, 2) for entry in ENTRIES[:2]]
+    await take(services, value_record(1), value_record(2), *records)
+
+    async def forget(*ids: str) -> None:
+        await run(services, "forget", ids=list(ids), project=None, purge=True, preview=False)
+
+    await forget(ENTRIES[0].id)
+    assert {verdict.ghap_id for verdict in services.verdicts.all()} == {ENTRIES[1].id}
+    assert ENTRIES[0].id.encode() not in (services.journal.path / "verdicts.jsonl").read_bytes()
+    await forget(value_record(1).id)
+    (left,) = services.verdicts.all()
+    assert (left.value_id, left.ghap_id) == (value_record(2).id, ENTRIES[1].id)
+
+
+async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services: Services) -> None:
+    forgotten = {"memory": [MEMORY.id]}
+    noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
+    assert (noted["noted"], noted["forgotten"]) == (1, 0)
+    assert (await run(services, "add_records", records=[fields(memory_record())]))["added"] == []
+    assert services.memory_log.all() == []
+    assert (await run(services, "apply_deletions", forgotten=forgotten, existing_too=True))["noted"] == 0
+
+
+@pytest.mark.slow
+async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None:
+    await take(services, value_record(1), memory_record())
+    services.collector.add_resolved(ENTRIES[:2])
+    await run(services, "add_open", entries=[ghap_to_data(ghap())])
+    await run(services, "complete")
+    forgotten = {
+        "ghap": [ENTRIES[0].id, ghap().id, ENTRIES[5].id],
+        "value": [value_record(1).id, value_record(2).id],
+        "memory": [MEMORY.id],
+    }
+    noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
+    assert noted == {"forgotten": 0, "noted": 2, "indexed": True}
+    applied = await run(services, "apply_deletions", forgotten=forgotten, existing_too=True)
+    assert applied == {"forgotten": 4, "noted": 0, "indexed": True}
+    again = await run(services, "apply_deletions", forgotten=forgotten, existing_too=True)
+    assert again == {"forgotten": 0, "noted": 0, "indexed": True}
+    assert await take(services, value_record(1), value_record(2), memory_record()) == []
+    assert (await run(services, "add_open", entries=[ghap_to_data(ghap())]))["added"] == []
+    entries = [ghap_to_data(ENTRIES[number]) for number in (0, 1, 5)]
+    assert (await run(services, "add", entries=entries))["added"] == []
+    assert (await run(services, "complete"))["points"] == 2
+    assert held(services.journal).entries.keys() == {ENTRIES[1].id}
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (None, r"records\[1\]: must be an object\."),
+        ({}, r"records\[1\]\.kind: must be text\."),
+        (
+            {"kind": "value", "id": "v", "at": NOON.isoformat(), "data": 3},
+            r"records\[1\]\.data: must be an object\.",
+        ),
+        (
+            {"kind": "value", "id": "v", "at": "now", "data": {}},
+            r"records\[1\]\.at: must be an ISO 8601 datetime\.",
+        ),
+        (
+            {"kind": "value", "id": "\ud800", "at": NOON.isoformat(), "data": {}},
+            r"records\[1\]: cannot be stored in the journal",
+        ),
+        ({"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}}, "the kind 'dream'"),
+        (fields(value_record(1, text="x" * 501)), "text: 501 characters"),
+        (fields(verdict_record(1, "ghap_1", verdict="likes")), "is not data of the kind 'verdict'"),
+        (fields(verdict_record(1, "ghap_1", ghap_id="ghap_2")), "is not the id of a verdict on this value"),
+        (fields(verdict_record(1, "a b")), "ghap_id: 'a b' is not a valid id"),
+        (fields(verdict_record(1, "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
+        (fields(value_record(1, evidence=3)), "is not data of the kind 'value'"),
+        (fields(memory_record(text="")), "text: must not be empty"),
+        (fields(memory_record(metadata={"timestamp": "yesterday"})), "timestamp"),
+        (fields(memory_record(id="other")), "is not a valid id of a memory"),
+        (
+            fields(JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}})),
+            "is not data of the kind 'clusters'",
+        ),
+        (
+            fields(JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}})),
+            "must be whole numbers, at least 0",
+        ),
+    ],
+)
+async def test_one_bad_record_refuses_the_whole_batch(services: Services, bad: object, reason: str) -> None:
+    with pytest.raises(InvalidInputError, match=reason):
+        await run(services, "add_records", records=[fields(value_record(3)), bad])
+    assert not held(services.journal).records
+
+
+async def test_one_bad_entry_refuses_the_whole_batch(services: Services) -> None:
+    good = ghap_to_data(ENTRIES[0])
+    for bad, reason in [
+        ({}, r"entries\[1\]: must be an object with an id\."),
+        ({**good, "goal": "\ud800"}, r"entries\[1\]: cannot be stored in the journal\."),
+        ({**good, "goal": ""}, r"entries\[1\]: goal: must not be empty"),
+        (ghap_to_data(ghap()), r"entries\[1\]: the entry is still open"),
+    ]:
+        with pytest.raises(InvalidInputError, match=reason):
+            await run(services, "add", entries=[good, bad])
+    assert not held(services.journal).entries
+
+
+async def test_an_open_entry_is_imported_as_an_orphan_that_can_be_adopted(services: Services) -> None:
+    resolved = ghap_to_data(ENTRIES[0])
+    with pytest.raises(InvalidInputError, match="is resolved"):
+        await run(services, "add_open", entries=[ghap_to_data(ghap()), resolved])
+    data = ghap_to_data(ghap())
+    assert (await run(services, "add_open", entries=[data, data]))["added"] == [ghap().id]
+    (orphan,) = services.collector.list_orphans(ALICE)
+    assert services.collector.find_current(ALICE) is None
+    adopted = services.collector.update(ALICE, orphan.id, note="mine now")
+    assert services.collector.find_current(ALICE) == adopted

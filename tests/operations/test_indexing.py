@@ -1,0 +1,39 @@
+"""Completing the index for a search: what is not ready in time is not waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.operations import operate
+from learning_memory_server.settings import Settings
+from tests.support import InProcessFitting, SilentModel, about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"])]
+
+
+async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> None:
+    model = SilentModel()
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
+    async with open_services(
+        settings, purpose="a test", load=lambda: model, fitting=InProcessFitting()
+    ) as services:
+        await operate(services, lambda *_: None, "complete", {})
+        model.released.clear()
+        entries = [ghap_to_data(entry) for entry in ENTRIES]
+        await operate(services, lambda *_: None, "add", {"entries": entries})
+
+        hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+        missing = services.writer.pending
+        model.released.set()
+        complete = await operate(services, lambda *_: None, "complete", {"to_search": True})
+
+    assert missing > 0
+    assert hurried["notices"] == [f"The index is not complete yet; {missing} of its vectors are missing."]
+    assert hurried["points"] == 0
+    assert complete["notices"] == []
+    assert complete["points"] == missing

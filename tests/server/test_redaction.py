@@ -1,0 +1,188 @@
+"""No secret in any argument of any tool reaches the journal, the index or the log; and replies say what was left out."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain import limits
+from learning_memory_server.settings import Settings
+from tests.logs import log_to
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
+from tests.server.topics import VALUE
+from tests.support import InProcessFitting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)  # noqa: S311 - a made-up secret
+PASSWORD = drawn(random.Random(22), ALNUM, 14)  # noqa: S311
+MARKED = "[redacted: github token]"
+
+
+def sown(value: Any) -> Any:
+    """Return arguments with the token at the end of each text, but for those that name one of a few things."""
+    if isinstance(value, str):
+        return f"{value} {TOKEN}"
+    if isinstance(value, list):
+        return [sown(item) for item in value]
+    kept = ("domain", "strategy", "status", "category", "timestamp")
+    return {key: one if key in kept else sown(one) for key, one in value.items()}
+
+
+def traces(folder: Path, secret: str = TOKEN) -> list[str]:
+    """Return the files under a folder that hold the secret."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.parent.name == "entries" for path in files)
+    return [str(path) for path in files if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.slow
+async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
+    indexed: Services, topics: dict[str, list[str]], tmp_path: Path
+) -> None:
+    assert topics
+    clustered = {"cluster_id": "", "axis": "full"}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("start_ghap", sown(ENTRY)),
+        ("update_ghap", sown({"hypothesis": "h", "action": "a", "prediction": "p", "note": "n"})),
+        (
+            "resolve_ghap",
+            sown({**FALSIFIED, "lesson": {"what_worked": "reading", "takeaway": "read"}}),
+        ),
+        ("store_value", {"text": f"{VALUE} {TOKEN}", **clustered}),
+        ("validate_value", {"text": f"{VALUE} {TOKEN}", "cluster_id": ""}),
+        ("list_ghap_entries", {"project": TOKEN}),
+        ("search_experiences", {"query": f"price cache {TOKEN}"}),
+        (
+            "add_memory",
+            {
+                "text": f"The deploy uses {TOKEN}.\nAnd {TOKEN}",
+                "metadata": sown(
+                    {
+                        "title": "t",
+                        "source": "s",
+                        "tags": ["one", "two"],
+                        "language": "l",
+                        "more": {"deep": ["x"]},
+                        TOKEN: "a key",
+                    }
+                ),
+            },
+        ),
+        ("search_memory", {"query": TOKEN, "filters": {"tags": [f"one {TOKEN}"], "source": f"s {TOKEN}"}}),
+        ("delete_memory", {"memory_id": TOKEN}),
+        ("start_ghap", sown({**ENTRY, "domain": "nothing", "unknown": "x", TOKEN: "y"})),
+        ("get_stats", {TOKEN: TOKEN}),
+    ]
+    with log_to(tmp_path / "hub.log", "debug"):
+        async with agent_of(indexed) as agent:
+            clusters = await agent.call("get_clusters", axis="full")
+            cluster_id = clusters["clusters"][0]["cluster_id"]
+            for tool, arguments in calls:
+                given = arguments | ({"cluster_id": cluster_id} if "cluster_id" in arguments else {})
+                result = await agent.client.call_tool(tool, given)
+                assert TOKEN not in only_text(result)
+                if tool == "search_memory":
+                    assert only_text(result).startswith("Found 1 results:")
+        await indexed.writer.settle()
+    assert traces(tmp_path) == []
+    journal = b"".join(path.read_bytes() for path in (tmp_path / "journal").rglob("*") if path.is_file())
+    # Four in the entry, four in the update, five in the resolution, and the memory's.
+    assert journal.count(MARKED.encode()) >= 4 + 4 + 5 + 2 + 8
+
+
+async def test_a_reply_says_what_was_redacted_only_if_something_was(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"use {TOKEN} and {TOKEN}"})
+        assert (started["goal"], started["redacted"]) == (f"use {MARKED} and {MARKED}", {"github token": 2})
+        updated = await agent.call("update_ghap", note=f"password={PASSWORD}")
+        assert updated["redacted"] == {"password": 1}
+        assert "redacted" not in await agent.call("update_ghap", note="nothing")
+        assert "redacted" not in await agent.call("resolve_ghap", **CONFIRMED)
+        added = await agent.client.call_tool(
+            "add_memory", {"text": f"a {TOKEN}", "metadata": {"db_password": PASSWORD, "n": 7}}
+        )
+        lines = only_text(added).split("\n")
+        assert lines[-1] == "Redacted before storing: 1 github token, 1 password."
+        assert lines[1].startswith("ID: ")
+        plain = await agent.client.call_tool("add_memory", {"text": "no secret"})
+        assert "Redacted" not in only_text(plain)
+        # Nothing was stored, so there is nothing to say.
+        assert "redacted" not in await agent.call("search_experiences", query=TOKEN)
+    (entry,) = services.collector.list_resolved()
+    assert entry.notes == ("password=[redacted: password]", "nothing")
+    secret, _ = services.memory_log.all()
+    assert secret.metadata == {"db_password": "[redacted: password]", "n": 7}
+
+
+async def test_limits_count_what_is_stored(services: Services) -> None:
+    goal = "x" * (limits.STATEMENT_MAX - len(MARKED) - 1)
+    async with agent_of(services) as agent:
+        assert len(goal) + 1 + len(TOKEN) > limits.STATEMENT_MAX
+        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{goal} {TOKEN}"})
+        assert len(started["goal"]) == limits.STATEMENT_MAX
+        error = await agent.refused("start_ghap", **{**ENTRY, "goal": f"{goal}x {TOKEN}"})
+        assert "1001 char" in error["message"]
+
+
+async def test_the_same_text_is_kept_once_and_a_repeated_call_finds_its_memory(services: Services) -> None:
+    async with agent_of(services) as agent:
+        for _ in range(2):
+            await agent.client.call_tool("add_memory", {"text": f"a {TOKEN}"})
+    repeated = replace(CALLER, request="0" * 24)
+    for caller in (repeated, replace(repeated, again=True)):
+        async with agent_of(services, caller) as agent:
+            await agent.client.call_tool("add_memory", {"text": f"b {TOKEN}"})
+    assert [memory.text for memory in services.memory_log.all()] == [f"a {MARKED}", f"b {MARKED}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, f"{MARKED} and acme-123456"),
+        ({"redaction": False}, f"{TOKEN} and acme-123456"),
+        ({"redaction_allow": [r"gh\w_.*"]}, f"{TOKEN} and acme-123456"),
+        ({"redaction_patterns": [r"acme-\d{6}"]}, f"{MARKED} and [redacted: own pattern]"),
+        (
+            {"redaction_patterns": {"acme id": r"acme-(?P<secret>\d{6})"}},
+            f"{MARKED} and acme-[redacted: acme id]",
+        ),
+    ],
+    ids=["default", "off", "allowed", "pattern", "kind"],
+)
+async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: str, tmp_path: Path) -> None:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", log_level="error", **changes)
+    async with (
+        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        await agent.client.call_tool("add_memory", {"text": f"{TOKEN} and acme-123456"})
+        assert [memory.text for memory in services.memory_log.all()] == [kept]
+        found = only_text(await agent.client.call_tool("search_memory", {"query": TOKEN}))
+        assert kept in found
+        said = (await agent.call("get_stats"))["redaction"]
+        assert (said == "off") is (changes == {"redaction": False})
+        assert said.startswith(("off", "own patterns"))
+
+
+@pytest.mark.slow
+async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Services) -> None:
+    text = f"The log line number five says nothing new.\n{TOKEN}\n" * 4_000
+    async with agent_of(services) as agent:
+        assert len(text) > 200_000
+        began = time.perf_counter()
+        result = await agent.client.call_tool("add_memory", {"text": text})
+        assert time.perf_counter() - began < 60
+        assert "Redacted before storing: 4,000 github tokens." in only_text(result)
+    (memory,) = services.memory_log.all()
+    assert memory.text == text.replace(TOKEN, MARKED).strip()

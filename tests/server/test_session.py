@@ -1,0 +1,280 @@
+"""A session from line to line, over a server whose only call waits until the test lets it go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.server import Server
+from mcp.types import CallToolResult, TextContent
+
+from learning_memory_server.rendezvous import FRAME_MAX
+from learning_memory_server.server.session import Session, refusal
+from learning_memory_server.server.stdio import StdioLines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+SECONDS = 10
+HELLO = {
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
+class Client:
+    """Sends lines from memory, and keeps the answers by their ids."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self.answers: dict[int | None, dict[str, Any]] = {}
+        self.answered = asyncio.Event()
+        self.is_gone = False
+        self.send(HELLO)
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message: dict[str, Any] | bytes) -> None:
+        line = json.dumps({"jsonrpc": "2.0", **message}).encode() if isinstance(message, dict) else message
+        self._lines.put_nowait(line + b"\n")
+
+    def call(self, identity: int) -> None:
+        self.send({"id": identity, "method": "tools/call", "params": {"name": "wait"}})
+
+    def close(self) -> None:
+        self._lines.put_nowait(b"")
+
+    async def answer(self, identity: int | None) -> dict[str, Any]:
+        while identity not in self.answers:
+            await self.answered.wait()
+            self.answered.clear()
+        return self.answers[identity]
+
+    async def read(self) -> bytes:
+        return await self._lines.get()
+
+    async def write(self, line: bytes) -> None:
+        if self.is_gone:
+            raise BrokenPipeError
+        message = json.loads(line)
+        self.answers[message["id"]] = message
+        self.answered.set()
+
+
+class Waiting:
+    """A server whose call waits."""
+
+    def __init__(self) -> None:
+        self.called = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.server: Server[dict[str, Any]] = Server("t", version="1", on_call_tool=self._call)
+
+    async def _call(self, _context: object, _params: object) -> CallToolResult:
+        self.called.set()
+        await self.gate.wait()
+        return CallToolResult(content=[TextContent(type="text", text="done")])
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def waiting() -> Waiting:
+    return Waiting()
+
+
+@pytest.fixture
+async def served(client: Client, waiting: Waiting) -> AsyncIterator[tuple[Session, asyncio.Task[None]]]:
+    """A session without grace, and the task that it runs in."""
+    session = Session(waiting.server, client)
+    task = asyncio.create_task(session.run())
+    yield session, task
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+Served = tuple[Session, "asyncio.Task[None]"]
+
+
+@pytest.mark.slow
+async def test_a_line_that_is_too_long_gets_an_error_and_the_next_one_works(
+    client: Client, waiting: Waiting, served: Served
+) -> None:
+    waiting.gate.set()
+    client.send(b'"' + b"x" * FRAME_MAX)
+    client.call(1)
+    async with asyncio.timeout(SECONDS):
+        assert "longer than 67108864 bytes" in (await client.answer(None))["error"]["message"]
+        assert "result" in await client.answer(1)
+    assert not served[1].done()
+
+
+async def test_a_session_that_stops_reading_ends_after_its_last_answer(
+    client: Client, waiting: Waiting, served: Served
+) -> None:
+    session, task = served
+    async with asyncio.timeout(SECONDS):
+        client.call(1)
+        await waiting.called.wait()
+        session.stop_reading()
+        client.call(2)
+        _, unfinished = await asyncio.wait([task], timeout=0.1)
+        assert unfinished
+        waiting.gate.set()
+        await task
+    assert client.answers.keys() == {0, 1}
+
+
+async def test_a_session_that_stops_reading_does_not_wait_for_a_cancelled_call(
+    client: Client, waiting: Waiting, served: Served
+) -> None:
+    session, task = served
+    async with asyncio.timeout(SECONDS):
+        client.call(1)
+        await waiting.called.wait()
+        client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        client.send({"id": 2, "method": "ping"})
+        await client.answer(2)
+        session.stop_reading()
+        await task
+
+
+async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(
+    client: Client, waiting: Waiting
+) -> None:
+    client.call(1)
+    client.close()
+    session = asyncio.create_task(Session(waiting.server, client, grace=SECONDS).run())
+    async with asyncio.timeout(SECONDS):
+        await waiting.called.wait()
+        waiting.gate.set()
+        await session
+    assert client.answers[1]["result"]["content"][0]["text"] == "done"
+
+    hasty, stuck = Client(), Waiting()
+    hasty.call(1)
+    hasty.close()
+    async with asyncio.timeout(SECONDS):
+        await Session(stuck.server, hasty, grace=0.1).run()
+    assert stuck.called.is_set()
+    assert hasty.answers.keys() == {0}
+
+
+async def test_a_client_that_stops_reading_ends_the_session(
+    client: Client, waiting: Waiting, served: Served
+) -> None:
+    async with asyncio.timeout(SECONDS):
+        client.call(1)
+        await waiting.called.wait()
+        client.is_gone = True
+        client.send({"id": 2, "method": "ping"})
+        await served[1]
+
+
+async def test_stdio_gives_the_beginning_of_a_line_that_is_too_long_and_the_last_line_without_its_end() -> (
+    None
+):
+    theirs, ours = os.pipe()
+    lines = StdioLines(theirs, ours, frame_max=8)
+    os.write(ours, b"1234567\n12345678901234567890\nshort\nlast")
+    os.close(ours)
+    assert [await lines.read() for _ in range(5)] == [
+        b"1234567\n",
+        b"123456789",
+        b"short\n",
+        b"last",
+        b"",
+    ]
+    os.close(theirs)
+
+
+async def test_stdio_says_that_the_client_is_gone() -> None:
+    theirs, ours = os.pipe()
+    lines = StdioLines(theirs, ours)
+    await lines.write(b"a line\n")
+    assert os.read(theirs, 100) == b"a line\n"
+    os.close(theirs)
+    with pytest.raises(BrokenPipeError):
+        await lines.write(b"a line\n")
+    os.close(ours)
+
+
+def answered(line: str | bytes) -> dict[str, Any]:
+    answer = refusal(line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass"))
+    assert answer is not None
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": true}',
+        '{"id": 1.5, "method": 5}',
+        "not json",
+        "[" * 100_000,
+        "[]",
+        '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+        "5",
+        "\ud83d",
+        "{}",
+    ],
+)
+def test_a_line_that_is_not_a_request_gets_an_error_without_an_id(line: str) -> None:
+    assert answered(line)["id"] is None
+    assert answered(line)["error"]["message"]
+
+
+@pytest.mark.parametrize("identity", [7, "seven"])
+def test_a_request_that_cannot_be_read_is_answered_under_its_id(identity: Any) -> None:
+    quoted = f'"{identity}"' if isinstance(identity, str) else identity
+    for params in ('{"query":"\\ud83d"}', "5", f'{{"limit":{"9" * 5000}}}'):
+        answer = answered(f'{{"jsonrpc":"2.0","id":{quoted},"method":"tools/list","params":{params}}}')
+        assert answer["id"] == identity
+        assert answer["error"]["message"]
+
+
+def test_a_tool_call_that_cannot_be_read_fails_as_a_tool_does() -> None:
+    answer = answered('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\\ud83d"}}')
+
+    assert answer["result"]["isError"] is True
+    assert '"type":"validation_error"' in answer["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"jsonrpc":"2.0","method":"notifications/x","params":5}', '{"jsonrpc":"2.0","id":1,"result":5}']
+)
+def test_notifications_and_answers_get_no_answer(line: str) -> None:
+    assert refusal(line.encode()) is None
+
+
+@pytest.mark.usefixtures("served")
+async def test_each_request_that_the_sdk_would_drop_is_answered(client: Client) -> None:
+    for frame in (
+        {"id": True, "method": "ping"},
+        {"id": 1.0, "method": "ping"},
+        {"id": 2, "method": "ping", "params": []},
+        {"id": 3, "method": "ping", "error": {"code": 1, "message": "?"}},
+        {"id": 4, "method": "ping", "jsonrpc": "1.0"},
+        {"id": "half \ud83d", "method": "ping"},
+        {"id": 6, "method": "ping"},
+    ):
+        client.send(frame)
+    client.send(b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {')
+    client.send(b'{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"a": "\xff"}}')
+    async with asyncio.timeout(SECONDS):
+        await client.answer(6)
+        await client.answer(8)
+    assert client.answers.keys() == {0, None, 2, 3, 4, "half \ud83d", 6, 7, 8}
+    assert [identity for identity, answer in client.answers.items() if "result" in answer] == [0, 6]

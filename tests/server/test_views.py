@@ -1,0 +1,55 @@
+"""Entries in replies: the fields that a view names, whatever else an entry has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from learning_memory_server.domain.ghap import Ghap
+from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.server.replies import STORED_TEXT
+from learning_memory_server.server.tools import views
+from tests.server.agent import CALLER, agent_of
+from tests.support import full_ghap, ghap
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+
+
+async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_journals(
+    services: Services,
+) -> None:
+    private = {"agent_session", "orphaned", "requests"}
+    kept = ghap(
+        project=CALLER.project,
+        history=full_ghap().history,
+        notes=("a note",),
+        orphaned=True,
+        requests=("front:1",),
+    )
+    assert private < ghap_to_data(kept).keys()
+    shown = views.open_entry(kept)
+    assert shown.keys() == views.OpenEntry.__annotations__.keys()
+    assert shown == {
+        **{name: part for name, part in ghap_to_data(kept).items() if name not in private},
+        "iteration_count": 2,
+    }
+    services.collector.add_open([kept])
+    async with agent_of(services) as agent:
+        await agent.call("update_ghap", ghap_id=kept.id)
+        assert await agent.call("get_active_ghap") == {"has_active": True, **shown, **STORED_TEXT}
+
+
+def test_a_field_that_entries_get_later_is_not_shown() -> None:
+    @dataclass(frozen=True)
+    class Later(Ghap):
+        host: str = "ann-laptop"
+
+    parts = {field.name: getattr(full_ghap(), field.name) for field in fields(Ghap)}
+    later = Later(**parts)
+    for shown, named in (
+        (views.open_entry(later), views.OpenEntry),
+        (views.experience(later), views.Experience),
+    ):
+        assert "ann-laptop" not in str(shown)
+        assert shown.keys() <= named.__annotations__.keys()

@@ -1,0 +1,92 @@
+"""A store that was filled before redaction: secrets in records of every kind, and a search for their bytes."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.ghap import Lesson
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.journal.codec import value_from_data
+from learning_memory_server.settings import Settings
+from tests.archive.making import value_record
+from tests.support import ALICE, BOB
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+_CHANCE: Final = random.Random(31)  # noqa: S311 - made-up secrets
+TOKEN: Final = "gh" + "p_" + drawn(_CHANCE, ALNUM, 36)
+PASSWORD: Final = drawn(_CHANCE, ALNUM, 14)
+MARK: Final = "[redacted: github token]"
+PARTS: Final[dict[str, Any]] = {
+    "domain": Domain.DEBUGGING,
+    "strategy": Strategy.READ_THE_ERROR,
+    "goal": "Deploy the garden",
+    "hypothesis": "The deploy token expired on Monday",
+    "action": "Ask for another token",
+    "prediction": "The deploy passes",
+}
+
+
+async def sow(storage: Path, **changes: Any) -> dict[str, str]:
+    """Store secrets as a server without redaction does, index them, and return the ids of what has them."""
+    settings = Settings(storage_path=storage, embedding_backend="hashing", redaction=False, **changes)
+    async with open_services(settings, purpose="a test") as services:
+        ids = await _filled(services)
+        await services.writer.complete()
+    return ids
+
+
+async def _filled(services: Services) -> dict[str, str]:
+    collector = services.collector
+    for number in range(3):
+        collector.start(ALICE, **{**PARTS, "goal": f"Water the garden {number}"})
+        collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It grows.")
+    collector.start(ALICE, **{**PARTS, "hypothesis": f"{TOKEN} expired, and so did {TOKEN[:-1]}Z"})
+    collector.update(ALICE, action=f"Log in with password={PASSWORD}", note=f"It was {TOKEN}.")
+    resolved = collector.resolve(
+        ALICE,
+        status=OutcomeStatus.CONFIRMED,
+        result=f"curl -H 'Authorization: token {TOKEN}' works",
+        lesson=Lesson("Reading the log", f"Keep {TOKEN} elsewhere"),
+    )
+    collector.start(ALICE, **{**PARTS, "prediction": f"{TOKEN} works"})
+    abandoned = collector.resolve(ALICE, status=OutcomeStatus.ABANDONED, result="Another task came.")
+    still_open = collector.start(BOB, **{**PARTS, "goal": f"Replace {TOKEN}"}).entry
+    value = replace(value_from_data(value_record(1).data), text=f"Never commit {TOKEN}")
+    services.value_log.add(value)
+    text = "".join(f"# Part {n}\n\n{'The deploy runs on the old machine. ' * 30}\n\n" for n in range(5))
+    memory = await services.memories.add(
+        ALICE,
+        f"{text}\nThe token is {TOKEN}.\n\n{text}",
+        {"tags": ["deploy", TOKEN], "source": f"wiki/{TOKEN}", "db": {"password": PASSWORD}, TOKEN: "a key"},
+    )
+    assert memory.chunks > 5
+    clean = await services.memories.add(ALICE, "The build machine has two cores.", {"tags": ["ci"]})
+    return {
+        "entry": resolved.id,
+        "abandoned": abandoned.id,
+        "open": still_open.id,
+        "value": value.id,
+        "memory": memory.memory.id,
+        "clean": clean.memory.id,
+    }
+
+
+def traces(folder: Path, *secrets: str) -> list[str]:
+    """Return the files under a folder that have one of the secrets, compressed or not."""
+    found = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        if path.name.endswith(".tar.gz"):
+            content += gzip.decompress(content)
+        if any(secret.encode() in content for secret in secrets or (TOKEN, PASSWORD)):
+            found.append(path.relative_to(folder).as_posix())
+    return found
