@@ -64,6 +64,7 @@ class ChildFitting:
         """See `Fitting`. If no process can be started, the fit runs in this one."""
         if self._ending is not None:
             self._ending.cancel()
+        kept = self._child
         try:
             child = self._started()
         except OSError as error:
@@ -85,6 +86,9 @@ class ChildFitting:
         if not answer:
             self._child = None
             _, errors = await asyncio.to_thread(child.communicate)
+            if child is kept and child.returncode < 0:
+                # It was killed between two requests: a new one answers, or fails by itself.
+                return await self.fit(prepare)
             # The lines before it are frames, which show where the user has installed Python.
             last = errors.decode(errors="replace").strip().rpartition("\n")[2]
             log.error("clustering.failed", code=child.returncode, type=raised_name(last))
