@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 
 from learning_memory_server import paths
 from learning_memory_server.cli.app import app
-from learning_memory_server.cli.documents import DOCUMENTS
 from learning_memory_server.front.answers import RECORDED
 from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
 from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.settings import Settings
+from learning_memory_server.views.documents import DOCUMENTS
 from scripts.recording import recorded
 
 if TYPE_CHECKING:

@@ -8,8 +8,12 @@ import typer
 
 from learning_memory_server.cli.clients import clients
 from learning_memory_server.cli.failures import FailuresAsSentences, run_to_the_end
-from learning_memory_server.cli.maintenance import maintenance
-from learning_memory_server.cli.options import (
+from learning_memory_server.clients.names import ClientName
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.value import ValueOrder
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.maintenance.commands import maintenance
+from learning_memory_server.options import (
     DomainOption,
     ExplainOption,
     JsonOption,
@@ -21,10 +25,6 @@ from learning_memory_server.cli.options import (
     StrategyOption,
     TagOption,
 )
-from learning_memory_server.clients.names import ClientName
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.paths import APPLICATION
 
 app = typer.Typer(

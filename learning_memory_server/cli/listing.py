@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.server.tools import views
+from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import (
     coloured,
     counted,
@@ -19,6 +18,7 @@ from learning_memory_server.terminal import (
     show_json,
     show_records,
 )
+from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,13 +61,13 @@ def list_entries(  # noqa: PLR0913 - one for each option
     entries = read_entries(settings).list_resolved(query)
     shown = entries[:limit]
     if as_json:
-        results = [views.summary(entry) for entry in shown]
+        results = [entry_views.summary(entry) for entry in shown]
         show_json({"results": results, "count": len(results), "total": len(entries)})
         return
     if not entries:
         output().print("No resolved entries match." if query != EntryQuery() else "No resolved entries yet.")
         return
-    show_records((entry_facts(views.summary(entry)), entry.goal) for entry in shown)
+    show_records((entry_facts(entry_views.summary(entry)), entry.goal) for entry in shown)
     if len(entries) > limit:
         output().print(f"{limit} of {counted(len(entries), 'entry')}; --limit shows more.")
 

@@ -10,12 +10,11 @@ from rich.text import Text
 from learning_memory_server.access.connection import open_connection, prepare_search
 from learning_memory_server.access.finding import read_memories
 from learning_memory_server.access.reading import open_settings
-from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.cli.searching import explained
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.memories.query import MemoryFilter
-from learning_memory_server.server.tools import memory_views
+from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import (
     counted,
     date,
@@ -27,6 +26,7 @@ from learning_memory_server.terminal import (
     show_notice,
     show_records,
 )
+from learning_memory_server.views import memory_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

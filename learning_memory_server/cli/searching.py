@@ -9,7 +9,6 @@ from rich.text import Text
 from learning_memory_server.access.connection import open_connection, prepare_search
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (
     AlreadyRunningError,
@@ -19,7 +18,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.observation.searcher import search_lexical
-from learning_memory_server.server.tools.score_views import formula, scored_experience
+from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import (
     one_line,
     output,
@@ -28,6 +27,7 @@ from learning_memory_server.terminal import (
     show_notice,
     show_records,
 )
+from learning_memory_server.views.score_views import formula, scored_experience
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy

@@ -14,7 +14,6 @@ from learning_memory_server.cli.values import status_of
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap
 from learning_memory_server.domain.memory import Memory
-from learning_memory_server.server.tools import memory_views, value_views, views
 from learning_memory_server.terminal import (
     coloured,
     day,
@@ -25,6 +24,7 @@ from learning_memory_server.terminal import (
     show_json,
     text_lines,
 )
+from learning_memory_server.views import entry_views, memory_views, value_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ async def show(name: str, *, as_json: bool) -> None:
 
         kind, view, display = "cluster", await read_cluster(found), show_members
     elif isinstance(found, Ghap):
-        kind, view, display = "entry", views.whole_entry(found), _show_entry
+        kind, view, display = "entry", entry_views.whole_entry(found), _show_entry
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     else:

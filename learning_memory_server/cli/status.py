@@ -14,7 +14,6 @@ from learning_memory_server.cli.hub import hub_facts
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.server.tools import views
 from learning_memory_server.terminal import (
     COLOURS,
     counted,
@@ -25,6 +24,7 @@ from learning_memory_server.terminal import (
     show_json,
 )
 from learning_memory_server.values.log import ValueLog
+from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,7 +66,7 @@ def show_status(*, as_json: bool) -> None:
                     "by_outcome": {status.value: outcomes[status.value] for status in OutcomeStatus},
                     "by_project": dict(projects.most_common()),
                 },
-                "open": [views.entry_key(entry) for entry in reversed(open_entries)],
+                "open": [entry_views.entry_key(entry) for entry in reversed(open_entries)],
                 "values": values,
                 "memories": memories,
             }

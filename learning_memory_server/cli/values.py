@@ -13,7 +13,6 @@ from learning_memory_server.domain.limits import LISTING_MAX
 from learning_memory_server.domain.support import Status
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.server.tools import value_views
 from learning_memory_server.terminal import (
     date,
     identity,
@@ -25,6 +24,7 @@ from learning_memory_server.terminal import (
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.standing import ordered, weigh_all
 from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.views import value_views
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.value import ValueOrder

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
-from learning_memory_server.server.tools.memory_views import found_memory
+from learning_memory_server.views.memory_views import found_memory
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services

@@ -9,7 +9,7 @@ import typer.main
 from pydantic import TypeAdapter
 
 from learning_memory_server.cli.app import app
-from learning_memory_server.cli.documents import DOCUMENTS
+from learning_memory_server.views.documents import DOCUMENTS
 from tests.cli.kept import MEMORIES, VALUE
 
 CALLS = {

@@ -1,7 +1,6 @@
 """How commands and servers end: on Ctrl-C, and when nobody can take what they write."""
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from typing import Any
 
 import pytest
 
-PROGRAM = [sys.executable, "-m", "learning_memory_server"]
+from tests.terminals import PROGRAM, on_a_terminal, read_until
+
 FULL = Path("/dev/full")
 
 
@@ -22,32 +22,6 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def on_a_terminal(arguments: list[str], environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start the program with a terminal as its input and its errors; return it and the terminal's other end."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        stdin=its,
-        stdout=subprocess.DEVNULL,
-        stderr=its,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
-    os.close(its)
-    return process, ours
-
-
-def read_until(terminal: int, expected: bytes) -> bytes:
-    """Return what a terminal shows until it has shown what is expected, or its program has ended."""
-    shown = b""
-    while expected not in shown:
-        try:
-            shown += os.read(terminal, 4096)
-        except OSError:
-            break
-    return shown
 
 
 def interrupted(arguments: list[str], environment: dict[str, str], expected: bytes) -> bytes:

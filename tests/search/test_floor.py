@@ -14,7 +14,7 @@ from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.search.explanation import Explanation
 from learning_memory_server.search.floor import Bar, LeftOut, floor_of, passing
-from learning_memory_server.server.tools.score_views import left_out_note
+from learning_memory_server.views.score_views import left_out_note
 from tests.memories.shelf import open_shelf
 from tests.support import numbered, open_parts
 

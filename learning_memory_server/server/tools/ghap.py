@@ -16,7 +16,6 @@ from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.persister import ObservationPersister
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.server.replies import STORED_TEXT, fitted, page
-from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (
     Action,
     GhapId,
@@ -37,6 +36,7 @@ from learning_memory_server.server.tools.arguments import (
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
+from learning_memory_server.views import entry_views
 
 toolset = ToolSet()
 
@@ -88,26 +88,26 @@ class ResolvedEntry(TypedDict):
     redacted: NotRequired[dict[str, int]]
 
 
-class ActiveEntry(views.OpenEntry, total=False):
+class ActiveEntry(entry_views.OpenEntry, total=False):
     """The whole open entry, if there is one, and the other open entries of the project."""
 
     has_active: bool
-    orphaned: list[views.EntryKey]
+    orphaned: list[entry_views.EntryKey]
     hint: str
     stored_text: str
     left_out: dict[str, str]
 
 
-class ReadEntry(views.WholeEntry, total=False):
+class ReadEntry(entry_views.WholeEntry, total=False):
     """The whole entry."""
 
     stored_text: str
 
 
-class EntryList(views.Paged):
+class EntryList(entry_views.Paged):
     """Resolved entries, newest first."""
 
-    results: list[views.Summary]
+    results: list[entry_views.Summary]
 
 
 @toolset.tool("Start a GHAP entry", changes=True)
@@ -261,10 +261,10 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
     update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned.
     """
     entry = collector.find_current(caller)
-    orphans = [views.entry_key(orphan) for orphan in collector.list_orphans(caller)]
+    orphans = [entry_views.entry_key(orphan) for orphan in collector.list_orphans(caller)]
     reply: dict[str, Any] = {"has_active": entry is not None}
     if entry is not None:
-        reply |= views.open_entry(entry)
+        reply |= entry_views.open_entry(entry)
     if orphans:
         reply["orphaned"] = list(reversed(orphans))
         if entry is None:
@@ -286,7 +286,7 @@ async def get_ghap_entry(
     Lists, searches and a value's evidence name the ids.
     """
     return cast(
-        "ReadEntry", fitted(views.whole_entry(collector.get(ghap_id)) | STORED_TEXT, limits.REPLY_MAX)
+        "ReadEntry", fitted(entry_views.whole_entry(collector.get(ghap_id)) | STORED_TEXT, limits.REPLY_MAX)
     )
 
 
@@ -316,5 +316,5 @@ async def list_ghap_entries(
             since=parse_moment("since", since) if since else None,
         )
     )
-    shown = [views.summary(entry) for entry in entries[offset : offset + limit]]
+    shown = [entry_views.summary(entry) for entry in entries[offset : offset + limit]]
     return cast("EntryList", page("results", shown, offset=offset, of=len(entries)))

@@ -12,7 +12,6 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools import cluster_views, views
 from learning_memory_server.server.tools.arguments import (
     AxisToCompare,
     ClusterName,
@@ -21,8 +20,9 @@ from learning_memory_server.server.tools.arguments import (
     ProjectName,
     named_project,
 )
-from learning_memory_server.server.tools.cluster_views import ClusterView, Exemplar
 from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.views import cluster_views, entry_views
+from learning_memory_server.views.cluster_views import ClusterView, Exemplar
 
 toolset = ToolSet()
 
@@ -49,12 +49,12 @@ class ClusterList(TypedDict):
     truncated: NotRequired[bool]
 
 
-class ClusterMembers(views.Paged):
+class ClusterMembers(entry_views.Paged):
     """The experiences of a cluster, most central first."""
 
     cluster_id: str
     axis: str
-    members: list[views.Member]
+    members: list[entry_views.Member]
 
 
 @toolset.tool("Show clusters of experiences", changes=False)
@@ -112,7 +112,7 @@ async def get_cluster_members(
     """
     wanted = ClusterId.parse(cluster_id)
     cluster = (await clusterer.clusters_with(wanted)).get(wanted)
-    shown = [views.member(entry) for entry in cluster.members[offset : offset + limit]]
+    shown = [entry_views.member(entry) for entry in cluster.members[offset : offset + limit]]
     return cast(
         "ClusterMembers",
         page(

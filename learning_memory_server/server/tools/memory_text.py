@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.vocabulary import SearchMode
-from learning_memory_server.server.tools.score_views import formula, left_out_note, score_parts
+from learning_memory_server.views.score_views import formula, left_out_note, score_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

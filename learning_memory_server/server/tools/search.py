@@ -14,7 +14,6 @@ from learning_memory_server.domain.vocabulary import Axis, SearchMode, Strategy
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.observation.searcher import ExperienceSearcher
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools import views
 from learning_memory_server.server.tools.arguments import (
     AxisToCompare,
     Explain,
@@ -28,13 +27,14 @@ from learning_memory_server.server.tools.arguments import (
     Since,
     named_project,
 )
-from learning_memory_server.server.tools.score_views import (
+from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.values.listing import ValueListing
+from learning_memory_server.views import entry_views
+from learning_memory_server.views.score_views import (
     ScoredExperience,
     left_out_note,
     scored_experience,
 )
-from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.values.listing import ValueListing
 
 toolset = ToolSet()
 
@@ -53,7 +53,7 @@ class MatchingValue(TypedDict):
     standing: str
 
 
-class FoundExperiences(views.Paged):
+class FoundExperiences(entry_views.Paged):
     """Experiences, best match first, and the `mode` of the search. A `note` says what is left out, and why.
 
     The first three are whole. Of the others, `learned` is the takeaway, what worked or the surprise, and texts are

@@ -13,7 +13,6 @@ from learning_memory_server.domain.support import Status
 from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.server.replies import STORED_TEXT, page
-from learning_memory_server.server.tools import value_views, views
 from learning_memory_server.server.tools.arguments import (
     ClusterName,
     Identifier,
@@ -28,6 +27,7 @@ from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
 from learning_memory_server.values.listing import ValueListing
 from learning_memory_server.values.store import Cited, ValueStore
+from learning_memory_server.views import entry_views, value_views
 
 toolset = ToolSet()
 
@@ -36,7 +36,7 @@ _UNATTESTED: Final = "Unattested: no entry supports it yet. Name entries in supp
 Cites = Annotated[list[Identifier], Field(min_length=1, max_length=limits.VERDICTS_MAX)]
 
 
-class ValueList(views.Paged):
+class ValueList(entry_views.Paged):
     """Values in the requested order; with a query, `mode` says how they were matched."""
 
     results: list[value_views.ListedValue]

@@ -13,13 +13,13 @@ from rich.text import Text
 from learning_memory_server.access.connection import complete_index, open_connection
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.archive.reading import is_archive
-from learning_memory_server.cli.exporting import back_up_first
-from learning_memory_server.cli.options import current_project
-from learning_memory_server.cli.restoring import file_errors, import_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.maintenance.exporting import back_up_first
+from learning_memory_server.maintenance.restoring import file_errors, import_archive
 from learning_memory_server.observation.importing import parse_entries
+from learning_memory_server.options import current_project
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import counted, one_line, show_facts, show_first, working
 

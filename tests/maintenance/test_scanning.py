@@ -13,8 +13,8 @@ import pytest
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.settings import Settings
-from tests.cli.test_endings import on_a_terminal, read_until
 from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
+from tests.terminals import on_a_terminal, read_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from tests.cli.test_endings import on_a_terminal, read_until
+from tests.terminals import on_a_terminal, read_until
 
 TOKEN = "gh" + "p_" + drawn(random.Random(31), ALNUM, 36)  # noqa: S311 - a made-up secret
 MARKED = "[redacted: github token]"

@@ -12,7 +12,7 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.search.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, SEMANTIC_WEIGHT
 from learning_memory_server.search.terms import shared_terms
-from learning_memory_server.server.tools import views
+from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ScoreParts(TypedDict, total=False):
     terms: Annotated[list[str], Field(description="Stems and names that query and text share.")]
 
 
-class ScoredExperience(views.Experience, total=False):
+class ScoredExperience(entry_views.Experience, total=False):
     """An experience that was found, with the parts of its score if they were requested.
 
     `learned` is in shortened results only.
@@ -79,7 +79,7 @@ def scored_experience(
     found: FoundExperience, query: ExperienceQuery, *, explain: bool, is_short: bool = False
 ) -> dict[str, Any]:
     """Return a result of a query as a `ScoredExperience`, shortened if wanted."""
-    view = views.short_experience if is_short else views.experience
+    view = entry_views.short_experience if is_short else entry_views.experience
     shown = view(found.entry, found.score)
     if explain:
         terms = shared_terms(query.text, axis_texts(found.entry)[query.axis])

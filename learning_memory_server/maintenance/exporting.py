@@ -10,12 +10,12 @@ from learning_memory_server.access.reading import open_settings
 from learning_memory_server.archive.backups import back_up
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
-from learning_memory_server.cli.options import chosen_project
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
     one_line,

@@ -12,7 +12,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.archive.making import held
-from tests.cli.archives import exported
+from tests.maintenance.archives import exported
 from tests.support import ghap, numbered
 
 if TYPE_CHECKING:

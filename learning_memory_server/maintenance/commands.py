@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from learning_memory_server.cli.options import ProjectOption
 from learning_memory_server.domain.limits import BACKUPS_KEPT
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.options import ProjectOption
 
 maintenance = typer.Typer()
 
@@ -22,7 +22,7 @@ def reindex(
     The old index answers searches until the new one is complete. An
     interrupted rebuild resumes where it stopped. The journal does not change.
     """
-    from learning_memory_server.cli.indexing import rebuild  # noqa: PLC0415
+    from learning_memory_server.maintenance.indexing import rebuild  # noqa: PLC0415
 
     asyncio.run(rebuild(axis))
 
@@ -61,7 +61,7 @@ def import_(
     If anything will change, the journal is backed up first, as by `backup`.
     Rejected lines are listed with the reason, and the exit code is 1.
     """
-    from learning_memory_server.cli.importing import import_file  # noqa: PLC0415
+    from learning_memory_server.maintenance.importing import import_file  # noqa: PLC0415
 
     if not asyncio.run(import_file(path, project, dry_run=dry_run, apply_deletions=apply_deletions)):
         raise typer.Exit(1)
@@ -85,7 +85,7 @@ def export(
     What was forgotten is left out. So is the index, which is rebuilt from the
     journal. Sessions may keep running.
     """
-    from learning_memory_server.cli.exporting import export as write  # noqa: PLC0415
+    from learning_memory_server.maintenance.exporting import export as write  # noqa: PLC0415
 
     write(path, project, force=force)
 
@@ -104,7 +104,7 @@ def backup(
     or until `forget --purge --backups`.
     If the journal is empty, nothing is backed up and no backup is removed.
     """
-    from learning_memory_server.cli.exporting import backup as write  # noqa: PLC0415
+    from learning_memory_server.maintenance.exporting import backup as write  # noqa: PLC0415
 
     write(folder, keep)
 
@@ -122,7 +122,7 @@ def restore(
     Adds what is missing. What is stored here stays as it is, and what was
     forgotten here stays forgotten. The journal is backed up first.
     """
-    from learning_memory_server.cli.restoring import restore as add_missing  # noqa: PLC0415
+    from learning_memory_server.maintenance.restoring import restore as add_missing  # noqa: PLC0415
 
     if not asyncio.run(add_missing(path, yes=yes)):
         raise typer.Exit(1)
@@ -146,7 +146,7 @@ def migrate(
     the server's key. The engine in use does not change: the last lines of the
     output say how to change it.
     """
-    from learning_memory_server.cli.indexing import move_index  # noqa: PLC0415
+    from learning_memory_server.maintenance.indexing import move_index  # noqa: PLC0415
 
     if not asyncio.run(move_index(to=to, source=source)):
         raise typer.Exit(1)
@@ -181,7 +181,7 @@ def forget(  # noqa: PLR0913 - one for each option
     forgotten. Earlier backups have them until --purge --backups; exports, and
     backups in other folders, until you remove those.
     """
-    from learning_memory_server.cli.forgetting import forget as forget_them  # noqa: PLC0415
+    from learning_memory_server.maintenance.forgetting import forget as forget_them  # noqa: PLC0415
 
     asyncio.run(forget_them(ids or [], project, purge=purge, backups=backups, preview=preview, yes=yes))
 
@@ -204,7 +204,7 @@ def scan(
     redaction_patterns and redaction_allow say what else is a secret and what is
     not. The exit code is 1 if a secret was found and is still there.
     """
-    from learning_memory_server.cli.scanning import scan as find_secrets  # noqa: PLC0415
+    from learning_memory_server.maintenance.scanning import scan as find_secrets  # noqa: PLC0415
 
     if not asyncio.run(find_secrets(backups=backups, yes=yes, as_json=as_json)):
         raise typer.Exit(1)
@@ -224,6 +224,6 @@ def download_model(
     Nothing else uses the network for a model. The default model needs no
     download: it comes with this package.
     """
-    from learning_memory_server.cli.downloading import fetch_model  # noqa: PLC0415
+    from learning_memory_server.maintenance.downloading import fetch_model  # noqa: PLC0415
 
     fetch_model(model)

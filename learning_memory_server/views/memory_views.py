@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.tools.score_views import ScoreParts, score_parts
+from learning_memory_server.views.score_views import ScoreParts, score_parts
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.memory import Memory

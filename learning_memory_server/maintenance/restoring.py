@@ -15,10 +15,10 @@ from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.archive.comparison import Comparison, Numbering, compare
 from learning_memory_server.archive.contents import contents_here, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
-from learning_memory_server.cli.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.maintenance.exporting import back_up_first
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import (
     counted,

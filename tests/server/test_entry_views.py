@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from learning_memory_server.domain.ghap import Ghap
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.server.replies import STORED_TEXT
-from learning_memory_server.server.tools import views
+from learning_memory_server.views import entry_views
 from tests.server.agent import CALLER, agent_of
 from tests.support import full_ghap, ghap
 
@@ -28,8 +28,8 @@ async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_jour
         requests=("front:1",),
     )
     assert private < ghap_to_data(kept).keys()
-    shown = views.open_entry(kept)
-    assert shown.keys() == views.OpenEntry.__annotations__.keys()
+    shown = entry_views.open_entry(kept)
+    assert shown.keys() == entry_views.OpenEntry.__annotations__.keys()
     assert shown == {
         **{name: part for name, part in ghap_to_data(kept).items() if name not in private},
         "iteration_count": 2,
@@ -48,8 +48,8 @@ def test_a_field_that_entries_get_later_is_not_shown() -> None:
     parts = {field.name: getattr(full_ghap(), field.name) for field in fields(Ghap)}
     later = Later(**parts)
     for shown, named in (
-        (views.open_entry(later), views.OpenEntry),
-        (views.experience(later), views.Experience),
+        (entry_views.open_entry(later), entry_views.OpenEntry),
+        (entry_views.experience(later), entry_views.Experience),
     ):
         assert "ann-laptop" not in str(shown)
         assert shown.keys() <= named.__annotations__.keys()

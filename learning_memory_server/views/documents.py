@@ -8,11 +8,11 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.tools.cluster_views import ClusterView, Exemplar
-from learning_memory_server.server.tools.memory_views import FoundMemoryView, MemoryView
-from learning_memory_server.server.tools.score_views import ScoredExperience
-from learning_memory_server.server.tools.value_views import FullValue
-from learning_memory_server.server.tools.views import EntryKey, Member, Summary, WholeEntry
+from learning_memory_server.views.cluster_views import ClusterView, Exemplar
+from learning_memory_server.views.entry_views import EntryKey, Member, Summary, WholeEntry
+from learning_memory_server.views.memory_views import FoundMemoryView, MemoryView
+from learning_memory_server.views.score_views import ScoredExperience
+from learning_memory_server.views.value_views import FullValue
 
 
 class EntryDocument(TypedDict):

@@ -25,7 +25,7 @@ from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.acceptance.hubs import is_alive, until
 from tests.archive.making import held, memory_record, value_record
-from tests.cli.archives import exported, shown
+from tests.maintenance.archives import exported, shown
 from tests.memories.journalled import reloaded
 from tests.support import NOON, forget, numbered, start
 

@@ -1,0 +1,1 @@
+"""Commands that change, copy or move the stored data."""
