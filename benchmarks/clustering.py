@@ -35,10 +35,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.population import themes
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.clustering.matching import inherit
 from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.experience_clusters.matching import inherit
 from learning_memory_server.values.rule import judge
 
 if TYPE_CHECKING:

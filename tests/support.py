@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.fitting import fit
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.experience_clusters.fitting import fit
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.fitting import Fit, FitRequest
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.experience_clusters.fitting import Fit, FitRequest
     from learning_memory_server.journal.log import Log
     from learning_memory_server.storage.base import (
         Hit,

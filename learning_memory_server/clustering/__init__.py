@@ -1,1 +1,1 @@
-"""Clusters of similar experiences: how they are found, labelled and tracked over time."""
+"""The clustering algorithm: vectors and texts in; clusters, noise and labels out."""

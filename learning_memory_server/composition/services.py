@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.archive.backups import back_up_before_upgrade
-from learning_memory_server.clustering.child import ChildFitting
-from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.composition.backends import (
     chunkers,
     load_model,
@@ -26,6 +24,8 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.experience_clusters.child import ChildFitting
+from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
@@ -49,9 +49,9 @@ from learning_memory_server.values.verdict_log import VerdictLog
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from learning_memory_server.clustering.fitting import Fitting
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.experience_clusters.fitting import Fitting
     from learning_memory_server.indexing.writer import DocumentSource
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.settings import Settings

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.clusters import ExperienceCluster
-    from learning_memory_server.clustering.experiences import ExperienceClusterer
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
+    from learning_memory_server.experience_clusters.clusters import ExperienceCluster
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.observation.collector import ObservationCollector

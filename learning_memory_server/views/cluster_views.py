@@ -9,8 +9,8 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from learning_memory_server.clustering.clusters import ExperienceCluster
     from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.experience_clusters.clusters import ExperienceCluster
 
 
 _TAKEAWAY: Final = 300

@@ -1,119 +1,65 @@
-"""Shared parts of the cluster tests."""
+"""Vectors whose groups are known."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.experiences import ExperienceClusterer
-from learning_memory_server.clustering.fitting import fit
-from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.indexing.document import point_id
-from tests.support import about, open_parts
+from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
+    from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.clusters import AxisClusters
-    from learning_memory_server.clustering.fitting import Fit, FitRequest
-    from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.errors import LearningMemoryError
-    from tests.support import Parts
+    from learning_memory_server.clustering.partition import Partition
 
-MINIMUM = 12
+    Vectors = NDArray[np.float32]
+
+DIMENSION = 96
 
 
-class Learning:
-    """A running store and its clusters; also makes the fits, and counts them."""
-
-    def __init__(
-        self, parts: Parts, min_cluster_size: int | None, waited_for: int, minimum: int | None
-    ) -> None:
-        self.parts = parts
-        self.requests: list[FitRequest] = []
-        self.down: LearningMemoryError | None = None
-        """Raised by every fit while it is set."""
-        self.gate = asyncio.Event()
-        """Fits wait until it is set."""
-        self.gate.set()
-        self.entered = asyncio.Event()
-        """Set when a fit begins."""
-        self._size = min_cluster_size
-        self.clusterer = ExperienceClusterer(
-            parts.index,
-            parts.writer,
-            parts.collector,
-            self,
-            parts.journal.clusters,
-            parts.clock,
-            minimum,
-            waited_for,
-        )
-
-    @property
-    def runs(self) -> int:
-        return len(self.requests)
-
-    async def clusters(self, axis: Axis = Axis.FULL) -> AxisClusters:
-        return await self.clusterer.cluster_axis(axis)
-
-    def hold(self) -> None:
-        """Make the fits from now on wait for the gate."""
-        self.gate.clear()
-        self.entered.clear()
-
-    async def forget(self, entries: Iterable[Ghap]) -> None:
-        names = [entry.id for entry in entries]
-        self.parts.collector.forget(names, self.parts.clock())
-        await self.parts.writer.remove([point_id("ghap", name) for name in names])
-
-    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
-        request = await prepare()
-        self.requests.append(request)
-        self.entered.set()
-        await self.gate.wait()
-        if self.down is not None:
-            raise self.down
-        return fit(request, Clusterer(self._size))
-
-    async def close(self) -> None:
-        """Nothing is kept."""
+def directions(count: int, dimension: int, seed: int) -> Vectors:
+    drawn = np.random.default_rng(seed).normal(size=(count, dimension))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
-@asynccontextmanager
-async def learning(
-    path: Path,
-    *entries: Ghap,
-    min_cluster_size: int | None = None,
-    waited_for: int = 1_000,
-    minimum: int | None = MINIMUM,
-) -> AsyncIterator[Learning]:
-    async with open_parts(path) as parts, parts.running():
-        await parts.writer.settle()
-        await parts.learn(*entries)
-        each = Learning(parts, min_cluster_size, waited_for, minimum)
-        try:
-            yield each
-        finally:
-            await each.clusterer.close()
+def mixture(
+    topics: int, members: int, *, spread: float = 0.8, noise: int = 0, seed: int = 0
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """Topics in random directions, members scattered around them at distance `spread`, then lone points."""
+    centres = np.repeat(directions(topics, DIMENSION, seed), members, axis=0)
+    points = centres + spread * directions(topics * members, DIMENSION, seed + 1)
+    labels = np.repeat(np.arange(topics), members)
+    lone = directions(noise, DIMENSION, seed + 2)
+    return np.vstack([points, lone]).astype(np.float32), np.concatenate([labels, np.full(noise, -1)])
 
 
-def entries_about(topic: str, numbers: Sequence[int]) -> list[Ghap]:
-    return [about(topic, number) for number in numbers]
+def even(count: int) -> NDArray[np.float64]:
+    return np.ones(count)
 
 
-POOL = entries_about("pool", range(10))
-CACHE = entries_about("cache", range(10, 18))
-TYPES = entries_about("types", range(18, 24))
-ALL = [*POOL, *CACHE, *TYPES]
+def fit(vectors: Vectors, min_cluster_size: int | None = None, min_samples: int = 3) -> Partition:
+    return Clusterer(min_cluster_size, min_samples).fit(vectors, even(len(vectors)))
 
 
-def named(found: AxisClusters) -> dict[str, set[str]]:
-    return {str(cluster.id): {entry.id for entry in cluster.members} for cluster in found.clusters}
+def as_sets(partition: Partition) -> set[frozenset[int]]:
+    return {frozenset(cluster.members.tolist()) for cluster in partition.clusters}
 
 
-def ids(entries: Iterable[Ghap]) -> set[str]:
-    return {entry.id for entry in entries}
+TASKS, CAUSES = 12, 4
+
+
+def causes_in_tasks() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Every cause once in every task, as causes, strategies and stories; and the labels of causes and tasks."""
+    random = np.random.default_rng(4)
+    directions = unit_rows(random.normal(size=(TASKS + CAUSES, 48)))
+    task, cause = np.divmod(np.arange(TASKS * CAUSES), CAUSES)
+    goals, causes = directions[:TASKS][task], directions[TASKS:][cause]
+    actions = unit_rows(random.normal(size=(TASKS, 48)))[task]
+
+    def noisy(vectors: np.ndarray) -> np.ndarray:
+        return unit_rows(vectors + 0.3 * unit_rows(random.normal(size=vectors.shape)))
+
+    texts = noisy(1.3 * goals + 0.6 * actions + causes)
+    return texts, noisy(goals), noisy(goals + actions + 0.3 * causes), cause, task

@@ -9,44 +9,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.neighbours import unit_rows
-from learning_memory_server.clustering.partition import explain
+from tests.clustering.parts import as_sets, directions, fit, mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.partition import Partition
-
     Vectors = NDArray[np.float32]
-
-DIMENSION = 96
-
-
-def directions(count: int, dimension: int, seed: int) -> Vectors:
-    drawn = np.random.default_rng(seed).normal(size=(count, dimension))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
-
-
-def mixture(
-    topics: int, members: int, *, spread: float = 0.8, noise: int = 0, seed: int = 0
-) -> tuple[Vectors, NDArray[np.int64]]:
-    """Topics in random directions, members scattered around them at distance `spread`, then lone points."""
-    centres = np.repeat(directions(topics, DIMENSION, seed), members, axis=0)
-    points = centres + spread * directions(topics * members, DIMENSION, seed + 1)
-    labels = np.repeat(np.arange(topics), members)
-    lone = directions(noise, DIMENSION, seed + 2)
-    return np.vstack([points, lone]).astype(np.float32), np.concatenate([labels, np.full(noise, -1)])
-
-
-def even(count: int) -> NDArray[np.float64]:
-    return np.ones(count)
-
-
-def fit(vectors: Vectors, min_cluster_size: int | None = None, min_samples: int = 3) -> Partition:
-    return Clusterer(min_cluster_size, min_samples).fit(vectors, even(len(vectors)))
-
-
-def as_sets(partition: Partition) -> set[frozenset[int]]:
-    return {frozenset(cluster.members.tolist()) for cluster in partition.clusters}
 
 
 @pytest.mark.parametrize(("topics", "members"), [(3, 7), (8, 10), (12, 60)])
@@ -277,43 +245,3 @@ def test_any_number_of_samples_works(min_samples: int) -> None:
     assert partition.min_samples == min_samples
     if min_samples <= 20:
         assert adjusted_rand_score(truth, partition.labels()) > 0.9
-
-
-def test_zero_clusters_are_explained_with_the_setting_that_would_find_some() -> None:
-    vectors, _ = mixture(20, 16, spread=0.3)
-
-    said = explain(fit(vectors, min_cluster_size=17))
-
-    assert said == (
-        "No 17 of the 320 points are close enough to each other to form a cluster "
-        "(hdbscan_min_cluster_size = 17, min_samples = 3). "
-        "With hdbscan_min_cluster_size = 16 there would be 20 clusters, the largest of 16, 16 and 16 points."
-    )
-
-
-def test_a_mostly_noisy_partition_is_explained() -> None:
-    vectors, _ = mixture(2, 10, spread=0.5, noise=60)
-
-    said = explain(fit(vectors))
-
-    assert said is not None
-    assert said.startswith("2 clusters found, but 60 of 80 points are in none of them")
-
-
-def test_points_that_no_setting_groups_are_explained_as_dissimilar() -> None:
-    said = explain(fit(directions(60, 384, 8)))
-
-    assert said is not None
-    assert "too dissimilar" in said
-
-
-def test_too_few_points_are_explained_by_their_count() -> None:
-    said = explain(fit(directions(2, 16, 1)))
-
-    assert said == "There are 2 points, and hdbscan_min_cluster_size = 3 requires at least 3 in a cluster."
-
-
-def test_a_good_partition_needs_no_explanation() -> None:
-    vectors, _ = mixture(6, 10)
-
-    assert explain(fit(vectors)) is None

@@ -10,11 +10,11 @@ import stamina
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
+from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter

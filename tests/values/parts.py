@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.values.judge import ValueJudge
 from learning_memory_server.values.listing import ValueListing
 from learning_memory_server.values.store import ValueStore

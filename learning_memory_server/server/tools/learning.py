@@ -7,10 +7,10 @@ from typing import Annotated, Final, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.clustering.experiences import ExperienceClusterer
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools.arguments import (
     AxisToCompare,

@@ -7,20 +7,20 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.clustering.profile import Profile
 from learning_memory_server.errors import NotFoundError
+from learning_memory_server.experience_clusters.profile import Profile
 from learning_memory_server.observation.documents import axis_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from learning_memory_server.clustering.axis_fit import AxisFit, FittedCluster
     from learning_memory_server.clustering.evidence import ClusterEvidence
-    from learning_memory_server.clustering.lineage import Lineage
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.experience_clusters.axis_fit import AxisFit, FittedCluster
+    from learning_memory_server.experience_clusters.lineage import Lineage
 
 _EXEMPLARS: Final = 3
 _NAMED: Final = 10

@@ -20,9 +20,9 @@ from learning_memory_server.journal.record import JournalRecord
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from learning_memory_server.clustering.matching import Matching
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.experience_clusters.matching import Matching
     from learning_memory_server.journal.log import Log
 
 

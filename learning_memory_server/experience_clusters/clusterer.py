@@ -10,17 +10,17 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.clustering.lineage import LineageLog
-from learning_memory_server.clustering.live_axis import LiveAxis
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.experience_clusters.lineage import LineageLog
+from learning_memory_server.experience_clusters.live_axis import LiveAxis
 from learning_memory_server.heap import freeze_heap
 from learning_memory_server.indexing.writer import SETTLE_WITHIN
 
 if TYPE_CHECKING:
-    from learning_memory_server.clustering.clusters import AxisClusters
-    from learning_memory_server.clustering.fitting import Fitting
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.experience_clusters.clusters import AxisClusters
+    from learning_memory_server.experience_clusters.fitting import Fitting
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.journal.log import Log

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from learning_memory_server.clustering.profile import Profile
 from learning_memory_server.domain.ghap import Ghap, RootCause
 from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.experience_clusters.profile import Profile
 from tests.support import CONFIRMED, NOON, numbered
 
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.clustering.lineage import Lineage, LineageLog
-from learning_memory_server.clustering.matching import inherit
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.experience_clusters.lineage import Lineage, LineageLog
+from learning_memory_server.experience_clusters.matching import inherit
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.record import JournalRecord
-from tests.clustering.parts import ALL, TYPES, entries_about, ids, learning, named
+from tests.experience_clusters.parts import ALL, TYPES, entries_about, ids, learning, named
 from tests.support import NOON, TickingClock
 
 if TYPE_CHECKING:

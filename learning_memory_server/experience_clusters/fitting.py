@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from learning_memory_server.clustering.evidence import ClusterEvidence
 from learning_memory_server.clustering.labels import label_clusters
-from learning_memory_server.clustering.matching import inherit
 from learning_memory_server.clustering.own_part import own_part
+from learning_memory_server.experience_clusters.matching import inherit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.clusterer import Clusterer
-    from learning_memory_server.clustering.matching import Matching
     from learning_memory_server.clustering.partition import Partition
+    from learning_memory_server.experience_clusters.matching import Matching
 
 _FEWEST: Final = 2
 _NAMED_BY: Final = 50

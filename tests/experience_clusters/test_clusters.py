@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.clustering.axis_fit import AxisFit, FittedCluster
-from learning_memory_server.clustering.clusters import AxisClusters, clusters_of
 from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.clustering.lineage import Lineage
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.errors import NotFoundError
+from learning_memory_server.experience_clusters.axis_fit import AxisFit, FittedCluster
+from learning_memory_server.experience_clusters.clusters import AxisClusters, clusters_of
+from learning_memory_server.experience_clusters.lineage import Lineage
 from tests.support import NOON, about, numbered
 
 if TYPE_CHECKING:

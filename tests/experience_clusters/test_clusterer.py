@@ -21,14 +21,14 @@ from learning_memory_server.errors import (
     NotFoundError,
     StorageUnavailableError,
 )
-from tests.clustering.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
+from tests.experience_clusters.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
 from tests.support import TOPICS, about, full_ghap, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.clustering.clusters import AxisClusters
     from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.experience_clusters.clusters import AxisClusters
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Fitting in a child process: `python -m learning_memory_server.clustering.child MIN_SIZE MIN_SAMPLES`.
+"""Fitting in a child process: `python -m learning_memory_server.experience_clusters.child MIN_SIZE MIN_SAMPLES`.
 
 Clustering holds the GIL for long stretches, and its imports take a second and 60 MB. In a child that ends when it has
 not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and fits on
@@ -25,11 +25,11 @@ from learning_memory_server.errors import LearningMemoryError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from learning_memory_server.clustering.fitting import Fit, FitRequest
+    from learning_memory_server.experience_clusters.fitting import Fit, FitRequest
 
 log = structlog.get_logger()
 
-_MODULE: Final = "learning_memory_server.clustering.child"
+_MODULE: Final = "learning_memory_server.experience_clusters.child"
 _POLITE: Final = 5
 """The child's niceness: a caller may be waiting for clusters, but others are waiting for searches."""
 _KEPT_SECONDS: Final = 60.0
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str]) -> None:
     import scipy.sparse.csgraph  # noqa: F401, PLC0415
 
     import learning_memory_server.clustering.clusterer  # noqa: PLC0415
-    import learning_memory_server.clustering.fitting  # noqa: F401, PLC0415
+    import learning_memory_server.experience_clusters.fitting  # noqa: F401, PLC0415
 
     while request := _read(sys.stdin.buffer):
         found = _fit(pickle.loads(request), arguments)  # noqa: S301 - from our own parent
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _fit(request: FitRequest, arguments: Sequence[str]) -> Fit:
     from learning_memory_server.clustering.clusterer import Clusterer  # noqa: PLC0415 - scipy
-    from learning_memory_server.clustering.fitting import fit  # noqa: PLC0415
+    from learning_memory_server.experience_clusters.fitting import fit  # noqa: PLC0415
 
     min_cluster_size, min_samples = arguments
     return fit(request, Clusterer(int(min_cluster_size) if min_cluster_size else None, int(min_samples)))

@@ -16,10 +16,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from learning_memory_server.children import detached, module_command
-from learning_memory_server.clustering.child import ChildFitting
 from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.fitting import FitRequest, fit
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
+from learning_memory_server.experience_clusters.child import ChildFitting
+from learning_memory_server.experience_clusters.fitting import FitRequest, fit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -149,8 +149,8 @@ async def test_without_a_child_process_the_fit_runs_in_this_one() -> None:
 def test_the_parent_needs_neither_scipy_nor_hdbscan() -> None:
     program = """
 import asyncio, sys
-from tests.clustering.test_child import ready, request_of
-from learning_memory_server.clustering.child import ChildFitting
+from tests.experience_clusters.test_child import ready, request_of
+from learning_memory_server.experience_clusters.child import ChildFitting
 async def main():
     fitting = ChildFitting(5, 2)
     await fitting.fit(ready(request_of()))

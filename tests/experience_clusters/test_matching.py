@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning_memory_server.clustering.matching import Matching, inherit
+from learning_memory_server.experience_clusters.matching import Matching, inherit
 
 GONE = -1
 

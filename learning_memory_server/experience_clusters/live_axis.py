@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.clustering.clusters import clusters_of
-from learning_memory_server.clustering.material import AxisSource
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
+from learning_memory_server.experience_clusters.clusters import clusters_of
+from learning_memory_server.experience_clusters.material import AxisSource
 from learning_memory_server.heap import trim_heap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from learning_memory_server.clustering.axis_fit import AxisFit
-    from learning_memory_server.clustering.clusters import AxisClusters
-    from learning_memory_server.clustering.fitting import FitRequest, Fitting
-    from learning_memory_server.clustering.lineage import LineageLog
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.experience_clusters.axis_fit import AxisFit
+    from learning_memory_server.experience_clusters.clusters import AxisClusters
+    from learning_memory_server.experience_clusters.fitting import FitRequest, Fitting
+    from learning_memory_server.experience_clusters.lineage import LineageLog
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.observation.collector import ObservationCollector
 
@@ -143,7 +143,7 @@ class LiveAxis:
                 trim_heap()
 
     async def _new_fit(self, at: datetime) -> AxisFit:
-        from learning_memory_server.clustering.axis_fit import AxisFit  # noqa: PLC0415 - numpy
+        from learning_memory_server.experience_clusters.axis_fit import AxisFit  # noqa: PLC0415 - numpy
 
         ids: Sequence[str] = ()
 
@@ -160,7 +160,7 @@ class LiveAxis:
         return fit
 
     async def _request(self) -> FitRequest:
-        from learning_memory_server.clustering.fitting import FitRequest  # noqa: PLC0415 - numpy
+        from learning_memory_server.experience_clusters.fitting import FitRequest  # noqa: PLC0415 - numpy
 
         material = await self._source.material()
         self._require(len(material.ids))
