@@ -38,9 +38,14 @@ def leave_interrupted() -> NoReturn:
     os._exit(INTERRUPTED)
 
 
-def _unwind(_number: int, _frame: FrameType | None) -> None:
+def leave_shortly() -> None:
+    """End the process as interrupted soon, or at once on another Ctrl-C."""
     signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
     timer = threading.Timer(_UNWINDING_SECONDS, leave_interrupted)
     timer.daemon = True
     timer.start()
+
+
+def _unwind(_number: int, _frame: FrameType | None) -> None:
+    leave_shortly()
     raise KeyboardInterrupt

@@ -12,8 +12,16 @@ from learning_memory_server.access.finding import read_memories
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.cli.searching import explained
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
-from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.memories.query import MemoryFilter
+from learning_memory_server.errors import (
+    AlreadyRunningError,
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    StorageUnavailableError,
+)
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.memories.log import MemoryLog
+from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
+from learning_memory_server.memories.searcher import search_lexical
 from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import (
     counted,
@@ -30,6 +38,8 @@ from learning_memory_server.views import memory_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from learning_memory_server.settings import Settings
 
 
 def list_memories(limit: int, *, where: MemoryFilter, as_json: bool) -> None:
@@ -71,27 +81,18 @@ async def search_memories(
 
     Raises:
         InvalidInputError: If the query is empty or too long.
-        AlreadyRunningError: If a process other than a hub uses the data.
-        DeadlineExceededError: If the search takes too long, or the hub hangs.
-        StorageUnavailableError: If the hub ends before it replies.
+        JournalUnavailableError: If the journal cannot be read.
     """
-    text = checked_text("QUERY", query, QUERY_MAX)
-    async with open_connection(open_settings(), "memories search") as connection:
-        try:
-            await prepare_search(connection)
-        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
-            show_notice(f"{error.sentence} This search is lexical.")
-        reply = await connection.run(
-            "search_memories",
-            query=text,
-            limit=limit,
-            tags=list(where.tags),
-            source=where.source,
-            project=where.project,
-            since=where.start.isoformat() if where.start else None,
-            explain=explain,
-        )
-    found, mode = reply["results"], reply["mode"]
+    settings = open_settings()
+    wanted = MemoryQuery(checked_text("QUERY", query, QUERY_MAX), limit, where, min_score=0.0)
+    try:
+        found, mode = await _search_index(wanted, settings, explain=explain)
+    except AlreadyRunningError as error:
+        show_notice(f"{error.message} This search is lexical.")
+        found, mode = _search_journal(wanted, settings, explain=explain)
+    except (DeadlineExceededError, StorageUnavailableError) as error:
+        show_notice(f"{error.sentence} This search is lexical.")
+        found, mode = _search_journal(wanted, settings, explain=explain)
     if as_json:
         show_json({"results": found, "count": len(found), "mode": mode})
         return
@@ -104,6 +105,38 @@ async def search_memories(
         if parts := memory.get("explanation"):
             show_hanging(output(), Text("  score  ", "dim"), Text(explained(parts, mode)))
     output().print(Text(f"{len(found)} found, mode: {mode}", "dim"))
+
+
+async def _search_index(
+    query: MemoryQuery, settings: Settings, *, explain: bool
+) -> tuple[list[dict[str, Any]], str]:
+    where = query.where
+    async with open_connection(settings, "memories search") as connection:
+        try:
+            await prepare_search(connection)
+        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
+            show_notice(f"{error.sentence} This search is lexical.")
+        reply = await connection.run(
+            "search_memories",
+            query=query.text,
+            limit=query.limit,
+            tags=list(where.tags),
+            source=where.source,
+            project=where.project,
+            since=where.start.isoformat() if where.start else None,
+            explain=explain,
+        )
+    return reply["results"], reply["mode"]
+
+
+def _search_journal(
+    query: MemoryQuery, settings: Settings, *, explain: bool
+) -> tuple[list[dict[str, Any]], str]:
+    from learning_memory_server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
+
+    memories = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
+    result = search_lexical(memories, query)
+    return [memory_views.found_memory(each, explain=explain) for each in result.found], result.mode
 
 
 def memory_filter(

@@ -24,6 +24,7 @@ from learning_memory_server.errors import LearningMemoryError, StorageUnavailabl
 from learning_memory_server.hub import control
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import project_of, session_hash
+from learning_memory_server.interrupts import leave_shortly
 from learning_memory_server.operations import operate
 from learning_memory_server.paths import LOCK
 from learning_memory_server.server.app import build_server
@@ -53,8 +54,8 @@ reacquire it after each: with Python's default of 5 ms, a clustering thread stal
 
 def run(
     place: rendezvous.Place, door: Door, settings: Settings, load: Callable[[], Embedder] | None = None
-) -> None:
-    """Serve on the socket until nobody needs the hub.
+) -> bool:
+    """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it.
 
     Args:
         place: The data that this process has locked.
@@ -68,11 +69,11 @@ def run(
     for sentence in unknown_variables(os.environ):
         log.warning("setting.unknown", message=sentence)
 
-    async def serve() -> None:
+    async def serve() -> bool:
         async with services_over(settings, utc_now, load) as services:
-            await Hub(services, place, door).serve()
+            return await Hub(services, place, door).serve()
 
-    asyncio.run(serve())
+    return asyncio.run(serve())
 
 
 class Hub:
@@ -97,14 +98,19 @@ class Hub:
         self._no_calls.set()
         self._used = asyncio.Event()
         self._ending = asyncio.Event()
+        self._is_interrupted = False
         self._last_needed = time.monotonic()
         self._server: asyncio.Server | None = None
 
-    async def serve(self) -> None:
-        """Accept connections until the hub is asked to shut down, has been idle too long, or has lost its data."""
+    async def serve(self) -> bool:
+        """Accept connections until the hub is asked to shut down, has been idle too long, or has lost its data.
+
+        Returns:
+            Whether Ctrl-C ended it.
+        """
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._ending.set)
+        loop.add_signal_handler(signal.SIGTERM, self._ending.set)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
         await self._listen()
         background = [
             asyncio.create_task(self._services.writer.run_after(self._used)),
@@ -118,6 +124,12 @@ class Hub:
         for task in background:
             task.cancel()
         log.info("hub.ended")
+        return self._is_interrupted
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = True
+        self._ending.set()
+        leave_shortly()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

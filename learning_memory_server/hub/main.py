@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from learning_memory_server import rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.hub.door import Door
+from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.locking import hold
 from learning_memory_server.server.startup import fast_imports
 
@@ -40,7 +41,8 @@ def main() -> NoReturn:
                 load = start_loading(settings)
                 from learning_memory_server.hub.hub import run  # noqa: PLC0415
 
-            run(place, door, settings, load)
+            if run(place, door, settings, load):
+                status = INTERRUPTED
     except AlreadyRunningError as error:
         # Several fronts may start a hub at once, and this one is not needed.
         print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201

@@ -118,7 +118,7 @@ class MemorySearcher:
         try:
             async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
                 # The journal is read here, so that no two threads read it at the same time.
-                return await asyncio.to_thread(self._search_lexical, query, self._memories.all())
+                return await asyncio.to_thread(_rank, self._memories, query, self._memories.all())
         except TimeoutError:
             raise DeadlineExceededError("timed out") from None
 
@@ -216,22 +216,28 @@ class MemorySearcher:
         """Return whether a point's memory exists; a point may briefly outlive its memory."""
         return self._memories.find(payload["memory_id"]) is not None
 
-    def _search_lexical(self, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
-        wanted = needles(query.text)
-        texts = [
-            ((memory, chunk), chunk.text)
-            for memory in memories
-            if query.where.matches(memory)
-            for chunk in self._memories.candidate_chunks(memory, wanted)
-        ]
-        mode = SearchMode.LEXICAL
-        found = [
-            FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
-            for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
-        ]
-        bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
-        kept, left_out = passing(_best(query.limit, found), bar)
-        return FoundMemories(kept, mode, left_out=left_out)
+
+def search_lexical(memories: MemoryLog, query: MemoryQuery) -> FoundMemories:
+    """Return the memories in the journal that rank best by the terms they share with the query."""
+    return _rank(memories, replace(query, text=with_iso_dates(query.text)), memories.all())
+
+
+def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
+    wanted = needles(query.text)
+    texts = [
+        ((memory, chunk), chunk.text)
+        for memory in memories
+        if query.where.matches(memory)
+        for chunk in log.candidate_chunks(memory, wanted)
+    ]
+    mode = SearchMode.LEXICAL
+    found = [
+        FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
+        for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
+    ]
+    bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
+    kept, left_out = passing(_best(query.limit, found), bar)
+    return FoundMemories(kept, mode, left_out=left_out)
 
 
 def _similarity(found: FoundMemory) -> float:

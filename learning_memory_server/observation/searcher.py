@@ -136,7 +136,7 @@ def _siblings(axis: Axis) -> tuple[Collection, ...]:
 
 def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:
     """Return the entries in the journal that rank best by the terms they share with the query."""
-    return _rank(collector.list_resolved(query.where), query)
+    return _rank(collector.list_resolved(query.where), replace(query, text=with_iso_dates(query.text)))
 
 
 def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult:

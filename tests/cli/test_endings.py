@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.locking import holder
+from tests.acceptance.hubs import until
 from tests.terminals import PROGRAM, on_a_terminal, read_until
 
 FULL = Path("/dev/full")
@@ -90,6 +92,23 @@ def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == b"unwound\n"
         assert process.wait(60) == 130
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
+def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], storage: Path) -> None:
+    process, terminal = on_a_terminal(["hub", "run"], environment)
+    log = storage / "hub.log"
+    try:
+        until(lambda: log.exists() and "hub.started" in log.read_text("utf-8"), "the hub does not start")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+    assert "hub.ended" in log.read_text("utf-8")
+    assert holder(storage / "journal") is None
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")

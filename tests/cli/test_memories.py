@@ -1,10 +1,13 @@
 """`memories` and `memories search`."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.locking import exclusive
 from tests.cli.kept import MEMORIES
 
 
@@ -60,3 +63,20 @@ def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
     assert found.exit_code == 0, found.output
     assert "mode: lexical" in found.stdout
     assert found.stderr.rstrip().endswith("This search is lexical.")
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_a_search_is_lexical_while_another_process_has_locked_the_data(run: Any, storage: Path) -> None:
+    with exclusive(storage / "journal", "an import"):
+        found = run("memories", "search", "SQLite", "--tag", "decision", "--explain", "--json")
+        nothing = run("memories", "search", "SQLite", "--project", "elsewhere")
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert document["mode"] == "lexical"
+    (memory,) = document["results"]
+    assert memory["id"] == MEMORIES[0]
+    assert memory["explanation"]["bm25"] > 0
+    assert f"an import, process {os.getpid()}" in found.stderr
+    assert found.stderr.rstrip().endswith("This search is lexical.")
+    assert nothing.stdout == "Nothing found (lexical).\n"
