@@ -24,6 +24,7 @@ from learning_memory_server.journal.codec import (
 )
 from learning_memory_server.journal.record import DamagedLineError, JournalRecord
 from learning_memory_server.observation.importing import entry_of_record, parse_open
+from learning_memory_server.redaction.base import shortened_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -173,8 +174,8 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
     value = value_from_data(record.data)
     if value.id != record.id or not _ID.fullmatch(value.id) or len(value.id) > limits.ID_MAX:
         raise InvalidInputError(f"id: {record.id!r} is not a valid id of a value.")
-    limits.checked_text("text", value.text, limits.VALUE_MAX)
-    limits.checked_text("project", value.project, limits.PROJECT_MAX)
+    limits.checked_text("text", value.text, limits.VALUE_MAX, shortened_markers)
+    limits.checked_text("project", value.project, limits.PROJECT_MAX, shortened_markers)
     if value.supersedes is not None and not _ID.fullmatch(value.supersedes):
         raise InvalidInputError("supersedes: is not a valid id.")
     if value.supersedes == value.id:
@@ -203,7 +204,7 @@ def _checked_verdict(record: JournalRecord) -> dict[str, Any]:
             raise InvalidInputError(f"{name}: {given!r} is not a valid id.")
     if verdict.id != record.id:
         raise InvalidInputError(f"id: {record.id!r} is not the id of a verdict on this value and entry.")
-    limits.checked_text("project", verdict.project, limits.PROJECT_MAX)
+    limits.checked_text("project", verdict.project, limits.PROJECT_MAX, shortened_markers)
     if verdict.created_at.tzinfo is None:
         raise InvalidInputError("created_at: must have an offset from UTC.")
     return verdict_to_data(replace(verdict, requests=()))
@@ -213,9 +214,9 @@ def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     memory = memory_from_data(record.data)
     if memory.id != record.id or not _ID.fullmatch(memory.id) or len(memory.id) > limits.ID_MAX:
         raise InvalidInputError(f"id: {record.id!r} is not a valid id of a memory.")
-    limits.checked_text("text", memory.text, limits.MEMORY_MAX)
-    limits.checked_text("project", memory.project, limits.PROJECT_MAX)
-    metadata = checked_metadata(memory.metadata)
+    limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
+    limits.checked_text("project", memory.project, limits.PROJECT_MAX, shortened_markers)
+    metadata = checked_metadata(memory.metadata, shortened_markers)
     if memory.created_at.tzinfo is None or memory.date.tzinfo is None:
         raise InvalidInputError("created_at, date: both must have an offset from UTC.")
     # The chunks depend on the model of this store, so they are not imported.

@@ -3,9 +3,14 @@
 Lengths are in characters after stripping white space at both ends.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STATEMENT_MAX: Final = 1_000
 """One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
@@ -36,13 +41,14 @@ REPLY_MAX: Final = 32_000
 """Characters of JSON in one reply. A longer reply is truncated after a complete item, and says so."""
 
 
-def checked_text(field: str, value: object, limit: int) -> str:
+def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:
     """Return `value` stripped, or say what is wrong with it.
 
     Args:
         field: The name to show, such as `lesson.takeaway`.
         value: What was given.
         limit: The largest length in characters after stripping.
+        measured: Returns the text whose length counts.
 
     Raises:
         InvalidInputError: If it is not text, is empty, or is longer than `limit`.
@@ -52,6 +58,6 @@ def checked_text(field: str, value: object, limit: int) -> str:
     text = value.strip()
     if not text:
         raise InvalidInputError(f"{field}: must not be empty (1-{limit} characters).")
-    if len(text) > limit:
-        raise InvalidInputError(f"{field}: {len(text)} characters, the limit is {limit}.")
+    if (length := len(measured(text))) > limit:
+        raise InvalidInputError(f"{field}: {length} characters, the limit is {limit}.")
     return text

@@ -12,7 +12,7 @@ from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
 
@@ -82,8 +82,12 @@ def new_memory_id() -> str:
     return str(uuid.uuid4())
 
 
-def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str] = str) -> dict[str, Any]:
     """Return the metadata, or say what is wrong with it.
+
+    Args:
+        metadata: The metadata.
+        measured: Returns the text whose length counts, for the metadata as JSON and for each text with a limit.
 
     Raises:
         InvalidInputError: If it is too large or not JSON data, if its timestamp is invalid, or if its title, source,
@@ -96,18 +100,18 @@ def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInputError(
             "metadata: its numbers must be finite; JSON has no NaN and no Infinity."
         ) from None
-    size = len(compact.encode())
+    size = len(measured(compact).encode())
     if size > limits.METADATA_MAX:
         raise InvalidInputError(f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.")
     for key in ("title", "language", "timestamp"):
         _require_text(f"metadata.{key}", checked.get(key, ""))
     if "source" in checked:
-        limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX)
+        limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
     tags = checked.get("tags", [])
     if not isinstance(tags, list):
         raise InvalidInputError(f"metadata.tags: must be a list of texts, not {type(tags).__name__}.")
     for place, tag in enumerate(tags):
-        limits.checked_text(f"metadata.tags[{place}]", tag, limits.TAG_MAX)
+        limits.checked_text(f"metadata.tags[{place}]", tag, limits.TAG_MAX, measured)
     if "timestamp" in checked:
         parse_moment("metadata.timestamp", checked["timestamp"])
     return checked

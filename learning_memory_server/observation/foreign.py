@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.redaction.base import shortened_markers
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -143,7 +144,7 @@ class ForeignPart:
 def _checked(name: str, value: object, limit: int) -> str:
     if value is None:
         raise InvalidInputError(f"{name}: missing.")
-    text = limits.checked_text(name, value, limit)
+    text = limits.checked_text(name, value, limit, shortened_markers)
     try:
         text.encode()
     except UnicodeEncodeError:

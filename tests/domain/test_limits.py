@@ -5,6 +5,7 @@ import pytest
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.limits import checked_text
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.redaction.base import marker, shortened_markers
 
 
 def test_a_text_is_measured_and_returned_without_surrounding_white_space() -> None:
@@ -31,6 +32,13 @@ def test_anything_but_text_is_refused_and_its_type_named(value: object, kind: st
 
 def test_characters_are_counted_not_bytes() -> None:
     assert checked_text("goal", "\u00e9\U0001f600" * 5, 10) == "\u00e9\U0001f600" * 5
+
+
+def test_a_caller_says_which_text_is_measured() -> None:
+    text = f"{marker('password')}{'x' * 9}"
+    assert checked_text("goal", text, 10, shortened_markers) == text
+    with pytest.raises(InvalidInputError, match=r"^goal: 11 characters, the limit is 10\.$"):
+        checked_text("goal", text + "x", 10, shortened_markers)
 
 
 def test_the_limits_are_those_of_the_contract() -> None:

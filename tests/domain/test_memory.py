@@ -9,6 +9,7 @@ import pytest
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.memory import Memory, checked_metadata
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.redaction.base import marker, shortened_markers
 from tests.support import NOON
 
 
@@ -50,6 +51,17 @@ def test_metadata_is_kept_as_given_without_null_fields() -> None:
     }
     assert checked_metadata({**given, "z": None}) == given
     assert checked_metadata({"source": None, "tags": None, "title": None}) == {}
+
+
+def test_markers_do_not_make_imported_metadata_too_long() -> None:
+    given = {
+        "source": marker("password") * 1000,
+        "tags": [marker("password") * 200],
+        "x": marker("jwt") * 60_000,
+    }
+    assert checked_metadata(given, shortened_markers) == given
+    with pytest.raises(InvalidInputError, match=r"^metadata: "):
+        checked_metadata(given)
 
 
 @pytest.mark.parametrize("odd", [5, {"a": 1}, True, None, [1, {"a": 2}, None]])

@@ -172,6 +172,22 @@ def test_secrets_are_not_imported_and_the_summary_says_how_many(
     assert (entry.goal, entry.notes) == (f"use {MARKED}", (f"a {MARKED}", "plain"))
 
 
+@pytest.mark.slow
+def test_an_entry_that_its_markers_make_longer_than_the_limit_is_imported_and_does_not_stop_the_others(
+    run: Any, old_entry: Any, write_lines: Any, storage: Path
+) -> None:
+    goal = f"password=correcthorse9 {'x' * 1000}"[:1000]
+    path = str(write_lines(old_entry(0, goal=goal), old_entry(1)))
+    result = run("import", path)
+    assert (result.exit_code, facts(result)["imported"]) == (0, "2 entries")
+    assert len(entries_in(storage)["ghap_20260101_000000_abcdef"].goal) > 1000
+    # What is stored can be imported again, elsewhere.
+    assert run("export", str(storage / "all.tar.gz")).exit_code == 0
+    elsewhere = str(storage / "elsewhere")
+    result = run("import", str(storage / "all.tar.gz"), LEARNING_MEMORY_STORAGE_PATH=elsewhere)
+    assert (result.exit_code, facts(result)["imported"]) == (0, "2 entries")
+
+
 def test_with_redaction_off_texts_are_imported_as_they_are(
     run: Any, old_entry: Any, write_lines: Any, storage: Path
 ) -> None:
