@@ -18,7 +18,7 @@ from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
 from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.settings import Settings
 from learning_memory_server.views.documents import DOCUMENTS
-from scripts.recording import recorded
+from scripts.answers import recorded
 
 if TYPE_CHECKING:
     import click

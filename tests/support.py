@@ -22,7 +22,7 @@ from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.documents import SHAPES
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.access.hub_client import find_hub, stop_hub
+from learning_memory_server.access.hub_client import find_hub
 from learning_memory_server.access.reading import holder_of
 from learning_memory_server.errors import (
     DeadlineExceededError,
@@ -170,11 +170,6 @@ def running_hub() -> HubClient | None:
     """Return the hub that owns the data of the environment's settings, or None if none runs."""
     # Without Unix sockets there are no hubs.
     return find_hub(Place(os.environ)) if has_hubs() else None
-
-
-def stop_running_hub() -> int | None:
-    """Stop the hub that owns the data of the environment's settings; see `stop_hub`."""
-    return stop_hub(Place(os.environ)) if has_hubs() else None
 
 
 @asynccontextmanager

@@ -1,13 +1,10 @@
-"""A command's requests to a running hub. Nothing here starts a hub."""
+"""A command's requests to a running hub. Nothing here starts or stops one."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import socket
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +15,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     error_from_body,
 )
-from learning_memory_server.locking import holder, is_holder
+from learning_memory_server.locking import holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +25,6 @@ if TYPE_CHECKING:
 
 HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""
-_END_SECONDS: Final = 30.0
-"""How long a hub may take to end: its calls get ten seconds, then the index is flushed."""
-_TERM_SECONDS: Final = 15.0
-"""How long a hub that does not answer may take to end: as long as its calls and its flush."""
-_KILLED_SECONDS: Final = 10.0
-"""How long the kernel may take to end a hub."""
-_LOOK_SECONDS: Final = 0.05
 
 
 def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
@@ -53,56 +43,6 @@ def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubC
         if connection is not None:
             return HubClient(place, path, connection, hung_after)
     return None
-
-
-def stop_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> int | None:
-    """Stop the hub that has locked the data, and return its process id; None if no hub has.
-
-    It is asked through its socket. If it cannot be reached or does not answer, the process that has locked the data is
-    sent a signal. Nothing that it has acknowledged is lost.
-
-    Args:
-        place: The data.
-        hung_after: Seconds without a sign of life after which the hub is not asked any longer.
-
-    Raises:
-        DeadlineExceededError: If it does not end.
-        LockUnavailableError: If the lock cannot be looked at.
-        StorageUnavailableError: If it cannot be made sure which process has locked the data.
-    """
-    # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
-    with suppress(LearningMemoryError):
-        hub = find_hub(place, hung_after=hung_after)
-        if hub:
-            return hub.end()
-    return _end_holder(place)
-
-
-def _end_holder(place: rendezvous.Place) -> int | None:
-    who = holder(place.journal)
-    if who is None or "socket" not in who:
-        return None
-    pid = who.get("pid")
-    for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
-        if not isinstance(pid, int) or not is_holder(place.journal, pid):
-            if holder(place.journal) is None:
-                return pid if isinstance(pid, int) else None
-            raise StorageUnavailableError(
-                f"A hub (process {pid}) has locked the data and does not answer, and whether it is really that process "
-                "could not be found out.",
-                hint="End the hub in the place where it was started, such as a container.",
-            )
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if (holder(place.journal) or {}).get("pid") != pid:
-                return pid
-            time.sleep(_LOOK_SECONDS)
-    raise DeadlineExceededError(
-        f"The hub (process {pid}) was killed and has not ended.",
-        hint="It waits for the disk or another device.",
-    )
 
 
 class HubClient:
@@ -171,23 +111,6 @@ class HubClient:
             raise EOFError
         reply: dict[str, Any] = json.loads(line)
         return reply
-
-    def end(self) -> int:
-        """Stop the hub, wait until it has released the data, and return its process id.
-
-        Raises:
-            DeadlineExceededError: If it hangs, or does not end in time.
-        """
-        began = time.monotonic()
-        pid: int = self.control("stop")["pid"]
-        while (holder(self.place.journal) or {}).get("pid") == pid:
-            if time.monotonic() - began > _END_SECONDS:
-                raise DeadlineExceededError(
-                    f"The hub (process {pid}) was asked to end {_END_SECONDS:.0f} seconds ago and is still running.",
-                    hint=f"If it does not end by itself: kill -KILL {pid}; what it has acknowledged is kept.",
-                )
-            time.sleep(_LOOK_SECONDS)
-        return pid
 
     def _hello(self) -> dict[str, Any]:
         return {

@@ -22,7 +22,7 @@ OPEN_MAX: Final = 32 * _MIB
 """Bytes of an open entry's file: thousands of notes of the greatest length."""
 LINE_MAX: Final = 6 * MEMORY_MAX + 16 * _MIB
 """Bytes of a line: the longest memory, of characters that JSON writes as six, with its metadata and its chunks."""
-MEMBER_MAX: Final = 2 * 1024**3
+LOG_FILE_MAX: Final = 2 * 1024**3
 """Bytes of a log's file: a month of a million entries of two kilobytes."""
 TOTAL_MAX: Final = 8 * 1024**3
 """Bytes of everything."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.journal.record import JournalRecord
+    from learning_memory_server.journal.line import JournalRecord
 
 
 class Numbering(StrEnum):

@@ -22,7 +22,7 @@ from learning_memory_server.journal.codec import (
     verdict_from_data,
     verdict_to_data,
 )
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.observation.importing import entry_of_record, parse_open
 from learning_memory_server.redaction.base import shortened_markers
 

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.record import digest
+from learning_memory_server.journal.line import digest
 
 ARCHIVE_VERSION: Final = 1
 """Raise it when a program that knows only this version could misread an archive. Archives of a newer version are

@@ -11,7 +11,7 @@ from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.archive.snapshot import Snapshot, names_any
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.journal.journal import open_version
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from learning_memory_server.archive.bounds import (
+    LOG_FILE_MAX,
     MANIFEST_MAX,
-    MEMBER_MAX,
     MEMBERS_MAX,
     OPEN_MAX,
     TOTAL_MAX,
@@ -176,7 +176,7 @@ def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
 def _most_bytes_of(name: str) -> int:
     if name in {MANIFEST, SUMS}:
         return MANIFEST_MAX
-    return OPEN_MAX if name.endswith(".json") else MEMBER_MAX
+    return OPEN_MAX if name.endswith(".json") else LOG_FILE_MAX
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -12,7 +12,7 @@ from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

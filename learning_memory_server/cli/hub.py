@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.access.connection import running_hub, stop_running_hub
+from learning_memory_server.access.connection import running_hub
 from learning_memory_server.access.describing import (
     describe_model,
     describe_pending,
@@ -16,6 +16,7 @@ from learning_memory_server.access.describing import (
     in_the_way,
 )
 from learning_memory_server.access.reading import holder_of, open_settings
+from learning_memory_server.access.stopping import stop_running_hub
 from learning_memory_server.files import is_at
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.rendezvous import LOG

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.errors import NotFoundError
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

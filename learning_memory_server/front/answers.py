@@ -1,6 +1,6 @@
 """What the front answers by itself: the handshake, pings, lists and subscriptions.
 
-The results are in `answers.json`, recorded from the server by `make docs`; scripts/recording.py lists the requests. So
+The results are in `answers.json`, recorded from the server by `make docs`; scripts/answers.py lists the requests. So
 a client is greeted within milliseconds and sees the tools, whoever has locked the data. A request that is not exactly
 as the protocol has it goes to the hub.
 

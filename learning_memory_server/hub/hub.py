@@ -21,7 +21,7 @@ from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hub import control
+from learning_memory_server.hub import commands
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.interrupts import leave_shortly
@@ -168,7 +168,7 @@ class Hub:
         if hello["role"] == "command":
             # A command checks its own variables, and reports damage where it matters.
             ack["notices"] = []
-        await control.send(writer, ack)
+        await commands.send(writer, ack)
         return refused is None
 
     async def _serve_front(
@@ -219,8 +219,8 @@ class Hub:
     async def _control(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        reply = await control.answer(lambda report: self._obey(hello, report), reader, writer)
-        await control.send(writer, reply)
+        reply = await commands.answer(lambda report: self._obey(hello, report), reader, writer)
+        await commands.send(writer, reply)
         if "stopping" in reply:
             self._ending.set()
 
@@ -244,7 +244,7 @@ class Hub:
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._sessions),
             "calls": self._calls,
-            **await control.describe(self._services),
+            **await commands.describe(self._services),
             "journal": str(self._place.journal),
             "storage": str(self._place.storage),
             "settings": self._place.settings,

@@ -1,7 +1,7 @@
 """Domain objects as JSON data and back. The journal and the engine's payloads share this form.
 
 Absent and empty parts are left out. Times are ISO 8601 with an offset. A line of the journal, with its checksum, is
-`record.py`'s.
+in `line.py`.
 """
 
 from __future__ import annotations

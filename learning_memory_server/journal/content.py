@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from learning_memory_server.journal.record import JournalRecord
+    from learning_memory_server.journal.line import JournalRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from learning_memory_server import files
 from learning_memory_server.journal.content import Damage, Line, LogContent, Purge
 from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, versions_of
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

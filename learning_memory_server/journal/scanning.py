@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord, with_data
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.redaction.data import redact_data
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from learning_memory_server.archive.comparison import Difference
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.archive.manifest import Manifest
-    from learning_memory_server.journal.record import JournalRecord
+    from learning_memory_server.journal.line import JournalRecord
     from learning_memory_server.settings import Settings
 
 _BATCH: Final = 50

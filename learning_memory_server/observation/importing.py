@@ -15,7 +15,7 @@ from learning_memory_server.errors import InvalidInputError, JournalUnavailableE
 from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, is_version
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.observation.foreign import ForeignPart
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from learning_memory_server.archive.contents import CLUSTERS, GHAP, checked_reco
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import memory_from_data, value_from_data, verdict_from_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.observation.importing import entry_of_record, parse_open
 from learning_memory_server.operations.forgetting import forgetful

@@ -25,7 +25,7 @@ from learning_memory_server.journal.codec import (
     memory_to_data,
 )
 from learning_memory_server.journal.disk import journal_errors
-from learning_memory_server.journal.record import DamagedLineError, JournalRecord, with_data
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.memories.documents import point_ids
 

@@ -2,7 +2,7 @@
 
 It is a Go library in a wheel of 29 MB; wheels exist for Linux (glibc), macOS and Windows, up to Python 3.13. Loading it
 and its first scan take a quarter of a second and 40 MB, so both happen in a thread, with the first text; the first text
-that is stored waits for them. betterleaks.toml says which of its rules are off.
+that is stored waits for them. betterleaks_rules.toml says which of its rules are off.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NO_SECRETS: Final = (
 )
 """Endings of the rules that find what only belongs to a secret."""
 
-CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks.toml"))
+CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks_rules.toml"))
 """The rules that count."""
 
 

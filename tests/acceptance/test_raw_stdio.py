@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.acceptance.wire import COMMAND, Wire, environment, payload_of, running
 from tests.tool_names import NAMES
 

@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import value_record, verdict_record
 from tests.support import CAROL, NOON, forget, ghap, numbered
 

@@ -19,7 +19,7 @@ from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import memory_to_data, value_to_data, verdict_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord, digest
+from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import ALICE, NOON, TickingClock
 

@@ -17,7 +17,7 @@ from learning_memory_server.errors import InvalidInputError, JournalUnavailableE
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import (
     archived,
     forged,

@@ -18,7 +18,7 @@ from learning_memory_server.domain.limits import MEMORY_MAX
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import memory_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import archived, compressed, forged, sealed
 from tests.support import NOON
 
@@ -58,7 +58,7 @@ def test_a_bomb_behind_the_end_of_the_tar_is_refused(tmp_path: Path) -> None:
 
 def test_a_claim_is_refused_without_decompressing_what_it_claims(tmp_path: Path) -> None:
     header = tarfile.TarInfo(NAME)
-    header.size = bounds.MEMBER_MAX
+    header.size = bounds.LOG_FILE_MAX
     path = tmp_path / "a.tar.gz"
     path.write_bytes(gzip.compress(header.tobuf() + bytes(5_000_000)))
     assert "more than 100 times its compressed size" in refusal(path)

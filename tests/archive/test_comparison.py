@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.archive.comparison import Difference, Numbering, compare, numbering_of
 from learning_memory_server.archive.contents import Contents
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import held, value_record, verdict_record
 from tests.support import NOON, full_ghap, ghap, numbered
 

@@ -20,7 +20,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis, Domain, Stance, Strategy
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.locking import exclusive
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.values.log import ValueLog

@@ -18,7 +18,7 @@ from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.experience_clusters.lineage import Lineage, LineageLog
 from learning_memory_server.experience_clusters.matching import inherit
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.experience_clusters.parts import ALL, TYPES, entries_about, ids, learning, named
 from tests.support import NOON, TickingClock
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.front.answers import Answers
-from scripts.recording import LISTS, answers_of_the_server
+from scripts.answers import LISTS, answers_of_the_server
 from tests.front.scripted import notification, request
 
 if TYPE_CHECKING:

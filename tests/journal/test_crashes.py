@@ -18,7 +18,7 @@ from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.values.log import ValueLog
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError

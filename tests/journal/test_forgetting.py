@@ -12,7 +12,7 @@ import pytest
 
 from learning_memory_server.journal.codec import GHAP, ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import NOON, forget, ghap, numbered

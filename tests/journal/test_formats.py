@@ -11,8 +11,8 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.record import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import CONFIRMED, NOON, TickingClock, ghap, numbered
 

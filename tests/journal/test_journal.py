@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from tests.support import CONFIRMED, NOON, ghap, numbered
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.record import JournalRecord
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 
 log = Log(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)

@@ -7,7 +7,7 @@ import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, ghap_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.support import NOON, numbered
 

@@ -13,7 +13,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError

@@ -13,7 +13,7 @@ from learning_memory_server import rendezvous
 from learning_memory_server.access.hub_client import find_hub
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.archive.making import value_record
 from tests.command_line import FOR_THE_HUB

@@ -19,7 +19,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.locking import exclusive
 from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.observation.collector import ObservationCollector

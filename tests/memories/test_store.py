@@ -15,7 +15,7 @@ from learning_memory_server.domain import limits
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.journal.codec import memory_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from tests.memories.journalled import TEXT, reloaded

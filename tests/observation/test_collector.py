@@ -23,7 +23,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import (
     ALICE,

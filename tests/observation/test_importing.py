@@ -13,7 +13,7 @@ from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Root
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import ghap_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.foreign import find_category
 from learning_memory_server.observation.importing import ParsedEntries, parse_entries, parse_open
 

@@ -11,7 +11,7 @@ from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InsufficientDataError, InvalidInputError
 from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from tests.archive.making import held, value_record, verdict_record

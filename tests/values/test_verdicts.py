@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.record import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.values.judge import ValueJudge
 from learning_memory_server.values.store import Cited
 from learning_memory_server.values.verdict_log import VerdictLog

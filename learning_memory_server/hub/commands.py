@@ -1,4 +1,4 @@
-"""The connection of a person's command: one operation, signs of life while it runs, and its reply."""
+"""The connection of a command: the operation it asks for, signs of life while that runs, and the reply."""
 
 from __future__ import annotations
 

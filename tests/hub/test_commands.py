@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server import rendezvous
-from learning_memory_server.hub.control import answer
+from learning_memory_server.hub.commands import answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
