@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_created_is_a_clear_error(runtime: Path) -> None
 def test_a_listener_of_this_user_is_used(runtime: Path) -> None:
     with (
         listener_of(os.getuid(), runtime / "s") as process,
-        peers.connect(runtime / "s", 5.0) as connection,
+        peers.connect(runtime / "s", 60.0) as connection,
     ):
         assert peers.user_of(connection) == os.getuid()
         connection.sendall(b"hello")

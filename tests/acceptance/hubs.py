@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from tests.acceptance.wire import Era
 
-END_SECONDS: Final = 20.0
+END_SECONDS: Final = 60.0
+"""Seconds before a test gives up waiting for another process; what it waits for takes one or two."""
 
 ENTRY: Final = {
     "domain": "debugging",

@@ -96,7 +96,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) 
         meanwhile = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
         assert numbered(3) in [found.entry for found in meanwhile.found]
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not services.writer.is_complete:  # noqa: ASYNC110 - the writer tells nobody
                 await asyncio.sleep(0.05)
         found = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))

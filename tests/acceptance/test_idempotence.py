@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in, until
-from tests.acceptance.wire import environment, payload_of
+from tests.acceptance.wire import SECONDS, environment, payload_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,7 @@ class MortalHub:
     def frame(self, front: Wire, tool: str, **arguments: object) -> dict[str, Any]:
         """Call the tool that kills the hub, and return the only answer in its wire form."""
         request = front.send_call(tool, **arguments)
-        assert self._process.wait(30) == -signal.SIGKILL
+        assert self._process.wait(SECONDS) == -signal.SIGKILL
         return front.answer(request)
 
 
@@ -150,7 +150,7 @@ def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) ->
     # The first call kills the hub; the second was received or sent, but not written.
     request = front.send_call("update_ghap", note="the first")
     following = front.send_call("update_ghap", note="the second")
-    assert hub._process.wait(30) == -signal.SIGKILL
+    assert hub._process.wait(SECONDS) == -signal.SIGKILL
     payload_of(front.answer(request))
     payload_of(front.answer(following))
     assert front.call("get_active_ghap")["notes"] == ["the first", "the second"]

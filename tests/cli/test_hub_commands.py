@@ -82,7 +82,7 @@ def test_a_hub_that_does_not_listen_is_described_and_can_be_stopped(run: Any, st
             assert hub.poll() is None
             lock.write_bytes(written)
             assert f"The hub (process {hub.pid}) ended" in run("hub", "stop").stdout
-            assert hub.wait(10) == -signal.SIGTERM
+            assert hub.wait(60) == -signal.SIGTERM
         finally:
             hub.kill()
 
@@ -138,7 +138,7 @@ def test_hub_logs_keeps_following_when_the_log_is_replaced(
             log.write_text("five\n")
             assert [process.stdout.readline() for _ in range(2)] == [b"four\n", b"five\n"]
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(60) == 130
             assert process.stderr.read() == b""
         finally:
             # After a failure it would never end.

@@ -18,7 +18,7 @@ from learning_memory_server.front.relay import Relay
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 10.0
+SECONDS = 60.0
 """Seconds before a test gives up waiting."""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server.front.link import CONNECT_SECONDS
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 SESSIONS = 8
 ENTRIES = 60
 KILLS = 5
-STALL_SECONDS = 15.0
+STALL_SECONDS = CONNECT_SECONDS
 ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 
 

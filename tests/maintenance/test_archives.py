@@ -156,7 +156,7 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
         assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
     writing.stdout.read()
     writing.stdout.close()
-    assert writing.wait(20) == 0
+    assert writing.wait(60) == 0
 
 
 WRITER = """
@@ -245,7 +245,7 @@ def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - f
     with subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.DEVNULL) as importing:
         until(lambda: list((storage / "journal" / "entries").glob("*.jsonl")), "nothing was imported")
         os.kill(importing.pid if victim == "command" else hub, signal.SIGKILL)
-        assert importing.wait(20) != 0
+        assert importing.wait(60) != 0
     until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
     taken = len(held(Journal(storage / "journal")).entries)
     assert 0 < taken < len(entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -18,7 +18,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.memories.documents import SHAPES
 from learning_memory_server.memories.log import MemoryLog
-from learning_memory_server.memories.searcher import DEADLINE, MemorySearcher
+from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import Added, MemoryStore
 from learning_memory_server.search.reranking import Reranking
 from learning_memory_server.storage.edge import EdgeStore
@@ -37,6 +37,8 @@ LONG = "\n\n".join(
     f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150)
 )
 """A text of more chunks than a caller waits for."""
+UNHURRIED: Final = 30.0
+"""Seconds for a search, so that its mode does not depend on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ async def open_shelf(
     load: Callable[[], Embedder] = HashingEmbedder,
     load_reranker: Callable[[], Reranker] | None = None,
     chunker: Chunker | None = None,
-    deadline: float = DEADLINE,
+    deadline: float = UNHURRIED,
 ) -> AsyncIterator[Shelf]:
     """Build the parts over a directory, and release them at the end."""
     clock, chunks = TickingClock(), chunker or Chunker(EstimatedTokens())

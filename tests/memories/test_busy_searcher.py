@@ -13,6 +13,7 @@ from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.memories.query import MemoryQuery
+from learning_memory_server.memories.searcher import DEADLINE
 from learning_memory_server.search import lexical
 from tests.fast_forward import fast_forward
 from tests.memories.shelf import open_shelf
@@ -39,7 +40,7 @@ class SlowQueries(HashingEmbedder):
 
 def test_a_search_whose_engine_is_silent_is_lexical_within_five_seconds(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_shelf(tmp_path) as shelf:
+        async with open_shelf(tmp_path, deadline=DEADLINE) as shelf:
             await shelf.ready()
             await shelf.add("postgres is the database")
             shelf.store.hangs = True
@@ -78,21 +79,21 @@ async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Pat
 
 
 class OneRun(HashingEmbedder):
-    """A model that takes a fiftieth of a second, for one query or a batch."""
+    """A model that takes a twentieth of a second, for one query or a batch."""
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.embed_queries([text])[0]
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        time.sleep(0.02)
+        time.sleep(0.05)
         return self.embed_documents(texts)
 
 
 @pytest.mark.slow
 async def test_a_hundred_searches_at_once_are_all_answered_and_hybrid(tmp_path: Path) -> None:
-    # Two seconds of the model's time, one query after the other.
-    async with open_shelf(tmp_path, load=OneRun) as shelf:
+    # Five seconds of the model's time, one query after the other.
+    async with open_shelf(tmp_path, load=OneRun, deadline=2) as shelf:
         await shelf.ready()
         await shelf.add("postgres is the database")
         searches = [shelf.searcher.search(MemoryQuery(f"database {number}")) for number in range(100)]
@@ -112,13 +113,13 @@ async def test_lexical_searches_at_once_run_one_after_the_other(
     def alone(*arguments: Any) -> Any:
         assert lock.acquire(blocking=False)
         try:
-            time.sleep(0.01)
+            time.sleep(0.05)
             return rank(*arguments)
         finally:
             lock.release()
 
     monkeypatch.setattr(lexical, "rank", alone)
-    async with open_shelf(tmp_path, deadline=0.2) as shelf:
+    async with open_shelf(tmp_path, deadline=1) as shelf:
         await shelf.add("postgres is the database")
         # Together they take longer than the deadline of one.
         results = await asyncio.gather(*(shelf.searcher.search(MemoryQuery("database")) for _ in range(30)))
