@@ -39,7 +39,7 @@ from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.experience_clusters.matching import inherit
-from learning_memory_server.values.rule import judge
+from learning_memory_server.values.topic import match_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -346,7 +346,7 @@ def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
     passed: dict[str, list[bool]] = {}
 
     def claim(kind: str, vector: Vectors, place: int) -> None:
-        verdict = judge(vector, clusters[place], clusters[:place] + clusters[place + 1 :])
+        verdict = match_topic(vector, clusters[place], clusters[:place] + clusters[place + 1 :])
         passed.setdefault(kind, []).append(verdict.valid)
         passed.setdefault(f"strict_{kind}", []).append(verdict.centroid_distance <= verdict.strict_threshold)
 

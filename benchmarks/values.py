@@ -44,7 +44,7 @@ from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.settings import Settings
 from learning_memory_server.values.closest import closest_members
 from learning_memory_server.values.judge import NEAR, learned_text
-from learning_memory_server.values.rule import judge
+from learning_memory_server.values.topic import match_topic
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
@@ -152,7 +152,7 @@ async def print_topic(services: Services, written: list[Group]) -> list[tuple[in
         others = [other for other in evidence if other is not own]
         for kind in KINDS:
             vector = await services.index.embed(group.texts[kind])
-            if judge(vector, own, others).valid:
+            if match_topic(vector, own, others).valid:
                 accepted.append((number, kind))
     print(f"topic: accepted of {len(written)}")
     for kind in KINDS:

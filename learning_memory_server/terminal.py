@@ -251,7 +251,7 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def day(moment: datetime) -> str:
+def date_and_time(moment: datetime) -> str:
     """Return a date and time for people; the caller passes UTC."""
     return f"{moment:%Y-%m-%d %H:%M}"
 

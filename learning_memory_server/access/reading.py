@@ -1,4 +1,4 @@
-"""What a command reads without taking a lock: the settings, the entries, and which process has locked the data."""
+"""What a command reads without taking a lock: the settings, entries, memories, and which process has locked the data."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Records
 from learning_memory_server.locking import holder
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.settings import load_settings, unknown_variables
 from learning_memory_server.terminal import show_notice
 
 if TYPE_CHECKING:
+    from learning_memory_server.domain.memory import Memory
     from learning_memory_server.settings import Settings
 
 
@@ -34,6 +37,11 @@ def open_settings() -> Settings:
 def read_entries(settings: Settings) -> ObservationCollector:
     """Return the entries for reading only, which is safe while another process writes them."""
     return ObservationCollector(Journal(settings.journal_directory), utc_now)
+
+
+def read_memories(settings: Settings) -> list[Memory]:
+    """Return the memories, oldest first."""
+    return Records(Journal(settings.journal_directory).memories, MEMORY).all()
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

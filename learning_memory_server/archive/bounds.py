@@ -91,7 +91,7 @@ class Bounded:
             )
 
 
-class Lines:
+class LineLengths:
     """Watches the length of lines in a file that is read in pieces.
 
     Args:

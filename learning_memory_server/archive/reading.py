@@ -17,7 +17,7 @@ from learning_memory_server.archive.bounds import (
     OPEN_MAX,
     TOTAL_MAX,
     Bounded,
-    Lines,
+    LineLengths,
     most_bytes,
 )
 from learning_memory_server.archive.manifest import (
@@ -184,7 +184,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _digest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest, lines = hashlib.sha256(), Lines(member.name)
+    digest, lines = hashlib.sha256(), LineLengths(member.name)
     content = cast("IO[bytes]", tar.extractfile(member))
     while chunk := content.read(_CHUNK):
         digest.update(chunk)

@@ -1,21 +1,12 @@
 """The command that adds this server to a client, and its options."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from learning_memory_server.clients.names import ClientName
+from learning_memory_server.clients.names import ClientName, SettingsTo
 
 clients = typer.Typer()
-
-
-class SettingsTo(StrEnum):
-    """Where `setup` writes the settings that are in the environment."""
-
-    CLIENT = "client"
-    FILE = "file"
-    NONE = "none"
 
 
 @clients.command()

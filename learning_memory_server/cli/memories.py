@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from learning_memory_server.access.connection import open_connection, prepare_search
-from learning_memory_server.access.finding import read_memories
-from learning_memory_server.access.reading import open_settings
+from learning_memory_server.access.reading import open_settings, read_memories
 from learning_memory_server.cli.searching import explained
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli.clients import SettingsTo
 from learning_memory_server.clients import claude_code
 from learning_memory_server.clients.catalog import CLIENTS
 from learning_memory_server.clients.change import addition, find_entry, removal, settings_addition, snippet
 from learning_memory_server.clients.entry import find_launch, find_variables, new_entry
+from learning_memory_server.clients.names import SettingsTo
 from learning_memory_server.clients.places import this_machine
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.paths import APPLICATION, PREFIX, config_file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.finding import find_by_id
+from learning_memory_server.access.lookup import find_by_id
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.cli.values import status_of
 from learning_memory_server.domain.cluster import ClusterId
@@ -16,7 +16,7 @@ from learning_memory_server.domain.ghap import Ghap
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.terminal import (
     coloured,
-    day,
+    date_and_time,
     identity,
     one_line,
     output,
@@ -155,7 +155,7 @@ _TIMES = (("created", "created_at"), ("resolved", "resolved_at"))
 
 
 def _moment(text: str) -> str:
-    return f"{day(datetime.fromisoformat(text))} UTC"
+    return f"{date_and_time(datetime.fromisoformat(text))} UTC"
 
 
 def _ids(ids: list[str]) -> str:

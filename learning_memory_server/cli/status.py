@@ -17,7 +17,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import (
     COLOURS,
     counted,
-    day,
+    date_and_time,
     one_line,
     readable_size,
     show_facts,
@@ -87,7 +87,7 @@ def show_status(*, as_json: bool) -> None:
         ]
     facts.append(("open", counted(len(open_entries), "entry")))
     facts += [
-        ("", f"{day(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
+        ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
         for entry in reversed(open_entries)
     ]
     facts += [

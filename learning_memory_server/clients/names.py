@@ -1,4 +1,4 @@
-"""The names of clients on our command line. Apart, because `--help` imports this."""
+"""What can be chosen on the command line of `setup`. Apart, because `--help` imports this."""
 
 from enum import StrEnum
 
@@ -12,3 +12,11 @@ class ClientName(StrEnum):
     CODEX = "codex"
     GEMINI = "gemini"
     CLAUDE_DESKTOP = "claude-desktop"
+
+
+class SettingsTo(StrEnum):
+    """Where `setup` writes the settings that are in the environment."""
+
+    CLIENT = "client"
+    FILE = "file"
+    NONE = "none"

@@ -70,10 +70,10 @@ class Relay:
         self._hub: socket.socket | None = None
         self._to_hub = bytearray()
         self._is_partial = False
-        self._from_hub = Lines()
+        self._from_hub = LineSplitter()
         self._open: dict[str | int, tuple[str, bytes]] = {}
         self._answers = Answers()
-        self._from_client = Lines(frame_max)
+        self._from_client = LineSplitter(frame_max)
         self._client_open = True
         self._heard = time.monotonic()
         self._pinged = 0.0
@@ -203,7 +203,7 @@ class Relay:
         # A request that was sent in part is in `_open`, and is sent again as a whole.
         self._to_hub.clear()
         self._is_partial = False
-        self._from_hub = Lines()
+        self._from_hub = LineSplitter()
 
     def _reconnect(self) -> None:
         asked, is_awaited = list(self._open), self._awaited()
@@ -297,7 +297,7 @@ class Overlong:
         self.tail = tail
 
 
-class Lines:
+class LineSplitter:
     """Splits a stream into lines. Of a line of more than `limit` bytes, only the ends are kept."""
 
     def __init__(self, limit: int = rendezvous.FRAME_MAX) -> None:

@@ -22,7 +22,7 @@ from learning_memory_server.maintenance.exporting import back_up_first
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import (
     counted,
-    day,
+    date_and_time,
     one_line,
     show_facts,
     show_first,
@@ -197,7 +197,7 @@ def _merged(*parts: Mapping[str, list[str]]) -> dict[str, list[str]]:
 def _show(
     path: Path, manifest: Manifest, theirs: Contents, comparison: Comparison, *, apply_deletions: bool
 ) -> None:
-    about = f"{day(manifest.created_at)}, by version {one_line(manifest.program)}"
+    about = f"{date_and_time(manifest.created_at)}, by version {one_line(manifest.program)}"
     if manifest.project is not None:
         about += f", project {one_line(manifest.project)} only"
     facts: list[tuple[str, str | Text]] = [("archive", f"{path.name}: {about}")]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.values.likeness import Likeness
     from learning_memory_server.values.log import ValueLog
-    from learning_memory_server.values.rule import Judgement
     from learning_memory_server.values.standing import Standing
+    from learning_memory_server.values.topic import TopicMatch
     from learning_memory_server.values.verdict_log import VerdictLog
 
 
@@ -52,12 +52,12 @@ class Trial:
     """The result of validating a text as a value.
 
     Args:
-        judgement: Whether its topic is the cluster's, and why.
+        topic: Whether its topic is the cluster's, and why.
         similar: The values of the axis that say nearly the same.
         closest: What the cluster's members learned and believed that is closest to it.
     """
 
-    judgement: Judgement
+    topic: TopicMatch
     similar: tuple[Likeness, ...] = ()
     closest: Closest = field(default_factory=Closest)
 
@@ -141,12 +141,12 @@ class ValueStore:
             EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
         vector = await self._index.embed(text, _EMBED_WITHIN)
-        cluster, judgement = await self._judge(vector, cluster_id)
+        cluster, match = await self._match(vector, cluster_id)
         similar, closest = await asyncio.gather(
             self._similar(vector, cluster_id.axis),
             closest_members(self._index, cluster_id.axis, cluster.members, vector),
         )
-        return Trial(judgement, similar, closest)
+        return Trial(match, similar, closest)
 
     async def store(  # noqa: PLR0913 - what a value is made of
         self,
@@ -187,11 +187,11 @@ class ValueStore:
         if same := self._find_same(caller.project, text, axis, supersedes):
             return self._existing(caller, same, cited)
         vector = await self._index.embed(text, _EMBED_WITHIN)
-        cluster, judgement = await self._judge(vector, cluster_id)
-        if not judgement.valid:
+        cluster, match = await self._match(vector, cluster_id)
+        if not match.valid:
             raise InvalidInputError(
-                f"text: not accepted as a value of {cluster_id}: {judgement.reason} "
-                f"(distance {judgement.centroid_distance:.3f}, at most {judgement.threshold:.3f}).",
+                f"text: not accepted as a value of {cluster_id}: {match.reason} "
+                f"(distance {match.centroid_distance:.3f}, at most {match.threshold:.3f}).",
                 hint="Say what the cluster's members have in common, in their words; "
                 "get_cluster_members shows them. validate_value tests a text without storing it.",
             )
@@ -210,7 +210,7 @@ class ValueStore:
             created_at=now,
             request=caller.request,
             supersedes=supersedes,
-            evidence=_evidence_of(cluster, judgement, origin),
+            evidence=_evidence_of(cluster, match, origin),
         )
         # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
         self._verdicts.record(caller, value, self._clock(), cited.stances)
@@ -240,15 +240,15 @@ class ValueStore:
         require_resolved("supported_by", cited.supported_by, self._collector)
         require_resolved("contradicted_by", cited.contradicted_by, self._collector)
 
-    async def _judge(
+    async def _match(
         self, vector: NDArray[np.float32], cluster_id: ClusterId
-    ) -> tuple[ExperienceCluster, Judgement]:
-        from learning_memory_server.values.rule import judge  # noqa: PLC0415 - numpy
+    ) -> tuple[ExperienceCluster, TopicMatch]:
+        from learning_memory_server.values.topic import match_topic  # noqa: PLC0415 - numpy
 
         found = await self._clusterer.clusters_with(cluster_id, _SETTLE_WITHIN)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
-        return cluster, judge(vector, cluster.evidence, others)
+        return cluster, match_topic(vector, cluster.evidence, others)
 
     async def _similar(
         self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
@@ -283,12 +283,12 @@ class ValueStore:
         return weigh_all(values, self._log, self._verdicts, self._collector)
 
 
-def _evidence_of(cluster: ExperienceCluster, judgement: Judgement, origin: str) -> Evidence:
+def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> Evidence:
     return Evidence(
         member_ids=tuple(member.id for member in cluster.members),
         centroid=tuple(float(x) for x in cluster.evidence.centroid),
-        similarity=judgement.similarity,
-        centroid_distance=judgement.centroid_distance,
-        threshold=judgement.threshold,
+        similarity=match.similarity,
+        centroid_distance=match.centroid_distance,
+        threshold=match.threshold,
         embedding=origin,
     )

@@ -246,30 +246,30 @@ def _support(standing: Standing) -> dict[str, Any]:
 def tested(trial: Trial) -> dict[str, Any]:
     """Return what testing a text as a value found."""
     # Metrics need numpy; listings do not.
-    from learning_memory_server.values.rule import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
+    from learning_memory_server.values.topic import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
 
-    judged = trial.judgement
+    topic = trial.topic
     return lean(
         {
-            "valid": judged.valid,
+            "valid": topic.valid,
             "checked": "the topic only: compare the text with the lessons and the falsified hypotheses",
-            "similarity": round(judged.similarity, 4),
-            "centroid_distance": round(judged.centroid_distance, 4),
-            "threshold": round(judged.threshold, 4),
+            "similarity": round(topic.similarity, 4),
+            "centroid_distance": round(topic.centroid_distance, 4),
+            "threshold": round(topic.threshold, 4),
             "strict_rule": {
-                "mean": round(judged.mean, 4),
-                "std": round(judged.deviation, 4),
+                "mean": round(topic.mean, 4),
+                "std": round(topic.deviation, 4),
                 "k": STRICT_DEVIATIONS,
-                "threshold": round(judged.strict_threshold, 4),
+                "threshold": round(topic.strict_threshold, 4),
             },
-            "rival": judged.rival
+            "rival": topic.rival
             and {
-                "cluster_id": judged.rival.name,
-                "similarity": round(judged.rival.similarity, 4),
-                "margin": round(judged.rival.margin, 4),
+                "cluster_id": topic.rival.name,
+                "similarity": round(topic.rival.similarity, 4),
+                "margin": round(topic.rival.margin, 4),
                 "margin_needed": MARGIN,
             },
-            "reason": judged.reason,
+            "reason": topic.reason,
             "similar": similar(trial.similar),
             "nearest_lessons": [
                 {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.archive import bounds
-from learning_memory_server.archive.bounds import Bounded, Lines, most_bytes
+from learning_memory_server.archive.bounds import Bounded, LineLengths, most_bytes
 from learning_memory_server.archive.contents import contents_of
 from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.domain.limits import MEMORY_MAX
@@ -107,13 +107,13 @@ def test_a_line_that_no_journal_has_is_refused_before_it_is_read(tmp_path: Path)
 
 
 def test_lines_are_measured_across_the_pieces_that_are_read() -> None:
-    lines = Lines("x", longest=4)
+    lines = LineLengths("x", longest=4)
     for piece in (b"123", b"4\n1", b"2", b"34\n\n", b"1234"):
         lines.watch(piece)
     with pytest.raises(InvalidInputError, match="x has a line of more than 4 bytes"):
         lines.watch(b"5\n")
     with pytest.raises(InvalidInputError):
-        Lines("x", longest=4).watch(b"\n12345\n")
+        LineLengths("x", longest=4).watch(b"\n12345\n")
 
 
 def test_an_archive_full_of_lines_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

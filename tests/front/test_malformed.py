@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.front.relay import Lines, Overlong
+from learning_memory_server.front.relay import LineSplitter, Overlong
 from tests.front.scripted import answer, error_of, request
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_a_message_that_is_too_long_is_answered_under_the_id_at_its_ends(
 
 
 def test_the_end_of_a_line_that_is_too_long_is_not_a_line() -> None:
-    lines = Lines(limit=10)
+    lines = LineSplitter(limit=10)
     assert lines.feed(b"0123456789 and") == []
     too_long, following = lines.feed(b" more\nnext\n")
     assert isinstance(too_long, Overlong)

@@ -36,17 +36,17 @@ def listed(parts: Parts, **which: Any) -> list[Value]:
 
 async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, parts):
-        judgement = (await store.validate(GOOD, FULL_0)).judgement
+        topic = (await store.validate(GOOD, FULL_0)).topic
         value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
-        assert judgement.valid
+        assert topic.valid
         assert (value.text, value.cluster_id, value.project) == (GOOD, FULL_0, ALICE.project)
         assert value.id.startswith("value_20260301_12")
         evidence = value.evidence
         assert set(evidence.member_ids) == {entry.id for entry in POOL}
-        assert evidence.similarity == pytest.approx(judgement.similarity)
-        assert evidence.centroid_distance == pytest.approx(1 - judgement.similarity, abs=1e-6)
-        assert evidence.threshold == judgement.threshold
+        assert evidence.similarity == pytest.approx(topic.similarity)
+        assert evidence.centroid_distance == pytest.approx(1 - topic.similarity, abs=1e-6)
+        assert evidence.threshold == topic.threshold
         assert evidence.embedding == await parts.index.origin(Collection.EXPERIENCES_FULL)
         assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
         assert len(evidence.centroid) == 384
@@ -119,14 +119,14 @@ async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(tm
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
 async def test_a_text_outside_the_cluster_is_refused_and_not_stored(tmp_path: Path, text: str) -> None:
     async with open_values(tmp_path) as (store, parts):
-        judgement = (await store.validate(text, FULL_0)).judgement
-        assert not judgement.valid
+        topic = (await store.validate(text, FULL_0)).topic
+        assert not topic.valid
         with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
             await store.store(ALICE, text, FULL_0, Axis.FULL)
 
-        assert judgement.reason in caught.value.message
-        assert f"{judgement.centroid_distance:.3f}" in caught.value.message
-        assert f"{judgement.threshold:.3f}" in caught.value.message
+        assert topic.reason in caught.value.message
+        assert f"{topic.centroid_distance:.3f}" in caught.value.message
+        assert f"{topic.threshold:.3f}" in caught.value.message
         assert caught.value.hint
         assert listed(parts) == []
         assert (await parts.index.counts())["values"] == 0
@@ -135,9 +135,9 @@ async def test_a_text_outside_the_cluster_is_refused_and_not_stored(tmp_path: Pa
 
 async def test_a_refusal_names_the_nearer_cluster(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (store, _):
-        judgement = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).judgement
+        topic = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).topic
 
-    assert "closer to cluster full_1" in judgement.reason
+    assert "closer to cluster full_1" in topic.reason
 
 
 @pytest.mark.slow
@@ -257,7 +257,7 @@ def test_a_silent_model_or_engine_keeps_no_tool_waiting(tmp_path: Path, silent: 
 
     async def scenario() -> None:
         async with open_values(tmp_path, load=lambda: model) as (values, parts):
-            assert (await values.validate(GOOD, FULL_0)).judgement.valid
+            assert (await values.validate(GOOD, FULL_0)).topic.valid
             stored = await values.store(ALICE, GOOD, FULL_0, Axis.FULL)
             parts.store.hangs = silent == "engine"
             if silent == "model":

@@ -61,8 +61,8 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdict on a text, with every number behind it.
+class TopicMatch:
+    """Whether a text's topic is a cluster's, with every number behind it.
 
     Args:
         valid: Whether both conditions hold.
@@ -90,10 +90,10 @@ class Judgement:
         return self.mean + STRICT_DEVIATIONS * self.deviation
 
 
-def judge(
+def match_topic(
     candidate: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]
-) -> Judgement:
-    """Judge whether a text belongs to a cluster.
+) -> TopicMatch:
+    """Test whether a text's topic is a cluster's.
 
     Args:
         candidate: Shape (d,): the text's vector.
@@ -112,7 +112,7 @@ def judge(
         rival = Rival(other.name, float(other.centroid @ unit), own.nearness(unit) - near)
     told_apart = rival is None or rival.margin >= MARGIN
     close_enough = distance <= threshold + _ROUNDING
-    judged = Judgement(
+    match = TopicMatch(
         valid=told_apart and close_enough,
         similarity=similarity,
         centroid_distance=distance,
@@ -123,15 +123,15 @@ def judge(
         reason="",
     )
     alike = _as_near(unit, own, others, nearness) if close_enough and not told_apart else []
-    return replace(judged, reason=_reason(judged, own.name, alike))
+    return replace(match, reason=_reason(match, own.name, alike))
 
 
-def _reason(judged: Judgement, own: str, alike: Sequence[str]) -> str:
-    """Return the reason for the verdict, in words."""
-    away = f"{judged.centroid_distance:.2f} away from the centre of {own}"
+def _reason(match: TopicMatch, own: str, alike: Sequence[str]) -> str:
+    """Return the reason for the result, in words."""
+    away = f"{match.centroid_distance:.2f} away from the centre of {own}"
     if len(alike) + 1 >= _GENERAL:
         return f"too general: as close to {', '.join(alike)} as to {own}, and within reach of each"
-    rival = judged.rival
+    rival = match.rival
     if rival and rival.margin <= 0:
         return (
             f"closer to cluster {rival.name} than to {own}, by {-rival.margin:.2f} "
@@ -139,10 +139,10 @@ def _reason(judged: Judgement, own: str, alike: Sequence[str]) -> str:
         )
     if rival and rival.margin < MARGIN:
         return f"as close to cluster {rival.name} as to {own}: it does not tell them apart"
-    if not judged.valid:
-        return f"{away}, but its members reach only {judged.threshold:.2f}"
+    if not match.valid:
+        return f"{away}, but its members reach only {match.threshold:.2f}"
     nearest = ", and no other cluster is closer" if rival else ""
-    return f"{away}, within the {judged.threshold:.2f} of its members{nearest}"
+    return f"{away}, within the {match.threshold:.2f} of its members{nearest}"
 
 
 def _nearness(unit: NDArray[np.float32], others: Sequence[ClusterEvidence]) -> list[tuple[int, float]]:

@@ -39,11 +39,6 @@ class _Candidate:
     text: str
 
 
-def read_memories(settings: Settings) -> list[Memory]:
-    """Return the memories, oldest first."""
-    return Records(Journal(settings.journal_directory).memories, MEMORY).all()
-
-
 def find_by_id(name: str, settings: Settings) -> Found:
     """Return the entry, value, memory or cluster that an id names.
 
