@@ -213,12 +213,20 @@ def clusters(
     members: Annotated[
         str | None, typer.Option("--members", metavar="ID", help="Show the experiences of this cluster.")
     ] = None,
+    project: ProjectOption = None,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what keeps recurring on an axis: clusters of similar experiences."""
+    """Show what keeps recurring on an axis: clusters of similar experiences.
+
+    With --project, only that project's experiences are clustered, and the clusters
+    have ids of their own.
+    """
     from learning_memory_server.cli.clusters import show_clusters  # noqa: PLC0415
 
-    asyncio.run(show_clusters(axis, members, as_json=as_json))
+    asyncio.run(show_clusters(axis, members, project, noise=noise, as_json=as_json))
 
 
 @app.command()

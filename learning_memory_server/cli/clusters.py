@@ -12,6 +12,7 @@ from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.limits import LISTING_MAX
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
     identity,
@@ -26,16 +27,20 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis
 
 
-async def show_clusters(axis: Axis, members_of: str | None, *, as_json: bool) -> None:
+async def show_clusters(
+    axis: Axis, members_of: str | None, project: str | None, *, noise: bool, as_json: bool
+) -> None:
     """Print the clusters of an axis, or the experiences of one of them.
 
     Args:
         axis: The axis.
         members_of: The id of a cluster whose experiences to print.
+        project: The value of `--project`: cluster only this project's experiences.
+        noise: Also print the experiences that are in no cluster.
         as_json: Print a `ClusterDocument`, or with `members_of` a `MemberDocument`.
 
     Raises:
-        InvalidInputError: If the id is malformed, or belongs to another axis.
+        InvalidInputError: If the id is malformed, or belongs to another axis, or noise is asked for with it.
         NotFoundError: If there is no such cluster.
         InsufficientDataError: If there are too few experiences.
         AlreadyRunningError: If a process other than a hub uses the index.
@@ -48,16 +53,22 @@ async def show_clusters(axis: Axis, members_of: str | None, *, as_json: bool) ->
             f"--members: {wanted} is a cluster of axis {wanted.axis}, not of {axis}.",
             hint=f"Run: learning-memory-server clusters {wanted.axis} --members {wanted}",
         )
+    if wanted is not None and noise:
+        raise InvalidInputError("Give either --members or --noise: a cluster has no noise.")
+    settings = open_settings()
+    project = chosen_project(project, settings)
     if wanted is not None:
-        shown = await read_cluster(wanted)
+        shown = await read_cluster(wanted, project)
         if as_json:
             show_json(shown)
         else:
             show_members(shown)
         return
-    async with open_connection(open_settings(), "clusters") as connection:
+    async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
-        found = await connection.call_for_all("get_clusters", "clusters", axis=axis)
+        found = await connection.call_for_all(
+            "get_clusters", "clusters", axis=axis, project=project, include_noise=noise
+        )
     if as_json:
         show_json(
             {
@@ -71,15 +82,21 @@ async def show_clusters(axis: Axis, members_of: str | None, *, as_json: bool) ->
         _show_all(found)
 
 
-async def read_cluster(cluster_id: ClusterId) -> dict[str, Any]:
+async def read_cluster(cluster_id: ClusterId, project: str | None = None) -> dict[str, Any]:
     """Return a cluster with its experiences, as a `MemberDocument`.
+
+    Args:
+        cluster_id: The cluster.
+        project: The project whose cluster it is; None for one of all projects. Only its own list has its label.
 
     Raises:
         LearningMemoryError: See `show_clusters`.
     """
     async with open_connection(open_settings(), "clusters") as connection:
         await connection.run("complete")
-        found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis)
+        found = await connection.call_for_all(
+            "get_clusters", "clusters", axis=cluster_id.axis, project=project
+        )
         reply = await connection.call_for_all(
             "get_cluster_members", "members", cluster_id=str(cluster_id), limit=LISTING_MAX
         )
@@ -132,6 +149,10 @@ def _show_all(found: dict[str, Any]) -> None:
         f"{counted(len(found['clusters']), 'cluster')} of {counted(found['total'], 'experience')}; "
         f"{found['noise_count']} in none of them."
     )
+    if noise := found.get("noise"):
+        newest = "" if len(noise) == found["noise_count"] else f", the newest {len(noise)}"
+        output().print(f"In no cluster{newest}:")
+        show_records(([identity(entry["id"])], entry["goal"]) for entry in noise)
     if "explanation" in found:
         output().print(Text(found["explanation"], "yellow"))
 

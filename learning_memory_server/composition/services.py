@@ -214,7 +214,7 @@ def _build(
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
         statistics=Statistics(
-            settings, journal, collector, value_log, memory_log, embeddings, writer, redaction
+            settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction
         ),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Tier
+from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.files import disk_use
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.version import VERSION
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.settings import Settings
     from learning_memory_server.values.log import ValueLog
+    from learning_memory_server.values.verdict_log import VerdictLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Statistics:
     journal: Journal
     collector: ObservationCollector
     values: ValueLog
+    verdicts: VerdictLog
     memories: MemoryLog
     embeddings: EmbeddingService
     writer: IndexWriter
@@ -58,6 +60,7 @@ class Statistics:
                 "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
             },
             "values": len(self.values.all()),
+            "verdicts": _counted((verdict.stance for verdict in self.verdicts.all()), Stance),
             "memories": {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),

@@ -120,6 +120,9 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> None:
 
 def _show(found: dict[str, Any]) -> None:
     rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
+    rows += [
+        ["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]
+    ]
     if rows:
         show_table(["kind", "id", "text"], rows[:SHOWN])
     show_rest(len(rows))
@@ -131,7 +134,8 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _conclude(done: dict[str, Any]) -> None:
-    output().print(f"Forgotten: {counted(len(done['found']), 'item')}.")
+    verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
+    output().print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
         show_notice(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."

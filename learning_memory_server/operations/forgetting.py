@@ -50,7 +50,7 @@ async def forget(  # noqa: PLR0913 - one for each option
 
     Returns:
         `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that stay although their evidence
-        includes one of the entries; `indexed`, false if points could not be removed yet; and with `purge`, `removed`,
+        includes one of the entries; `verdicts`, those that go along (`value_id`, `ghap_id`, `stance`); `indexed`, false if points could not be removed yet; and with `purge`, `removed`,
         the number of lines, and `doubtful`, the files that a person should look at.
 
     Raises:
@@ -73,6 +73,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         )
     found = {kind: [each.id for each in looked[kind].found] for kind in kept}
     citing = services.value_log.citing(found["ghap"])
+    verdicts = services.verdicts.about({*found["ghap"], *found["value"]})
     reply: dict[str, Any] = {
         "found": [
             {"kind": kind, "id": each.id, "text": each.goal if kind == "ghap" else each.text[:_SHOWN]}
@@ -80,12 +81,16 @@ async def forget(  # noqa: PLR0913 - one for each option
             for each in looked[kind].found
         ],
         "citing": [value.id for value in citing if value.id not in found["value"]],
+        "verdicts": [
+            {"value_id": each.value_id, "ghap_id": each.ghap_id, "stance": each.stance.value}
+            for each in verdicts
+        ],
     }
     if preview:
         return reply
     points, at = [], services.clock()
     # First: if the process dies in between, the entries and values can still be forgotten.
-    services.verdicts.forget(services.verdicts.about({*found["ghap"], *found["value"]}), at)
+    services.verdicts.forget((each.id for each in verdicts), at)
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])

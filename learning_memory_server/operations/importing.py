@@ -112,7 +112,7 @@ async def apply_deletions(
     points = []
     if existing_too:
         about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())}
-        services.verdicts.forget(services.verdicts.about(about), services.clock())
+        services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
     for kind, log in {"verdict": services.verdicts, **forgetful(services)}.items():
         looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if existing_too else []

@@ -55,9 +55,9 @@ class VerdictLog(Records[Verdict]):
             found.setdefault(verdict.value_id, []).append(verdict)
         return found
 
-    def about(self, ids: Container[str]) -> list[str]:
-        """Return the ids of the verdicts on these values or entries: they are forgotten with them."""
-        return [each.id for each in self.all() if each.value_id in ids or each.ghap_id in ids]
+    def about(self, ids: Container[str]) -> list[Verdict]:
+        """Return the verdicts on these values or entries: they are forgotten with them."""
+        return [each for each in self.all() if each.value_id in ids or each.ghap_id in ids]
 
     def points_of(self, _forgetting: Forgetting[Verdict]) -> list[str]:
         """Return no point: verdicts are not indexed."""

@@ -55,7 +55,10 @@ class ValueDocument(TypedDict):
 
 
 class ClusterDocument(TypedDict):
-    """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none."""
+    """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none.
+
+    With `--noise`, `noise` has the newest 50 of those.
+    """
 
     axis: str
     clusters: list[ClusterView]
@@ -64,6 +67,7 @@ class ClusterDocument(TypedDict):
     total: int
     fitted_at: str
     stale: NotRequired[int]
+    noise: NotRequired[list[Exemplar]]
     explanation: NotRequired[str]
 
 

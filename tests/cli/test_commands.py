@@ -273,6 +273,46 @@ def test_clusters_shows_clusters_and_their_members(run: Any, filled: Result) -> 
 
 
 @pytest.mark.slow
+def test_clusters_of_a_project_have_ids_of_their_own(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    everywhere = json.loads(run("clusters", "full", "--json").stdout)
+    own = json.loads(run("clusters", "full", "--project", "garden", "--json").stdout)
+    assert [each["size"] for each in own["clusters"]] == [8, 8, 8]
+    names = [each["cluster_id"] for each in own["clusters"]]
+    assert not set(names) & {each["cluster_id"] for each in everywhere["clusters"]}
+    members = run("clusters", "full", "--project", "garden", "--members", names[0]).stdout
+    assert "label" in members
+    elsewhere = run("clusters", "full", "--project", "elsewhere")
+    assert elsewhere.exit_code == 1
+    assert "elsewhere" in elsewhere.stderr
+
+
+@pytest.mark.slow
+def test_clusters_shows_what_is_in_none_of_them_on_request(
+    run: Any, old_entry: Any, write_lines: Any
+) -> None:
+    strange = {
+        "goal": "Cook lasagne",
+        "hypothesis": "More cheese melts faster",
+        "action": "Grate parmesan",
+        "prediction": "Dinner smells good",
+        "outcome": {**old_entry()["outcome"], "result": "Burnt"},
+        "lesson": {"what_worked": "Lower heat", "takeaway": None},
+    }
+    lines = [*(old_entry(number) for number in range(24)), old_entry(30, **strange)]
+    run("import", str(write_lines(*lines)))
+    shown = run("clusters", "full", "--noise")
+    without = run("clusters", "full")
+    assert shown.exit_code == without.exit_code == 0
+    assert shown.stdout.removeprefix(without.stdout) == (
+        "In no cluster:\nghap_20260101_000030_abcdef  Cook lasagne\n"
+    )
+    refused = run("clusters", "full", "--noise", "--members", "full_0")
+    assert refused.exit_code == 1
+    assert "--noise" in refused.stderr
+
+
+@pytest.mark.slow
 def test_clusters_of_too_few_experiences_say_how_many_are_needed(
     run: Any, old_entry: Any, write_lines: Any
 ) -> None:

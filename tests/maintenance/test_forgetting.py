@@ -10,10 +10,15 @@ import pytest
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.domain.value import Evidence, Value
+from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.settings import load_settings
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.verdict_log import VerdictLog
 from tests.stored_secrets import sow, traces
 
 if TYPE_CHECKING:
@@ -89,6 +94,21 @@ def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
     assert "Forgotten: 24 items." in result.stdout
     assert entries_in(storage) == set()
     assert "Nothing found" in run("search", "worker").stdout
+
+
+def test_the_preview_lists_the_verdicts_that_go_along(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    journal = Journal(storage / "journal")
+    evidence = Evidence((ONE,), (1.0,), 0.9, 0.1, 0.2, "digest")
+    value = Value("value_1", "Wait for the event", ClusterId(Axis.FULL, 0), "garden", utc_now(), evidence)
+    ValueLog(journal.values).add(value)
+    VerdictLog(journal.verdicts).record(Caller("garden", "s"), value, utc_now(), {ONE: Stance.CONTRADICTS})
+    previewed = run("forget", ONE, "--preview").stdout
+    assert "verdict" in previewed
+    assert "contradicts value_1" in previewed
+    done = run("forget", ONE, "--yes").stdout
+    assert "Forgotten: 1 item and 1 verdict." in done
+    assert VerdictLog(Journal(storage / "journal").verdicts).all() == []
 
 
 @pytest.mark.usefixtures("memory")

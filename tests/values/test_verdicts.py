@@ -143,8 +143,8 @@ def test_verdicts_are_found_by_what_they_are_about(journal: Journal) -> None:
     log.record(ALICE, value("v"), NOON, {"a": YES, "b": NO})
     log.record(ALICE, value("w"), NOON, {"a": NEITHER})
 
-    assert set(log.about({"a"})) == {verdict_id("v", "a"), verdict_id("w", "a")}
-    assert set(log.about({"v"})) == {verdict_id("v", "a"), verdict_id("v", "b")}
+    assert {each.id for each in log.about({"a"})} == {verdict_id("v", "a"), verdict_id("w", "a")}
+    assert {each.id for each in log.about({"v"})} == {verdict_id("v", "a"), verdict_id("v", "b")}
     assert log.about(set()) == []
 
 
@@ -159,7 +159,7 @@ def test_a_purge_removes_forgotten_verdicts_and_what_earlier_versions_computed(
         [JournalRecord("evidence", name, NOON, {"near": {"v": 0.9}, "of": 1}) for name in (one, two)]
     )
 
-    log.forget(log.about({one}), NOON)
+    log.forget((each.id for each in log.about({one})), NOON)
     collector.forget([one], NOON)
     journal.purge()
 

@@ -166,6 +166,7 @@ class Stats(TypedDict):
 
     experiences: ExperienceStats
     values: int
+    verdicts: dict[str, int]
     memories: MemoryStats
     index: IndexStats
     journal: JournalStats
