@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ranking import measures
+from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.loading import load_packaged
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    configure_logging("warning")
     asked = json.loads(QUESTIONS.read_text("utf-8"))["queries"]
     questions = [(question["text"], set(question["relevant"])) for question in asked]
     with tempfile.TemporaryDirectory() as folder:

@@ -100,11 +100,15 @@ class Ranking:
             self._keys |= dict.fromkeys(point_ids(added.memory.id, added.chunks), key)
         self._runner.run(self._writer.complete())
 
+    def search_all(self, text: str, limit: int) -> list[str]:
+        """Return the ids of the best documents by hybrid search without a floor, best first."""
+        return self._found(self._searcher, MemoryQuery(text, limit, min_score=0.0), SearchMode.HYBRID)
+
     def search(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents by hybrid search, best first."""
         before = {name: len(self.stages[name]) for name in (EMBEDDING, MEANING, WORDS, READING)}
         started = time.perf_counter()
-        found = self._found(self._searcher, text, limit, SearchMode.HYBRID)
+        found = self._found(self._searcher, MemoryQuery(text, limit), SearchMode.HYBRID)
         rest = 1000 * (time.perf_counter() - started)
         for name, count in before.items():
             # A part may have run twice, or not at all for a repeated query.
@@ -115,10 +119,10 @@ class Ranking:
 
     def rerank(self, text: str, limit: int) -> list[str]:
         """Return the ids of the best documents after re-ranking, best first, without a deadline."""
-        return self._found(self._reranker, text, limit, SearchMode.RERANKED)
+        return self._found(self._reranker, MemoryQuery(text, limit), SearchMode.RERANKED)
 
-    def _found(self, searcher: MemorySearcher, text: str, limit: int, mode: SearchMode) -> list[str]:
-        answer = self._runner.run(searcher.search(MemoryQuery(text, limit)))
+    def _found(self, searcher: MemorySearcher, query: MemoryQuery, mode: SearchMode) -> list[str]:
+        answer = self._runner.run(searcher.search(query))
         if answer.mode is not mode:
             raise RuntimeError(f"the search was {answer.mode}, not {mode}")
         return [each.memory.metadata[_NAME] for each in answer.found]

@@ -1,18 +1,18 @@
 """Measure the relevance of lexical, semantic and hybrid search on any set of judged queries.
 
-Each document is added as a memory, its text only, and searched as `search_memory` does. With a re-ranking model,
-`rerank` is the hybrid search with its best results re-ranked.
+Each document is added as a memory, its text only, and searched as `search_memory` does: `hybrid` leaves out what does
+not reach the floor, and `no floor` is the same search with `min_score` 0. With a re-ranking model, `rerank` is the
+hybrid search with its best results re-ranked.
 
-The baselines are computed separately in the same run: `dense` is a plain scan over the same model's vectors, `bm25` is
-the bm25s package, stemmed as its documentation recommends, and `random` a random order of the documents. Differences
-between hybrid and the baselines have an interval: 95 % of 2,000 draws of the queries, with replacement. Metrics are printed in percent; the JSON has 0 to 1.
+The baselines are those of `benchmarks/baselines.py`, computed separately in the same run. Differences between hybrid
+and each other method have an interval: 95 % of 2,000 draws of the queries, with replacement. Metrics are printed in
+percent; the JSON has 0 to 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import tempfile
 import time
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import bm25s
 import numpy as np
-import Stemmer
 
+from benchmarks.baselines import at_random, plain_bm25, plain_dense
 from benchmarks.growth import measure_growth
 from benchmarks.ranking import measures, open_ranking
+from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.embedding.sentence import CrossEncoderReranker
@@ -33,8 +33,7 @@ from learning_memory_server.embedding.sentence import CrossEncoderReranker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from benchmarks.baselines import Method
     from learning_memory_server.embedding.base import Embedder, Reranker
 
 LIMIT = 20
@@ -78,6 +77,7 @@ def main() -> None:
     parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    configure_logging("warning")
     if not options.data and not options.growth:
         parser.error("there is nothing to measure without --data or --growth")
     paths: list[Path] = []
@@ -112,10 +112,11 @@ def measure(
     with open_ranking(judged.documents, vectors, embedder, reranker) as ranking:
         methods: dict[str, Callable[[str, int], list[str]]] = {
             "hybrid": ranking.search,
+            "no floor": ranking.search_all,
             "lexical": ranking.search_words,
-            "dense": _plain_dense(judged, vectors, embedder),
-            "bm25": _plain_bm25(judged),
-            "random": _random(judged),
+            "dense": _ids(plain_dense(judged.documents, vectors, embedder)),
+            "bm25": _ids(plain_bm25(judged.documents)),
+            "random": _ids(at_random(judged.documents)),
         }
         if reranker:
             methods["rerank"] = ranking.rerank
@@ -170,38 +171,8 @@ def _interval(
     return float(low), float(high)
 
 
-def _random(judged: RetrievalSet) -> Callable[[str, int], list[str]]:
-    ids = [key for key, _ in judged.documents]
-    order = random.Random(0)
-    return lambda _, limit: order.sample(ids, min(limit, len(ids)))
-
-
-def _plain_dense(
-    judged: RetrievalSet, vectors: NDArray[np.float32], embedder: Embedder
-) -> Callable[[str, int], list[str]]:
-    def search(text: str, limit: int) -> list[str]:
-        best = np.argsort(-(vectors @ embedder.embed_query(text)), kind="stable")[:limit]
-        return [judged.documents[row][0] for row in best]
-
-    return search
-
-
-def _plain_bm25(judged: RetrievalSet) -> Callable[[str, int], list[str]]:
-    stemmer = Stemmer.Stemmer("english")
-
-    def tokens(texts: list[str]) -> Any:  # noqa: ANN401 - the type depends on the options
-        return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
-
-    index = bm25s.BM25()
-    index.index(tokens([text for _, text in judged.documents]), show_progress=False)
-
-    def search(text: str, limit: int) -> list[str]:
-        depth = min(limit, len(judged.documents))
-        rows, scores = index.retrieve(tokens([text]), k=depth, show_progress=False)
-        # The package fills the list up with documents that share no word with the query.
-        return [judged.documents[row][0] for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
-
-    return search
+def _ids(search: Method) -> Callable[[str, int], list[str]]:
+    return lambda text, limit: [key for key, _ in search(text, limit)]
 
 
 def _mean(reports: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from learning_memory_server.clustering.evidence import ClusterEvidence
+from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
@@ -62,11 +63,13 @@ class Group:
     """A group of experiences and the texts about it.
 
     Args:
+        name: What the group is about.
         texts: By kind.
         members: The experiences.
         against: Those that speak against the contradiction.
     """
 
+    name: str
     texts: dict[str, str]
     members: list[Ghap]
     against: list[Ghap]
@@ -75,6 +78,7 @@ class Group:
 def main() -> None:
     """Run the benchmark."""
     argparse.ArgumentParser(description=__doc__).parse_args()
+    configure_logging("warning")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run(Path(folder)))
 
@@ -88,7 +92,7 @@ def groups() -> list[Group]:
             for place, parts in enumerate(group["experiences"])
         ]
         texts = {kind: group[kind] for kind in KINDS}
-        found.append(Group(texts, members, [members[place] for place in group["against"]]))
+        found.append(Group(group["name"], texts, members, [members[place] for place in group["against"]]))
     return found
 
 

@@ -6,7 +6,8 @@ the collection, because the best of many unrelated texts scores higher than the 
 meaning spread over many words, so what answers it scores lower.
 
 Measured with all-MiniLM-L6-v2: 80 questions that a store of software work cannot answer
-(`benchmarks/data/off-topic-questions.json`), and the relevant results among the first ten of each set's own questions.
+(`benchmarks/data/floor-questions.json`, first set), and the relevant results among the first ten of each set's own
+questions.
 The constants were chosen with these questions and sets in view; none of them is an independent check:
 
     set                       points   silent, of 40 + 40   good results lost, of both halves
