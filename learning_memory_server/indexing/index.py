@@ -134,6 +134,10 @@ class VectorIndex:
         """Wait for the model and return the vectors of documents without parts, shape (n, dimension); see `embed`."""
         return await self._embeddings.embed_documents(texts, within)
 
+    async def embed_query(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+        """Return the vector of a query; see `EmbeddingService.embed_query`."""
+        return await self._embeddings.embed_query(text, within)
+
     async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
         """Write documents to their collections.
 
@@ -285,7 +289,13 @@ class VectorIndex:
         return Bar(floor.score(text, await self.count(collection)), is_asked=False) if floor else None
 
     async def nearest(
-        self, collection: Collection, vector: Vector, *, limit: int, ids: AbstractSet[str] | None = None
+        self,
+        collection: Collection,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
         """Open the index and return the points of highest cosine similarity, best first, ties ordered by id.
 
@@ -293,13 +303,14 @@ class VectorIndex:
             collection: Where to search.
             vector: The query vector.
             limit: The most points to return.
+            where: Consider only points that match; None for all points.
             ids: Consider only these; None for all points.
 
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
         """
         store = await self._open()
-        return await store.search(collection, vector, limit=limit, ids=ids)
+        return await store.search(collection, vector, limit=limit, where=where, ids=ids)
 
     async def vectors(
         self, collection: Collection, where: Filter | None = None

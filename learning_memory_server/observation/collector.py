@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
@@ -280,6 +281,17 @@ class ObservationCollector:
         self.load()
         wanted = query or EntryQuery()
         return [entry for entry in reversed(self._by_time) if wanted.matches(entry)]
+
+    def list_newest(self, limit: int, project: str | None = None) -> list[Ghap]:
+        """Return the entries that were resolved last, newest first.
+
+        Args:
+            limit: The most entries to return.
+            project: Only entries of this project; None for all.
+        """
+        self.load()
+        newest = (entry for entry in reversed(self._by_time) if project is None or entry.project == project)
+        return list(islice(newest, limit))
 
     def load(self) -> None:
         """Read the journal, once."""

@@ -1,0 +1,84 @@
+"""Advice: what was shown unasked about an entry, and whether it helped."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Channel(StrEnum):
+    """How advice reaches an agent."""
+
+    START = "start"
+    UPDATE = "update"
+    HOOK = "hook"
+    CONTEXT = "context"
+
+
+class Kind(StrEnum):
+    """What is shown."""
+
+    EXPERIENCE = "experience"
+    VALUE = "value"
+
+
+class Effect(StrEnum):
+    """What an agent says of something that was shown, when it resolves its entry."""
+
+    HELPED = "helped"
+    MISLED = "misled"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that was shown.
+
+    Args:
+        id: The id of the experience or the value.
+        kind: Which of them it is.
+        effect: Whether it helped or misled; None while nobody said.
+    """
+
+    id: str
+    kind: Kind
+    effect: Effect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one.
+
+    Args:
+        ghap_id: The entry.
+        revision: Which of its iterations, from 1.
+        channel: How it was shown.
+        items: What was shown; if withheld, what would have been.
+        project: The entry's project.
+        created_at: When.
+        withheld: Whether it was withheld, to measure whether advice helps.
+        probability: The probability that it would be.
+    """
+
+    ghap_id: str
+    revision: int
+    channel: Channel
+    items: tuple[Item, ...]
+    project: str
+    created_at: datetime
+    withheld: bool = False
+    probability: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The id of this entry, iteration and channel together, so that there is one record for them."""
+        return advice_id(self.ghap_id, self.revision, self.channel)
+
+
+def advice_id(ghap_id: str, revision: int, channel: Channel) -> str:
+    """Return the id of the advice on an entry's iteration through a channel: the same for the same three, anywhere."""
+    return f"advice_{hashlib.sha256(f'{ghap_id} {revision} {channel}'.encode()).hexdigest()[:24]}"
