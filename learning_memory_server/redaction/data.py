@@ -27,6 +27,25 @@ _PLAIN: Final = frozenset(
 """Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
 
 
+_ID: Final = re.compile(
+    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|verdict_[0-9a-f]{24}|(?:full|strategy|surprise|root_cause)_\d{1,9}"
+)
+"""An id of ours, whole. It holds digits that a user's pattern may match, and is no secret wherever it is."""
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE
+)
+_FORMS: Final = {
+    **dict.fromkeys(("id", "memory_id"), _UUID),
+    **dict.fromkeys(("agent_session",), re.compile(r"[0-9a-f]{16}")),
+    **dict.fromkeys(
+        "since date_from date_to timestamp date at created_at resolved_at captured_at".split(),  # noqa: SIM905 - words
+        _MOMENT,
+    ),
+}
+"""What texts under these names look like if they are what the name says; then they are no secret either."""
+
+
 class RedactedData(NamedTuple):
     """Data without its secrets.
 
@@ -45,7 +64,8 @@ def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> Re
     """Return data without the secrets in its texts and its keys.
 
     A text under a key is read with the key before it, because `{"password": "..."}` holds what `"..."` alone does not
-    show. Keys that become the same are numbered, so that nothing else is lost.
+    show. Keys that become the same are numbered, so that nothing else is lost. Ids and times are not secrets, even if a
+    user's pattern matches them: without them, no call would find its entry and no import its own.
 
     Args:
         redactor: What redacts texts.
@@ -103,7 +123,7 @@ class _Walk:
         given: Collection[Any],
     ) -> tuple[Any, Mapping[str, int]]:
         """Return a key without secrets, numbered if it would be one that is there, and what was in it."""
-        is_text = isinstance(key, str) and key not in _PLAIN
+        is_text = isinstance(key, str) and key not in _PLAIN and not _is_ours(key)
         now = self._redactor.redact(key) if is_text else Redacted(key)
         number, free = 2, now.text
         while free in taken or (free != key and free in given):
@@ -112,6 +132,8 @@ class _Walk:
         return free, now.kinds
 
     def _text(self, text: str, name: str, place: str) -> str:
+        if _is_ours(text, name):
+            return text
         redacted = _redacted_text(self._redactor, text, name)
         self._note(place, redacted.kinds)
         return redacted.text
@@ -119,6 +141,13 @@ class _Walk:
     def _note(self, place: str, kinds: Mapping[str, int]) -> None:
         if kinds:
             self.places.setdefault(place, Counter()).update(kinds)
+
+
+def _is_ours(text: str, name: str = "") -> bool:
+    """Return whether a text is as a whole an id, or what its name says: an id, a session or a time."""
+    text = text.strip()
+    form = _FORMS.get(name)
+    return _ID.fullmatch(text) is not None or (form is not None and form.fullmatch(text) is not None)
 
 
 def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:

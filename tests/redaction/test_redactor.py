@@ -244,6 +244,33 @@ def test_data_is_redacted_with_the_places_and_without_those_that_are_kept() -> N
     assert redacted.kinds == {"github token": 5}
 
 
+def test_ids_and_times_are_no_secrets_even_if_a_users_pattern_matches_them() -> None:
+    redactor = build_redactor({"number": r"\d{6}", "birth date": r"\d{4}-\d{2}-\d{2}"})
+    ghap_id, uuid = "ghap_20261123_010101_123456", "12345678-1234-1234-1234-123456789012"
+    ours = {
+        "records": [{"id": uuid, "at": "2026-11-23T01:01:01.123456+00:00", "data": {"date": "2026-11-23"}}],
+        "entries": [{"id": ghap_id, "agent_session": "1234567890123456", "created_at": "2026-11-23 01:01Z"}],
+        "moved": {ghap_id: 3},
+        "supported_by": [ghap_id, " value_20261123_010101_123456 "],
+        "memory_id": uuid,
+        "cluster_id": "full_123456",
+        "since": "2026-11-23",
+    }
+    assert redact_data(redactor, ours) == (ours, {}, {})
+    secrets = {
+        "born": "2026-11-23",
+        "since": "2026-11-23 and 123456",
+        "id": "123456",
+        "text": f"see {ghap_id}",
+    }
+    assert redact_data(redactor, secrets).data == {
+        "born": "[redacted: birth date]",
+        "since": "[redacted: birth date] and [redacted: number]",
+        "id": "[redacted: number]",
+        "text": "see ghap_[redacted: number]23_[redacted: number]_[redacted: number]",
+    }
+
+
 def test_a_key_says_what_its_value_is() -> None:
     assert redact_data(REDACTOR, {"db": {"password": "F4lcon!river"}}).data == {
         "db": {"password": "[redacted: password]"}

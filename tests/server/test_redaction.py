@@ -175,6 +175,26 @@ async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: s
         assert said.startswith(("off", "own patterns"))
 
 
+async def test_a_pattern_that_matches_ids_and_dates_leaves_the_loop_working(tmp_path: Path) -> None:
+    patterns = {"number": r"\d{6}", "birth date": r"\d{4}-\d{2}-\d{2}"}
+    settings = Settings(
+        storage_path=tmp_path, embedding_backend="hashing", log_level="error", redaction_patterns=patterns
+    )
+    async with (
+        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        ghap_id = (await agent.call("start_ghap", **ENTRY))["id"]
+        await agent.call("resolve_ghap", ghap_id=ghap_id, **CONFIRMED)
+        assert (await agent.call("get_ghap_entry", ghap_id=ghap_id))["outcome_status"] == "confirmed"
+        assert (await agent.call("list_ghap_entries", since="2020-01-01"))["count"] == 1
+        metadata = {"timestamp": "2026-01-01"}
+        await agent.client.call_tool("add_memory", {"text": "born 1999-02-03", "metadata": metadata})
+        (memory,) = services.memory_log.all()
+        assert (memory.text, memory.metadata) == ("born [redacted: birth date]", metadata)
+
+
 @pytest.mark.slow
 async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Services) -> None:
     text = f"The log line number five says nothing new.\n{TOKEN}\n" * 4_000
