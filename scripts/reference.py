@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,10 @@ def settings() -> str:
     """Return the page of the settings."""
     rows = []
     for name, field in Settings.model_fields.items():
-        default = "" if field.default is None or field.default_factory else f"`{field.get_default()}`"
+        given = None if field.default_factory else field.default
+        # As in config.toml, but for the quotes of a text.
+        shown = given if isinstance(given, str) else json.dumps(given)
+        default = "" if given is None else f"`{shown}`"
         rows.append(f"| `{name}` | `{paths.PREFIX}{name.upper()}` | {default} | {field.description} |")
     order = (
         "A variable of the environment wins over `config.toml` in the user's configuration folder "
@@ -148,9 +152,12 @@ def _kind(schema: dict[str, Any]) -> str:
 def _parameters(command: click.Command) -> list[str]:
     rows = []
     for parameter in command.params:
-        names = ", ".join(f"`{name}`" for name in parameter.opts)
-        rows.append(f"| {names} | {getattr(parameter, 'help', None) or ''} |")
-    return ["| option | meaning |", "| --- | --- |", *rows] if rows else []
+        named = parameter.opts
+        if parameter.param_type_name == "argument":
+            named = [parameter.metavar or f"[{parameter.name.upper()}]"]
+        listed = ", ".join(f"`{name}`" for name in named)
+        rows.append(f"| {listed} | {getattr(parameter, 'help', None) or ''} |")
+    return ["| argument or option | meaning |", "| --- | --- |", *rows] if rows else []
 
 
 if __name__ == "__main__":

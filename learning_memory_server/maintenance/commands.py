@@ -80,7 +80,7 @@ def export(
     project: ProjectOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write everything in the journal to one file: entries (open ones too), values, memories, cluster numbers.
+    """Write everything in the journal to one file: entries, also open ones, values with their verdicts, and memories.
 
     What was forgotten is left out. So is the index, which is rebuilt from the
     journal. Sessions may keep running.
