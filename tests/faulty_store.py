@@ -49,6 +49,11 @@ class FaultyStore:
         self.flushes = 0
         self.closed = False
 
+    def hold(self) -> None:
+        """Let the upserts that follow wait, and `entered` be set by the first of them."""
+        self.gate.clear()
+        self.entered.clear()
+
     async def ensure(self, spec: CollectionSpec) -> Payload:
         await self._check()
         return await self.inner.ensure(spec)

@@ -35,6 +35,7 @@ from tests.faulty_store import FaultyStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     import numpy as np
@@ -253,16 +254,20 @@ class Parts:
         vector = await self.embeddings.embed_query(text)
         return await self.store.search(collection, vector, limit=limit)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Keep the index up to date in the background, as the server does."""
-        task = asyncio.create_task(self.writer.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return keeping_up(self.writer)
+
+
+@asynccontextmanager
+async def keeping_up(writer: IndexWriter) -> AsyncIterator[None]:
+    """Keep the index up to date in the background, as the server does."""
+    task = asyncio.create_task(writer.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 @asynccontextmanager

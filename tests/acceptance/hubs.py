@@ -195,10 +195,13 @@ def entries_in(storage: Path) -> list[dict[str, Any]]:
 
 
 def copy_of_the_package(folder: Path, version: str) -> Path:
-    """Copy the sources, with another version, and return the folder that they can be imported from."""
+    """Copy the package, with another version, and return the folder that it can be imported from.
+
+    What is compiled already stays so: its time and size are those of the sources.
+    """
     source = Path(learning_memory_server.__file__ or "").parent
     copy = folder / version / "learning_memory_server"
-    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source, copy)
     (copy / "version.py").write_text(f'"""Another version."""\n\nVERSION = "{version}"\n')
     return copy.parent
 

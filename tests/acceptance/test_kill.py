@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROUNDS = 10
-WRITES = 200
+WRITES = 100
 AHEAD = 8
 """Requests in flight at the same time, so that a kill interrupts some."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.acceptance.hubs import Memory
     from tests.acceptance.wire import Wire
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{number} least of all. " * 6
 TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Embedder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ENTRY = {
     "domain": "debugging",

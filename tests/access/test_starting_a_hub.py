@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 MANY: Final = 2_000
 FEW: Final = 20
-END_SECONDS: Final = 300.0
+END_SECONDS: Final = 100.0
 
 Command = subprocess.Popen[str]
 

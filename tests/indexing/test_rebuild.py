@@ -62,8 +62,7 @@ async def test_the_present_index_answers_until_the_new_one_is_complete_and_nothi
         await parts.index.open()
         await parts.learn(*(numbered(n) for n in range(20)))
         before = await found(parts)
-        parts.store.entered.clear()
-        parts.store.gate.clear()
+        parts.store.hold()
         rebuilding = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
         await parts.store.entered.wait()
 
@@ -98,8 +97,7 @@ async def test_an_interrupted_rebuild_resumes_where_it_stopped(tmp_path: Path) -
     async with open_parts(tmp_path) as parts:
         await parts.index.open()
         await parts.learn(*(numbered(n) for n in range(200)))
-        parts.store.gate.clear()
-        parts.store.entered.clear()
+        parts.store.hold()
         first = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
         await parts.store.entered.wait()
         # The first batch is written, the second fails.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,10 +22,11 @@ from learning_memory_server.memories.store import Added, MemoryStore
 from learning_memory_server.search.reranking import Reranking
 from learning_memory_server.storage.edge import EdgeStore
 from tests.faulty_store import FaultyStore
-from tests.support import ALICE, TickingClock
+from tests.support import ALICE, TickingClock, keeping_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from learning_memory_server.domain.caller import Caller
@@ -67,16 +67,8 @@ class Shelf:
         """Return the number of points in the index."""
         return (await self.index.counts())[Collection.MEMORIES.value]
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Keep the index up to date in the background, as the server does."""
-        task = asyncio.create_task(self.writer.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return keeping_up(self.writer)
 
 
 @asynccontextmanager

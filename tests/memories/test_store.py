@@ -274,8 +274,7 @@ async def test_a_cancelled_addition_leaves_nothing_behind(
 
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
-        shelf.store.gate.clear()
-        shelf.store.entered.clear()
+        shelf.store.hold()
         call = asyncio.create_task(shelf.add(text, report=tell))
         if background:
             running = shelf.running()
@@ -298,8 +297,7 @@ async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_ca
 ) -> None:
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
-        shelf.store.gate.clear()
-        shelf.store.entered.clear()
+        shelf.store.hold()
         call = asyncio.create_task(shelf.add(TEXT))
         await shelf.store.entered.wait()
         other = await shelf.add(TEXT, BOB)
@@ -317,8 +315,7 @@ async def test_a_process_that_ends_answers_long_additions_and_the_next_one_conti
 
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
-        shelf.store.gate.clear()
-        shelf.store.entered.clear()
+        shelf.store.hold()
         call = asyncio.create_task(shelf.add(LONG, report=tell))
         await shelf.store.entered.wait()
         shelf.memories.stop_waiting()
@@ -336,8 +333,7 @@ async def test_a_process_that_ends_answers_long_additions_and_the_next_one_conti
 async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
-        shelf.store.gate.clear()
-        shelf.store.entered.clear()
+        shelf.store.hold()
         call = asyncio.create_task(shelf.add(TEXT))
         await shelf.store.entered.wait()
         call.cancel()

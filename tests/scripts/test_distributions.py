@@ -196,6 +196,7 @@ def test_a_package_index_can_render_the_readme(dist: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_installed_wheel_runs_the_loop_outside_the_checkout(dist: Path, tmp_path: Path) -> None:
     """In a fresh virtual environment that has this one's packages, but for the project itself."""
     home = tmp_path / "venv"

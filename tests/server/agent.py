@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from mcp.types import TextContent
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.server.app import build_server
+from tests.support import keeping_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -83,6 +83,12 @@ class Agent:
         ghap_id: str = started["id"]
         return ghap_id
 
+    async def largest_cluster(self, axis: str = "full") -> str:
+        """Return the id of the first cluster of an axis."""
+        clusters = (await self.call("get_clusters", axis=axis))["clusters"]
+        cluster_id: str = clusters[0]["cluster_id"]
+        return cluster_id
+
 
 @asynccontextmanager
 async def agent_of(
@@ -98,14 +104,9 @@ async def agent_of(
 @asynccontextmanager
 async def indexing(services: Services) -> AsyncIterator[None]:
     """Keep the index open and complete, as a server does after its first request."""
-    task = asyncio.create_task(services.writer.run())
-    try:
+    async with keeping_up(services.writer):
         await services.writer.settle()
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def open_index(services: Services) -> None:

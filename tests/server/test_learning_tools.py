@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,22 @@ from tests.support import InProcessFitting
 WRONG = {"category": "wrong-assumption", "description": "marzipan"}
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from learning_memory_server.composition.services import Services
     from learning_memory_server.settings import Settings
+    from tests.server.agent import Agent
+
+
+@asynccontextmanager
+async def at_work(settings: Settings) -> AsyncIterator[Agent]:
+    """An agent of a server that starts here and ends with the block."""
+    async with (
+        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
+        indexing(services),
+        agent_of(services) as agent,
+    ):
+        yield agent
 
 
 @pytest.mark.slow
@@ -82,7 +97,7 @@ async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(indexed: Service
 @pytest.mark.slow
 async def test_members_are_whole_experiences(indexed: Services, topics: dict[str, list[str]]) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="root_cause"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster("root_cause")
         reply = await agent.call("get_cluster_members", cluster_id=first)
     assert reply.keys() == {"cluster_id", "axis", "members", "count", "stored_text"}
     assert (reply["cluster_id"], reply["axis"], reply["count"]) == (first, "root_cause", 10)
@@ -113,7 +128,7 @@ async def test_members_are_whole_experiences(indexed: Services, topics: dict[str
 @pytest.mark.slow
 async def test_members_come_in_pages_of_the_limit(indexed: Services, topics: dict[str, list[str]]) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         whole = await agent.call("get_cluster_members", cluster_id=first)
         page = await agent.call("get_cluster_members", cluster_id=first, limit=4)
         assert (page["count"], page["total"], page["offset"]) == (4, 10, 4)
@@ -233,11 +248,7 @@ async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
 
 @pytest.mark.slow
 async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> None:
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with at_work(settings) as agent:
         for topic, count in SIZES.items():
             await resolve_topic(agent, topic, count)
         before = await agent.call("get_clusters", axis="full")
@@ -246,11 +257,7 @@ async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> N
     # As earlier versions left it.
     (settings.storage_path / "clusters").mkdir()
     (settings.storage_path / "clusters" / "full.fit").write_bytes(b"labels")
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with at_work(settings) as agent:
         assert not (settings.storage_path / "clusters").exists()
         again = await agent.call("get_clusters", axis="full")
         assert again == {**before, "fitted_at": again["fitted_at"]}
@@ -266,11 +273,7 @@ async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> N
 
 @pytest.mark.slow
 async def test_clusters_of_a_project_and_the_noise_are_shown_on_request(settings: Settings) -> None:
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with at_work(settings) as agent:
         for topic, count in SIZES.items():
             await resolve_topic(agent, topic, count)
         unlike = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), "quokka zither marzipan")

@@ -81,7 +81,7 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(indexed: Se
 @pytest.mark.usefixtures("topics")
 async def test_a_verdict_has_all_metrics_whether_valid_or_not(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         verdicts = [
             await agent.call("validate_value", text=text, cluster_id=first)
             for text in (VALUE, TOPICS["login"], "nothing of the kind")
@@ -121,7 +121,7 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(indexed: Services)
 @pytest.mark.usefixtures("topics")
 async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
         assert (await agent.call("list_values"))["count"] == 0
     assert error["type"] == "validation_error"
@@ -134,7 +134,7 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(index
 @pytest.mark.usefixtures("topics")
 async def test_a_value_names_the_axis_of_its_cluster(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
     assert error["type"] == "validation_error"
     assert error["message"].startswith("axis: strategy ")
@@ -177,7 +177,7 @@ async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     indexed: Services, topics: dict[str, list[str]]
 ) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
         old = await agent.call("store_value", **arguments)
         assert (old["standing"], old["support"]["interval"]) == ("unattested", [0.0, 1.0])
@@ -223,7 +223,7 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     indexed: Services, topics: dict[str, list[str]]
 ) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
         error = await agent.refused("store_value", **arguments, supported_by=["ghap_unknown"])
         assert (error["type"], error["message"]) == (
@@ -248,7 +248,7 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
 @pytest.mark.usefixtures("topics")
 async def test_a_resolved_entry_names_the_value_that_it_is_near(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         stored = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
         replies = []
         for belief in (TOPICS["cache"], TOPICS["build"]):
@@ -280,7 +280,7 @@ async def test_values_are_found_by_task(indexed: Services) -> None:
 @pytest.mark.usefixtures("topics")
 async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Services) -> None:
     async with agent_of(indexed) as agent:
-        first = (await agent.call("get_clusters", axis="full"))["clusters"][0]["cluster_id"]
+        first = await agent.largest_cluster()
         arguments = {"cluster_id": first, "axis": "full"}
         stored = await agent.call("store_value", text=VALUE, **arguments)
         again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
