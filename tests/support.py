@@ -90,7 +90,11 @@ def ghap(**changes: Any) -> Ghap:
 def full_ghap() -> Ghap:
     """A resolved entry with every part there is."""
     return ghap(
-        history=(Revision(NOON + timedelta(minutes=5), "an old belief", "an old action", "an old outlook"),),
+        history=(
+            Revision(NOON + timedelta(minutes=5), "an old belief", "an old action", "an old outlook", 0.8),
+        ),
+        confidence=0.6,
+        first_confidence=0.9,
         notes=("the log shows nothing", "a second note"),
         resolution=Resolution(
             OutcomeStatus.FALSIFIED,
@@ -159,6 +163,7 @@ def confirm(collector: ObservationCollector, caller: Caller = ALICE, ghap_id: st
 
 TEXTS = st.text(min_size=1, max_size=60).map(str.strip).filter(bool)
 MOMENTS = st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+CONFIDENCES = st.none() | st.floats(0, 1)
 RESOLUTIONS = st.builds(
     Resolution,
     st.sampled_from(OutcomeStatus),
@@ -185,7 +190,11 @@ def ghaps(resolutions: st.SearchStrategy[Resolution | None] = RESOLUTIONS) -> st
         hypothesis=TEXTS,
         action=TEXTS,
         prediction=TEXTS,
-        history=st.lists(st.builds(Revision, MOMENTS, TEXTS, TEXTS, TEXTS), max_size=3).map(tuple),
+        history=st.lists(st.builds(Revision, MOMENTS, TEXTS, TEXTS, TEXTS, CONFIDENCES), max_size=3).map(
+            tuple
+        ),
+        confidence=CONFIDENCES,
+        first_confidence=CONFIDENCES,
         notes=st.lists(TEXTS, max_size=3).map(tuple),
         orphaned=st.booleans(),
         resolution=resolutions,

@@ -251,6 +251,22 @@ def values(
 
 
 @app.command()
+def calibration(project: ProjectOption = None, as_json: JsonOption = False) -> None:
+    """Show how many hypotheses held, and how well the stated confidence fits that.
+
+    The Brier score is the mean squared difference between confidence and
+    outcome (1 confirmed, 0 falsified; abandoned entries do not count): 0 is
+    perfect, and always saying 0.5 gets 0.25. With ten bins of equal width,
+    brier = reliability - resolution + uncertainty
+    + within bin variance - 2 * within bin covariance.
+    The first and the last confidence stated for an entry are scored apart.
+    """
+    from learning_memory_server.cli.calibration import show_calibration  # noqa: PLC0415
+
+    show_calibration(project, as_json=as_json)
+
+
+@app.command()
 def demo() -> None:
     """Show what the server does, with example entries in a temporary folder."""
     from learning_memory_server.demo.demo import run_demo  # noqa: PLC0415

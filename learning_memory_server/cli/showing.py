@@ -87,6 +87,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts += [(name, one_line(entry[name])) for name in ("domain", "strategy", "project")]
     facts += [(label, _moment(entry[name])) for label, name in _TIMES if name in entry]
     cause, lesson = entry.get("root_cause"), entry.get("lesson", {})
+    facts += [(label, f"{entry[name]:g}") for label, name in _CONFIDENCES if name in entry]
     story = {
         "goal": entry["goal"],
         "hypothesis": entry["hypothesis"],
@@ -152,6 +153,7 @@ def _show_memory(memory: dict[str, Any]) -> None:
 
 
 _TIMES = (("created", "created_at"), ("resolved", "resolved_at"))
+_CONFIDENCES = (("first confidence", "first_confidence"), ("confidence", "confidence"))
 
 
 def _moment(text: str) -> str:

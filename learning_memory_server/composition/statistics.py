@@ -13,6 +13,7 @@ from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Stance
 from learning_memory_server.files import disk_use
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.version import VERSION
+from learning_memory_server.views.calibration_views import calibration_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +60,7 @@ class Statistics:
                 "by_tier": _counted((entry.tier for entry in entries), Tier),
                 "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
             },
+            "calibration": calibration_stats(entries),
             "values": len(self.values.all()),
             "verdicts": _counted((verdict.stance for verdict in self.verdicts.all()), Stance),
             "memories": {

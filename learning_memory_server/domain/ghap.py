@@ -46,12 +46,13 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A hypothesis, action and prediction that were replaced, and when."""
+    """A hypothesis, action and prediction that were replaced, when, and how probable the prediction seemed by then."""
 
     at: datetime
     hypothesis: str
     action: str
     prediction: str
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Ghap:
         agent_session: A hash of the session that owns it.
         orphaned: Whether its session moved on to another entry while this one was open.
         requests: The names of the calls that changed it; see `Caller.request`.
+        confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
+        first_confidence: The first one ever stated for the entry.
     """
 
     id: str
@@ -114,6 +117,14 @@ class Ghap:
     orphaned: bool = False
     requests: tuple[str, ...] = ()
     resolution: Resolution | None = None
+    confidence: float | None = None
+    first_confidence: float | None = None
+
+    @property
+    def last_confidence(self) -> float | None:
+        """The last confidence that was stated, for whichever prediction that was."""
+        stated = (*(revision.confidence for revision in self.history), self.confidence)
+        return next((one for one in reversed(stated) if one is not None), None)
 
     @property
     def iteration_count(self) -> int:
@@ -161,16 +172,21 @@ class Ghap:
         prediction: str | None = None,
         strategy: Strategy | None = None,
         note: str | None = None,
+        confidence: float | None = None,
     ) -> Ghap:
         """Return the entry with the given parts replaced.
 
-        The old hypothesis, action and prediction go to the history when one of them really changes;
-        a new strategy or note alone adds no iteration.
+        The old hypothesis, action and prediction go to the history when one of them really changes, and their
+        confidence with them: nobody has stated one for the new ones yet. A new strategy, note or confidence alone adds
+        no iteration.
         """
         before = (self.hypothesis, self.action, self.prediction)
         said = (hypothesis, action, prediction)
         after = tuple((new or old).strip() for new, old in zip(said, before, strict=True))
-        history = self.history if after == before else (*self.history, Revision(at, *before))
+        is_same = after == before
+        history = self.history if is_same else (*self.history, Revision(at, *before, self.confidence))
+        if confidence is None and is_same:
+            confidence = self.confidence
         return replace(
             self,
             hypothesis=after[0],
@@ -179,6 +195,8 @@ class Ghap:
             strategy=strategy or self.strategy,
             notes=(*self.notes, note) if note else self.notes,
             history=history,
+            confidence=confidence,
+            first_confidence=confidence if self.first_confidence is None else self.first_confidence,
         )
 
 

@@ -50,14 +50,14 @@ class Support:
         return Status.CONTESTED if self.contradicting >= self.supporting else Status.SUPPORTED
 
 
-def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
     """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; without trials, 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
 
     Args:
         successes: From 0 to `trials`.
-        trials: The number of trials.
+        trials: The number of trials; not a whole number if they are weighted.
 
     Raises:
         ValueError: If `successes` is not from 0 to `trials`.

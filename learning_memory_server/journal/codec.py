@@ -71,14 +71,19 @@ def ghap_to_data(ghap: Ghap) -> Data:
             "action": ghap.action,
             "prediction": ghap.prediction,
             "history": [
-                {
-                    "at": revision.at.isoformat(),
-                    "hypothesis": revision.hypothesis,
-                    "action": revision.action,
-                    "prediction": revision.prediction,
-                }
+                lean(
+                    {
+                        "at": revision.at.isoformat(),
+                        "hypothesis": revision.hypothesis,
+                        "action": revision.action,
+                        "prediction": revision.prediction,
+                        "confidence": revision.confidence,
+                    }
+                )
                 for revision in ghap.history
             ],
+            "confidence": ghap.confidence,
+            "first_confidence": ghap.first_confidence,
             "notes": list(ghap.notes),
             "orphaned": ghap.orphaned or None,
             "requests": list(ghap.requests),
@@ -106,10 +111,16 @@ def ghap_from_data(data: Data) -> Ghap:
         prediction=data["prediction"],
         history=tuple(
             Revision(
-                datetime.fromisoformat(item["at"]), item["hypothesis"], item["action"], item["prediction"]
+                datetime.fromisoformat(item["at"]),
+                item["hypothesis"],
+                item["action"],
+                item["prediction"],
+                item.get("confidence"),
             )
             for item in data.get("history", ())
         ),
+        confidence=data.get("confidence"),
+        first_confidence=data.get("first_confidence"),
         notes=tuple(data.get("notes", ())),
         orphaned=data.get("orphaned", False),
         requests=tuple(data.get("requests", ())),

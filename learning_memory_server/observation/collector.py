@@ -68,6 +68,7 @@ class ObservationCollector:
         hypothesis: str,
         action: str,
         prediction: str,
+        confidence: float | None = None,
     ) -> Started:
         """Open an entry. The caller's current one, if any, stays open as an orphan."""
         self.load()
@@ -88,6 +89,8 @@ class ObservationCollector:
             hypothesis=hypothesis,
             action=action,
             prediction=prediction,
+            confidence=confidence,
+            first_confidence=confidence,
             requests=_with(caller),
         )
         orphan = self._current(caller)
@@ -106,6 +109,7 @@ class ObservationCollector:
         prediction: str | None = None,
         strategy: Strategy | None = None,
         note: str | None = None,
+        confidence: float | None = None,
     ) -> Ghap:
         """Change an open entry: the caller's current one, or the one with the given id.
 
@@ -128,6 +132,7 @@ class ObservationCollector:
             prediction=prediction,
             strategy=strategy,
             note=note,
+            confidence=confidence,
         )
         entry = replace(entry, requests=_with(caller, entry))
         self._save_open(entry)

@@ -95,6 +95,15 @@ class ForeignPart:
             raise InvalidInputError(f"{self._name(name)}: must be true or false, not {type(value).__name__}.")
         return bool(value)
 
+    def find_probability(self, name: str) -> float | None:
+        """Return a number from 0 to 1, or None if it is absent."""
+        value = self._take(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise InvalidInputError(f"{self._name(name)}: must be a number from 0 to 1.")
+        return value
+
     def find_part(self, name: str) -> ForeignPart | None:
         """Return an object, or None if it is absent or empty."""
         value = self._take(name)

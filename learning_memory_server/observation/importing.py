@@ -228,6 +228,8 @@ def _entry(
         prediction=part.text("prediction", limits.STATEMENT_MAX),
         history=tuple(_revision(item, revised) for item in part.parts("history")),
         notes=part.texts("notes", limits.NARRATIVE_MAX),
+        confidence=part.find_probability("confidence"),
+        first_confidence=part.find_probability("first_confidence"),
         resolution=resolution,
     )
 
@@ -238,6 +240,7 @@ def _revision(part: ForeignPart, revised: str) -> Revision:
         part.text("hypothesis", limits.STATEMENT_MAX),
         part.text("action", limits.STATEMENT_MAX),
         part.text("prediction", limits.STATEMENT_MAX),
+        part.find_probability("confidence"),
     )
     part.note_left_out()
     return revision

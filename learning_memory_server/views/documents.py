@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.views.calibration_views import CalibrationView
 from learning_memory_server.views.cluster_views import ClusterView, Exemplar
 from learning_memory_server.views.entry_views import EntryKey, Member, Summary, WholeEntry
 from learning_memory_server.views.memory_views import FoundMemoryView, MemoryView
@@ -205,6 +206,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "search": (FoundDocument,),
     "clusters": (ClusterDocument, MemberDocument),
     "values": (ValueDocument,),
+    "calibration": (CalibrationView,),
     "memories": (MemoryDocument,),
     "memories search": (FoundMemoryDocument,),
     "scan": (ScanDocument,),

@@ -50,7 +50,9 @@ class OpenEntry(TypedDict, total=False):
     hypothesis: str
     action: str
     prediction: str
-    history: list[dict[str, str]]
+    confidence: float
+    first_confidence: float
+    history: list[dict[str, Any]]
     notes: list[str]
     iteration_count: int
 
@@ -96,7 +98,9 @@ class WholeEntry(Experience, total=False):
     """Everything about an entry; an open one has no outcome."""
 
     resolved_at: str
-    history: list[dict[str, str]]
+    confidence: float
+    first_confidence: float
+    history: list[dict[str, Any]]
     notes: list[str]
     iteration_count: int
 
@@ -138,13 +142,18 @@ def open_entry(entry: Ghap) -> dict[str, Any]:
             "hypothesis": entry.hypothesis,
             "action": entry.action,
             "prediction": entry.prediction,
+            "confidence": entry.confidence,
+            "first_confidence": entry.first_confidence,
             "history": [
-                {
-                    "at": revision.at.isoformat(),
-                    "hypothesis": revision.hypothesis,
-                    "action": revision.action,
-                    "prediction": revision.prediction,
-                }
+                lean(
+                    {
+                        "at": revision.at.isoformat(),
+                        "hypothesis": revision.hypothesis,
+                        "action": revision.action,
+                        "prediction": revision.prediction,
+                        "confidence": revision.confidence,
+                    }
+                )
                 for revision in entry.history
             ],
             "notes": list(entry.notes),

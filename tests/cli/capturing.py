@@ -39,6 +39,7 @@ _COMMANDS: Final = (
     "show nothing",
     "memories",
     "values",
+    "calibration",
     "search 'flaky test' --limit 3 --lexical",
     "import {path} --dry-run",
     "search 'flaky test' --limit 3 --explain",

@@ -70,6 +70,7 @@ def test_a_light_command_imports_nothing_heavy(command: str, environment: dict[s
         "show 3f2a",
         "memories",
         "values",
+        "calibration",
         "status",
         "search flaky --lexical",
         "export {folder}/all.tar.gz",

@@ -20,6 +20,7 @@ CALLS = {
     "search": ["flaky --lexical", "flaky --explain"],
     "clusters": ["full", "full --members full_0"],
     "values": [""],
+    "calibration": ["", "--project garden"],
     "memories": [""],
     "memories search": ["SQLite", "SQLite --explain"],
     "scan": ["", "--backups"],

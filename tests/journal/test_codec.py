@@ -117,7 +117,8 @@ def test_every_part_has_its_documented_name() -> None:
 
     assert data["created_at"] == "2026-03-01T12:00:00+00:00"
     assert data["orphaned"] is True
-    assert data["history"][0].keys() == {"at", "hypothesis", "action", "prediction"}
+    assert data["history"][0].keys() == {"at", "hypothesis", "action", "prediction", "confidence"}
+    assert (data["confidence"], data["first_confidence"]) == (0.6, 0.9)
     assert data["resolution"] == {
         "status": "falsified",
         "result": "Requests waited as before.",

@@ -15,7 +15,13 @@ from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.foreign import find_category
-from learning_memory_server.observation.importing import ParsedEntries, parse_entries, parse_open
+from learning_memory_server.observation.importing import (
+    ParsedEntries,
+    entry_of_record,
+    parse_entries,
+    parse_open,
+)
+from tests.support import full_ghap
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -263,3 +269,18 @@ def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
         parse_open(b'{"v":99}')
     with pytest.raises(InvalidInputError, match="is resolved"):
         parse_open(json.dumps(record_of().data).encode())
+
+
+def test_confidence_is_imported_with_each_hypothesis() -> None:
+    entry = full_ghap()
+    line = JournalRecord("ghap", entry.id, NOW, ghap_to_data(entry)).to_line()
+    (found,) = parse(line).entries.values()
+    assert (found.confidence, found.first_confidence) == (0.6, 0.9)
+    assert [revision.confidence for revision in found.history] == [0.8]
+
+
+@pytest.mark.parametrize("confidence", [1.5, -1, True, "high", float("nan")])
+def test_a_confidence_that_is_not_a_probability_is_refused(confidence: object) -> None:
+    data = {**ghap_to_data(full_ghap()), "confidence": confidence}
+    with pytest.raises(InvalidInputError, match="confidence: must be a number from 0 to 1"):
+        entry_of_record(JournalRecord("ghap", data["id"], NOW, data))

@@ -24,6 +24,8 @@ async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_jour
         project=CALLER.project,
         history=full_ghap().history,
         notes=("a note",),
+        confidence=0.6,
+        first_confidence=0.9,
         orphaned=True,
         requests=("front:1",),
     )

@@ -9,7 +9,9 @@ import pytest
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.vocabulary import Domain
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.support import numbered
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
@@ -68,13 +70,49 @@ async def test_update_keeps_the_previous_hypothesis_with_its_time(services: Serv
     assert active["iteration_count"] == 2
 
 
+async def test_confidence_is_kept_with_each_hypothesis_and_the_first_apart(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY, confidence=0.9)
+        assert started["confidence"] == 0.9
+        same = await agent.call("update_ghap", confidence=0)
+        await agent.call("update_ghap", hypothesis="the database holds old prices", confidence=0.5)
+        changed = await agent.call("update_ghap", hypothesis="the database has no prices")
+        active = await agent.call("get_active_ghap")
+    assert (same["iteration_count"], changed["iteration_count"]) == (1, 3)
+    assert [revision["confidence"] for revision in active["history"]] == [0, 0.5]
+    assert "confidence" not in active
+    assert active["first_confidence"] == 0.9
+
+
+@pytest.mark.parametrize("confidence", [1.01, -0.1, 90, True, "0.9"])
+async def test_a_confidence_is_a_number_from_0_to_1(services: Services, confidence: object) -> None:
+    async with agent_of(services) as agent:
+        error = await agent.refused("start_ghap", **ENTRY, confidence=confidence)
+    assert error["message"].startswith("confidence: ")
+
+
+async def test_start_says_what_share_of_ten_similar_hypotheses_held(services: Services) -> None:
+    services.collector.add_resolved(
+        [numbered(n, project=CALLER.project, domain=Domain.DEBUGGING) for n in range(9)]
+    )
+    async with agent_of(services) as agent:
+        assert "track_record" not in await agent.call("start_ghap", **ENTRY)
+        await agent.call("resolve_ghap", **FALSIFIED)
+        assert (await agent.call("start_ghap", **ENTRY))["track_record"] == (
+            "9 of 10 earlier hypotheses held (90%) in this project with debugging and read-the-error."
+        )
+        assert "track_record" not in await agent.call("start_ghap", **{**ENTRY, "strategy": "ask-user"})
+    async with agent_of(services, OTHER_PROJECT) as agent:
+        assert "track_record" not in await agent.call("start_ghap", **ENTRY)
+
+
 @pytest.mark.parametrize("arguments", [{}, {"note": None}])
 async def test_an_update_without_a_change_is_refused(services: Services, arguments: dict[str, None]) -> None:
     async with agent_of(services) as agent:
         await agent.call("start_ghap", **ENTRY)
         error = await agent.refused("update_ghap", **arguments)
     assert error["type"] == "validation_error"
-    assert "hypothesis, action, prediction, strategy, note" in error["message"]
+    assert "hypothesis, action, prediction, strategy, note, confidence" in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.calibration.rates import track_record
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
@@ -18,6 +19,7 @@ from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.server.replies import STORED_TEXT, fitted, page
 from learning_memory_server.server.tools.arguments import (
     Action,
+    Confidence,
     GhapId,
     Goal,
     Hypothesis,
@@ -42,7 +44,10 @@ toolset = ToolSet()
 
 
 class StartedEntry(TypedDict):
-    """The new entry; `warning` and `orphaned_id` if the previous one was left open."""
+    """The new entry; `warning` and `orphaned_id` if the previous one was left open.
+
+    `track_record`: what share of similar hypotheses held.
+    """
 
     id: str
     domain: str
@@ -52,6 +57,8 @@ class StartedEntry(TypedDict):
     action: str
     prediction: str
     created_at: str
+    confidence: NotRequired[float]
+    track_record: NotRequired[str]
     warning: NotRequired[str]
     orphaned_id: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
@@ -124,12 +131,14 @@ async def start_ghap(
     ],
     action: Action,
     prediction: Annotated[Prediction, Field(examples=["With the cache cleared, totals match the database."])],
+    confidence: Confidence | None = None,
 ) -> StartedEntry:
     """Record what you believe before you act on it: goal, hypothesis, action and prediction.
 
     Call it when you form a hypothesis in debugging, design or optimisation. State the hypothesis so that it
-    can turn out wrong, and the prediction as what you will observe if it is right. One entry is current at a
-    time; update_ghap when your belief changes, resolve_ghap when you know how it ended.
+    can turn out wrong, and the prediction as what you will observe if it is right. State an honest confidence, lower
+    if `track_record` is poor: it is scored against the outcome. One entry is current at a time; update_ghap when your
+    belief changes, resolve_ghap when you know how it ended.
     """
     started = collector.start(
         caller,
@@ -139,6 +148,7 @@ async def start_ghap(
         hypothesis=hypothesis,
         action=action,
         prediction=prediction,
+        confidence=confidence,
     )
     entry = started.entry
     reply: StartedEntry = {
@@ -151,6 +161,11 @@ async def start_ghap(
         "prediction": entry.prediction,
         "created_at": entry.created_at.isoformat(),
     }
+    if entry.confidence is not None:
+        reply["confidence"] = entry.confidence
+    alike = EntryQuery(domain=entry.domain, strategy=entry.strategy, project=entry.project)
+    if record := track_record(entry, collector.list_resolved(alike)):
+        reply["track_record"] = record
     if started.orphan is not None:
         reply["orphaned_id"] = started.orphan.id
         reply["warning"] = (
@@ -171,6 +186,7 @@ async def update_ghap(
     prediction: Prediction | None = None,
     strategy: Annotated[Strategy, Field(description="How you approach it now.")] | None = None,
     note: Annotated[Narrative, Field(description="A fact about the work.")] | None = None,
+    confidence: Confidence | None = None,
     ghap_id: GhapId | None = None,
 ) -> UpdatedEntry:
     """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
@@ -179,9 +195,10 @@ async def update_ghap(
     kept as an iteration. Without ghap_id it changes your current entry; with it, any open entry of the
     project, which becomes yours if you have none.
     """
-    if not any((hypothesis, action, prediction, strategy, note, ghap_id)):
+    changes = any((hypothesis, action, prediction, strategy, note, confidence is not None))
+    if not changes and not ghap_id:
         raise InvalidInputError(
-            "Nothing to change: give at least one of hypothesis, action, prediction, strategy, note; "
+            "Nothing to change: give at least one of hypothesis, action, prediction, strategy, note, confidence; "
             "or an orphaned entry's ghap_id alone, to adopt it."
         )
     entry = collector.update(
@@ -192,8 +209,9 @@ async def update_ghap(
         prediction=prediction,
         strategy=strategy,
         note=note,
+        confidence=confidence,
     )
-    if not any((hypothesis, action, prediction, strategy, note)) and entry.agent_session != caller.session:
+    if not changes and entry.agent_session != caller.session:
         raise InvalidInputError(
             f"{entry.id} was not adopted: you already have an open entry, or it belongs to another project.",
             hint="Resolve your own entry first, or give the changes together with ghap_id.",

@@ -70,10 +70,9 @@ async def get_clusters(
 ) -> ClusterList:
     """Show what keeps recurring: clusters of similar experiences on one axis, largest first.
 
-    Start a retrospective with it. axis says what to compare: full (the whole story), strategy (the approach),
-    surprise (what was unexpected), root_cause (why it went wrong). Read a cluster with get_cluster_members, then write
-    down what it teaches: validate_value, store_value. first_seen, last_seen and last_30_days show whether it still
-    happens. With project, only that project's experiences are clustered, under other ids.
+    Start a retrospective with it; axis root_cause shows recurring mistakes. Read a cluster with get_cluster_members,
+    then write down what it teaches: validate_value, store_value. With project, only that project's experiences are
+    clustered, under other ids.
     """
     found = await clusterer.cluster_axis(axis, named_project(project, caller))
     now = utc_now()

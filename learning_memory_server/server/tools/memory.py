@@ -36,6 +36,7 @@ from learning_memory_server.server.tools.arguments import (
 from learning_memory_server.server.tools.memory_text import Heading
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
 from learning_memory_server.server.wire import TextWire
+from learning_memory_server.views.calibration_views import CalibrationStats
 
 toolset = ToolSet()
 
@@ -165,6 +166,7 @@ class Stats(TypedDict):
     """Counts, sizes and versions, and a notice if something is wrong with them."""
 
     experiences: ExperienceStats
+    calibration: CalibrationStats
     values: int
     verdicts: dict[str, int]
     memories: MemoryStats
@@ -190,9 +192,8 @@ async def add_memory(
 
     Call it when somebody asks you to remember something, or when you learn what the next session will need. What you
     believed and what came of it belongs in start_ghap and resolve_ghap. The same text with the same metadata is kept
-    once. The text is safe when this answers. About 8,000 tokens can be found at once; a longer text is indexed in the
-    background, and the answer says so. If you request progress, the call waits until all is indexed, and cancelling it
-    deletes the memory, as delete_memory does.
+    once, and is safe when this answers. Beyond about 8,000 tokens it is indexed in the background, and the answer says
+    so. If you request progress, the call waits until all is indexed; cancelling it deletes the memory.
     """
     given = metadata.to_domain() if metadata else {}
     return memory_text.added(await memories.add(caller, text, given, progress.report))

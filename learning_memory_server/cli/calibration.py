@@ -1,0 +1,114 @@
+"""`calibration`: how well stated confidence fits what happened, read from the journal without a lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.observation.query import EntryQuery
+from learning_memory_server.options import chosen_project
+from learning_memory_server.terminal import counted, output, show_facts, show_json, show_table
+from learning_memory_server.views import calibration_views
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PARTS: Final = (
+    "brier",
+    "reliability",
+    "resolution",
+    "uncertainty",
+    "within_bin_variance",
+    "within_bin_covariance",
+)
+_GROUPS: Final = ("domain", "strategy", "project")
+
+
+def show_calibration(project: str | None, *, as_json: bool) -> None:
+    """Print how many hypotheses held, and how the stated confidence was.
+
+    Args:
+        project: The value of `--project`.
+        as_json: Print a `CalibrationView`.
+
+    Raises:
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    settings = open_settings()
+    entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
+    document = calibration_views.calibration(entries)
+    if as_json:
+        show_json(document)
+        return
+    if not document["overall"]["total"]:
+        output().print("No entry was confirmed or falsified yet.")
+        return
+    show_facts(
+        [
+            ("held", _held(document["overall"])),
+            ("first stated", _stated(document["first"])),
+            ("last stated", _stated(document["last"])),
+        ]
+    )
+    if document["last"]["count"]:
+        _show_scores(document["first"], document["last"])
+    for group in _GROUPS:
+        output().print()
+        _show_rates(group, document[f"by_{group}"])
+
+
+def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
+    output().print()
+    show_table(
+        ["score", "first", "last"],
+        [[name.replace("_", " "), f"{first[name]:.3f}", f"{last[name]:.3f}"] for name in _PARTS],
+        numbers=["first", "last"],
+    )
+    output().print()
+    show_table(
+        ["confidence", "entries", "mean", "held", "95 % interval"],
+        [
+            [
+                f"{part['from']:.1f} to {part['to']:.1f}",
+                f"{part['count']:,}",
+                f"{part['confidence']:.2f}",
+                f"{part['share']:.2f}",
+                _interval(part["interval"]),
+            ]
+            for part in last["bins"]
+        ],
+        numbers=["entries", "mean", "held"],
+    )
+
+
+def _show_rates(group: str, rates: Sequence[dict[str, Any]]) -> None:
+    show_table(
+        [group, "held", "of", "share", "95 % interval"],
+        [
+            [
+                rate["name"],
+                f"{rate['held']:,}",
+                f"{rate['total']:,}",
+                f"{rate['share']:.2f}",
+                _interval(rate["interval"]),
+            ]
+            for rate in rates
+        ],
+        numbers=["held", "of", "share"],
+    )
+
+
+def _held(overall: dict[str, Any]) -> str:
+    judged = counted(overall["total"], "judged entry")
+    return f"{overall['held']:,} of {judged} ({overall['share']:.0%})"
+
+
+def _stated(score: dict[str, Any]) -> str:
+    if not score["count"]:
+        return "no confidence yet"
+    entries = counted(score["count"], "entry")
+    return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries})"
+
+
+def _interval(interval: Sequence[float]) -> str:
+    return "{:.2f} to {:.2f}".format(*interval)

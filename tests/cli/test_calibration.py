@@ -1,0 +1,98 @@
+"""`calibration`, against what the journal's own lines say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.collector import ObservationCollector
+from tests.support import CONFIRMED, NOON, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STATUSES = (
+    OutcomeStatus.CONFIRMED,
+    OutcomeStatus.FALSIFIED,
+    OutcomeStatus.ABANDONED,
+    OutcomeStatus.CONFIRMED,
+)
+
+
+@pytest.fixture
+def journal(storage: Path) -> Journal:
+    """Forty entries in two projects; every fifth has no confidence, and some changed theirs."""
+    journal = Journal(storage / "journal")
+    entries = []
+    for number in range(40):
+        stated = None if number % 5 == 0 else (number * 7 % 11) / 10
+        entry = numbered(
+            number,
+            project="garden" if number % 3 else "orchard",
+            domain=Domain.TESTING if number % 2 else Domain.DEBUGGING,
+            confidence=stated,
+            first_confidence=stated,
+            resolution=None,
+        )
+        if number % 4 == 1:
+            entry = entry.revised(
+                at=NOON, hypothesis=f"belief {number}", confidence=0.5 if number % 8 else None
+            )
+        status = STATUSES[number % len(STATUSES)]
+        entries.append(replace(entry, resolution=replace(CONFIRMED, status=status)))
+    ObservationCollector(journal, utc_now).add_resolved(entries)
+    return journal
+
+
+def judged(journal: Journal) -> Iterator[tuple[dict[str, Any], int]]:
+    """The data of each line about a judged entry, and whether its prediction came true."""
+    for path in (journal.path / "entries").glob("*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            data = json.loads(line)["data"]
+            if data["resolution"]["status"] != "abandoned":
+                yield data, int(data["resolution"]["status"] == "confirmed")
+
+
+def test_the_scores_are_those_of_the_journals_lines(run: Any, journal: Journal) -> None:
+    document = json.loads(run("calibration", "--json").stdout)
+    first, last = [], []
+    for data, held in judged(journal):
+        stated = [part["confidence"] for part in [*data.get("history", ()), data] if "confidence" in part]
+        if stated:
+            first.append((stated[0] - held) ** 2)
+            last.append((stated[-1] - held) ** 2)
+    assert first != last
+    for name, squares in (("first", first), ("last", last)):
+        assert document[name]["count"] == len(squares)
+        assert document[name]["brier"] == pytest.approx(sum(squares) / len(squares), abs=1e-12)
+    outcomes = [held for _, held in judged(journal)]
+    assert (document["overall"]["held"], document["overall"]["total"]) == (sum(outcomes), len(outcomes))
+
+
+def test_one_project_is_counted_alone(run: Any, journal: Journal) -> None:
+    whole = json.loads(run("calibration", "--json").stdout)
+    assert {rate["name"] for rate in whole["by_project"]} == {"garden", "orchard"}
+    garden = json.loads(run("calibration", "--project", "current", "--json").stdout)
+    expected = [held for data, held in judged(journal) if data["project"] == "garden"]
+    assert [(rate["name"], rate["held"], rate["total"]) for rate in garden["by_project"]] == [
+        ("garden", sum(expected), len(expected))
+    ]
+
+
+@pytest.mark.usefixtures("journal")
+def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
+    shown = run("calibration").stdout
+    assert "held          20 of 30 judged entries (67%)" in shown
+    for word in ("brier", "reliability", "0.9 to 1.0", "testing", "read-the-error", "orchard"):
+        assert word in shown
+
+
+def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
+    assert run("calibration").stdout == "No entry was confirmed or falsified yet.\n"
