@@ -53,18 +53,18 @@ def show_calibration(project: str | None, *, as_json: bool) -> None:
     if document["last"]["count"]:
         _show_scores(document["first"], document["last"])
     for group in _GROUPS:
-        output().print()
+        _separate()
         _show_rates(group, document[f"by_{group}"])
 
 
 def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
-    output().print()
+    _separate()
     show_table(
         ["score", "first", "last"],
         [[name.replace("_", " "), f"{first[name]:.3f}", f"{last[name]:.3f}"] for name in _PARTS],
         numbers=["first", "last"],
     )
-    output().print()
+    _separate()
     show_table(
         ["confidence", "entries", "mean", "held", "95 % interval"],
         [
@@ -96,6 +96,12 @@ def _show_rates(group: str, rates: Sequence[dict[str, Any]]) -> None:
         ],
         numbers=["held", "of", "share"],
     )
+
+
+def _separate() -> None:
+    # In a terminal, tables have blank lines around them.
+    if not output().is_terminal:
+        output().print()
 
 
 def _held(overall: dict[str, Any]) -> str:
