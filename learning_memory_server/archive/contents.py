@@ -157,7 +157,7 @@ def checked_record(record: JournalRecord) -> JournalRecord:
 
 def _take(contents: Contents, record: JournalRecord) -> None:
     if record.is_tombstone:
-        if not (_ID.fullmatch(record.id) and len(record.id) <= limits.ID_MAX):
+        if not _is_id(record.id):
             raise InvalidInputError(f"id: {record.id!r} is not a valid id.")
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP:
@@ -170,13 +170,17 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         contents.records[record.kind, record.id] = checked_record(record)
 
 
+def _is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None and len(text) <= limits.ID_MAX
+
+
 def _checked_value(record: JournalRecord) -> dict[str, Any]:
     value = value_from_data(record.data)
-    if value.id != record.id or not _ID.fullmatch(value.id) or len(value.id) > limits.ID_MAX:
+    if value.id != record.id or not _is_id(value.id):
         raise InvalidInputError(f"id: {record.id!r} is not a valid id of a value.")
     limits.checked_text("text", value.text, limits.VALUE_MAX, shortened_markers)
     limits.checked_text("project", value.project, limits.PROJECT_MAX, shortened_markers)
-    if value.supersedes is not None and not _ID.fullmatch(value.supersedes):
+    if value.supersedes is not None and not _is_id(value.supersedes):
         raise InvalidInputError("supersedes: is not a valid id.")
     if value.supersedes == value.id:
         raise InvalidInputError("supersedes: a value cannot supersede itself.")
@@ -200,7 +204,7 @@ def _checked_value(record: JournalRecord) -> dict[str, Any]:
 def _checked_verdict(record: JournalRecord) -> dict[str, Any]:
     verdict = verdict_from_data(record.data)
     for name, given in (("value_id", verdict.value_id), ("ghap_id", verdict.ghap_id)):
-        if not (_ID.fullmatch(given) and len(given) <= limits.ID_MAX):
+        if not _is_id(given):
             raise InvalidInputError(f"{name}: {given!r} is not a valid id.")
     if verdict.id != record.id:
         raise InvalidInputError(f"id: {record.id!r} is not the id of a verdict on this value and entry.")
@@ -212,7 +216,7 @@ def _checked_verdict(record: JournalRecord) -> dict[str, Any]:
 
 def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     memory = memory_from_data(record.data)
-    if memory.id != record.id or not _ID.fullmatch(memory.id) or len(memory.id) > limits.ID_MAX:
+    if memory.id != record.id or not _is_id(memory.id):
         raise InvalidInputError(f"id: {record.id!r} is not a valid id of a memory.")
     limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
     limits.checked_text("project", memory.project, limits.PROJECT_MAX, shortened_markers)

@@ -65,7 +65,8 @@ class Manifest:
     Args:
         created_at: When the journal was read.
         program: The version of the program that wrote it.
-        journal_format: The format of its newest line; of archives made before this was known, of the newest that may be in it.
+        journal_format: The format of its newest line; in archives made before this was known, the newest format that
+            may be in it.
         project: The only project in it, or None for all projects.
         files: Every other file of the archive, by name.
     """

@@ -1,7 +1,7 @@
 """Edits of JSON text that leave everything else as it is: order, indentation, line ends and comments.
 
-Comments are accepted, as by VS Code and Gemini CLI, and trailing commas, as by VS Code. A new member comes first in its object, where
-no comma or comment of the others is in the way.
+Comments are accepted, as by VS Code and Gemini CLI, and trailing commas, as by VS Code. A new member comes first in its
+object, where no comma or comment of the others is in the way.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
-"""The payload fields that searches filter on, for every collection."""
+"""What the documents of each collection have in common."""
 
 
 @dataclass(frozen=True, slots=True)

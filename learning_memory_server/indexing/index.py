@@ -179,8 +179,8 @@ class VectorIndex:
     ) -> None:
         """Build a new collection next to the present one, which answers until the new one is complete and replaces it.
 
-        A rebuild that computes every vector resumes an interrupted one. Whatever is written to the present collection during the rebuild is in the
-        new one only if `documents` returns it.
+        A rebuild that computes every vector resumes an interrupted one. Whatever is written to the present collection
+        during the rebuild is in the new one only if `documents` returns it.
 
         Args:
             collection: The collection.

@@ -143,7 +143,7 @@ class Log:
         at the same time.
 
         Args:
-            also: The kinds and ids of lines to remove besides, because what they are about is forgotten.
+            also: More kinds and ids of lines to remove, because what they are about is forgotten.
 
         Raises:
             JournalUnavailableError: If a file could not be replaced; then it is as it was.

@@ -150,7 +150,7 @@ class Records(Generic[T]):
         return forgetting
 
     def _tombstone_details(self, _thing: T | None) -> dict[str, Any]:
-        """Return what a tombstone says besides that its id is forgotten; None stands for an unknown id."""
+        """Return what else a tombstone says; None stands for an unknown id."""
         return {}
 
     def hold(self, *things: T) -> None:

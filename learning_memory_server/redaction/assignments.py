@@ -79,7 +79,7 @@ _LATER_PASSWORD: Final = re.compile(
 _OTHER: Final = re.compile(
     r"\b(?:commit|hash|sha|digest|checksum|fingerprint|id|ids|file|path|branch|revision|test|tests|function|class|method|module|image|url)\b"
 )
-"""A word that says of a value later in the sentence what else it is."""
+"""A word that says that a value later in the sentence is something else."""
 
 _ENTRY: Final = re.compile(
     r"[\"'`]?,?(?:[ \t]{0,4}[={(]){0,2}\s{1,60}[\"'`]?(?i:--)?(?i:default|value|body|secret-string|data|literal)[\"'`]?"
@@ -254,7 +254,7 @@ def _judged(promise: Promise, value: str, start: int, tie: Tie) -> Span | None:
 
 
 def _to_its_end(text: str, span: Span) -> Span:
-    """Return the span of a value, of which the expressions read a beginning only, with the rest of it."""
+    """Return the span of the whole value; the expressions read only its beginning."""
     if span.end - span.start < _LONGEST:
         return span
     rest = _REST.match(text, span.end)

@@ -42,7 +42,7 @@ _NO_SECRETS: Final = (
     "-address",
     "-pub-key",
 )
-"""Endings of the rules that find what only belongs to a secret."""
+"""Endings of the names of rules that find something public that goes with a secret."""
 
 CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks_rules.toml"))
 """The rules that count."""
@@ -103,7 +103,7 @@ class BetterleaksDetector:
         load: Returns what scans a text, and raises if that is not there; by default the installed library is loaded.
 
     Attributes:
-        missing: Why it finds nothing, or None; known once it is loaded.
+        missing: Why it finds nothing, or None; known once the loading has ended.
     """
 
     def __init__(self, load: Callable[[], Scan] | None = None) -> None:

@@ -7,7 +7,7 @@ import binascii
 
 
 def decoded(value: str) -> bytes:
-    """Return what base64 stands for, of either alphabet and with or without its end, or nothing if it is not base64."""
+    """Return what base64 stands for, in either alphabet, with or without padding; nothing if it is not base64."""
     plain = value.strip().rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4))

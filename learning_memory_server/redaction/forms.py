@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _NEAR: Final = 120
 
 
-def is_no_example(value: str) -> bool:
-    """Return whether a token was not made up for a document."""
+def is_real_token(value: str) -> bool:
+    """Return whether a token is more than an example in a document."""
     return not is_example_token(value)
 
 
@@ -28,21 +28,20 @@ class Form:
 
     Attributes:
         kind: What the reply calls it.
-        hints: A text that holds none of these, in lower case, is not searched.
-        pattern: The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear time.
-        confirm: What the secret must satisfy besides.
-        inside: Whether it may begin inside a word. A token does not: `task-...` holds no `sk-...`.
+        hints: A text that contains none of these, in lower case, is not searched.
+        pattern: The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear
+            time.
+        confirm: Whether a match is a secret.
+        inside: Whether it may begin inside a word. A token may not: there is no `sk-...` in `task-...`.
         near: What must be within 120 characters of it, in lower case, if its form alone says too little.
-        why: What the pattern alone does not say.
     """
 
     kind: str
     hints: tuple[str, ...]
     pattern: str
-    confirm: Callable[[str], bool] = is_no_example
+    confirm: Callable[[str], bool] = is_real_token
     inside: bool = False
     near: str | None = None
-    why: str = ""
 
 
 class FormDetector:
@@ -111,10 +110,10 @@ def lowered(text: str) -> str:
     return "".join(one if len(one) == 1 else character for character in text for one in (character.lower(),))
 
 
-def token(kind: str, prefixes: Iterable[str], body: str, *, why: str = "") -> Form:
+def token(kind: str, prefixes: Iterable[str], body: str) -> Form:
     """Return the form of tokens that begin with a vendor's prefix."""
     known = tuple(prefixes)
     joined = "|".join(re.escape(prefix) for prefix in known)
     # One prefix is not grouped: the engine then searches for it as a literal.
     pattern = (joined if len(known) == 1 else f"(?:{joined})") + body
-    return Form(kind, tuple(prefix.lower() for prefix in known), pattern, why=why)
+    return Form(kind, tuple(prefix.lower() for prefix in known), pattern)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from learning_memory_server.redaction.encoded import decoded
-from learning_memory_server.redaction.forms import Form, is_no_example
+from learning_memory_server.redaction.forms import Form, is_real_token
 from learning_memory_server.redaction.values import (
     is_key,
     is_mixed,
@@ -19,7 +19,7 @@ from learning_memory_server.redaction.values import (
 )
 
 
-def _is_no_placeholder(value: str) -> bool:
+def _is_real_value(value: str) -> bool:
     return not is_placeholder(value)
 
 
@@ -35,7 +35,7 @@ def _is_url_password(value: str) -> bool:
 
 def _is_url_user(value: str) -> bool:
     return (
-        is_no_example(value)
+        is_real_token(value)
         and (is_random(value) or is_uuid(value))
         and not re.fullmatch(r"[0-9a-f]{20,31}", value)
     )
@@ -98,7 +98,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         "url password",
         ("jdbc:oracle", "sqlplus"),
         (r"(?i)(?:jdbc:oracle:\w{1,8}:|sqlplus(?: -\w+){0,4} )[\w$#]{1,64}/(?P<secret>[^\s@/\"']{4,128})@"),
-        _is_no_placeholder,
+        _is_real_value,
     ),
     Form(
         "session cookie",
@@ -112,6 +112,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         near=r"cookie|\s-b\s|path=/|httponly|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid",
     ),
     Form(
+        # A line of htpasswd or shadow. A hash without its user stays: it may as well be an example of a format.
         "password hash",
         ("$2", "$apr1$", "$6$", "$5$", "$1$", "$y$", "sha}", "$argon2"),
         (
@@ -119,13 +120,12 @@ LOGINS: Final[tuple[Form, ...]] = (
             r"[\w./$,=+*-]{16,256})"
         ),
         inside=True,
-        why="A line of htpasswd or shadow. A hash without its user stays: it may as well be an example of a format.",
     ),
     Form(
         "url token",
         ("key=", "code=", "auth=", "ticket=", "otp="),
         (r"(?<=[?&])(?:key|code|auth|ticket|otp)=(?P<secret>[\w.%~+/=-]{24,2000}+)"),
-        lambda value: is_no_example(value) and is_key(value, strict=True),
+        lambda value: is_real_token(value) and is_key(value, strict=True),
         inside=True,
     ),
     Form(
@@ -156,6 +156,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         lambda value: not is_placeholder(value) and not value.isalpha(),
     ),
     Form(
+        # A client that is given nothing but its key.
         "secret",
         ("client(", "api(", "sdk(", "auth(", "login(", "client::new(", "fernet("),
         (
@@ -163,7 +164,6 @@ LOGINS: Final[tuple[Form, ...]] = (
         ),
         is_mixed,
         inside=True,
-        why="A client that is given nothing but its key.",
     ),
     Form(
         "secret",
@@ -184,7 +184,7 @@ LOGINS: Final[tuple[Form, ...]] = (
             r"|pulumi|turso|replicate|modal|stripe|render|neon)(?: config)? (?:auth|login|authtoken|add-authtoken)(?: --?[\w-]{1,20}){0,2}[ =]"
             r"(?P<secret>[\w.-]{20,300}+)(?![\w/])"
         ),
-        lambda value: is_no_example(value) and (is_random(value) or is_uuid(value)),
+        lambda value: is_real_token(value) and (is_random(value) or is_uuid(value)),
     ),
     Form(
         "secret",
@@ -224,19 +224,19 @@ LOGINS: Final[tuple[Form, ...]] = (
         "netrc password",
         ("password",),
         (r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{1,256})"),
-        _is_no_placeholder,
+        _is_real_value,
     ),
     Form(
         "pgpass password",
         (":5432:", ":*:", ":6432:"),
         (r"(?m)^[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w*-]{1,63}:[\w*-]{1,63}:(?P<secret>[^\s:]{4,128})$"),
-        _is_no_placeholder,
+        _is_real_value,
     ),
     Form(
         "command line password",
         ("curl", "wget", "http"),
         (r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@%+-]{1,128}:(?P<secret>[^\s\"':]{1,256})"),
-        _is_no_placeholder,
+        _is_real_value,
         inside=True,
     ),
     Form(
@@ -261,7 +261,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         "command line password",
         ("pass:",),
         (r"-pass(?:in|out|word)?[ =]\"?pass:(?P<secret>[^\s\"']{1,256})"),
-        _is_no_placeholder,
+        _is_real_value,
         inside=True,
     ),
     Form(
@@ -270,7 +270,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         (
             r"\b(?:echo|printf|<<<) (?:-n |%s )?[\"']?(?P<secret>[^\s\"'|]{4,256})[\"']?[ |][^\n]{1,200}--password-stdin"
         ),
-        _is_no_placeholder,
+        _is_real_value,
     ),
     Form(
         "password",
@@ -278,9 +278,10 @@ LOGINS: Final[tuple[Form, ...]] = (
         (
             r"(?i)identified (?:with [\w'\"]{1,64} )?(?:by|as) (?:password )?(?P<quote>['\"])(?P<secret>[^'\"\n]{1,256})(?P=quote)"
         ),
-        _is_no_placeholder,
+        _is_real_value,
     ),
     Form(
+        # A user and a password, as arguments; a realm and a host may come first.
         "password",
         ("auth", "login", "connection(", "credential", "pdo("),
         (
@@ -289,7 +290,6 @@ LOGINS: Final[tuple[Form, ...]] = (
         ),
         lambda value: not is_placeholder(value) and is_password(value, quoted=True),
         inside=True,
-        why="A user and a password, as arguments; a realm and a host may come first.",
     ),
     Form(
         "password",

@@ -1,4 +1,4 @@
-"""Patterns of a user's own: secrets that only they know the form of, and strings that are none."""
+"""A user's own patterns: for secrets whose form only they know, and for what is not a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The redactor: what any of its detectors finds is replaced, but for what a user allows."""
+"""The redactor: what any of its detectors finds is replaced, except what a user allows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def build_redactor(
     Args:
         patterns: The setting `redaction_patterns`.
         allow: The setting `redaction_allow`.
-        detector: What finds secrets besides our own patterns, such as `BetterleaksDetector()`.
+        detector: Finds secrets, in addition to our own patterns; such as `BetterleaksDetector()`.
 
     Raises:
         InvalidSettingsError: If a pattern is not a regular expression, or matches the empty text.

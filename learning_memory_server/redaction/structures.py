@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from learning_memory_server.redaction.encoded import decoded
-from learning_memory_server.redaction.forms import Form, is_no_example
+from learning_memory_server.redaction.forms import Form, is_real_token
 from learning_memory_server.redaction.values import is_random
 
 
@@ -19,13 +19,13 @@ def _is_jwt(value: str) -> bool:
 
 
 def _is_telegram(value: str) -> bool:
-    return is_no_example(value.partition(":")[2])
+    return is_real_token(value.partition(":")[2])
 
 
 def _is_aws_secret(value: str) -> bool:
     # 40 characters may as well be a hash, a path or a word in camel case.
     return (
-        is_no_example(value)
+        is_real_token(value)
         and not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value)
         and len(set(value)) >= 16  # noqa: PLR2004 - 40 random ones of 64 have 30 different
         and bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
@@ -48,6 +48,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         inside=True,
     ),
     Form(
+        # A key that was cut off, or has another end.
         "private key",
         ("private key", "private-lines"),
         (
@@ -56,7 +57,6 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         ),
         _is_key_body,
         inside=True,
-        why="A key that was cut off, or has another end.",
     ),
     Form(
         "jwt",
@@ -96,19 +96,19 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         inside=True,
     ),
     Form(
+        # In a URL it follows the word bot.
         "telegram token",
         (":aa",),
         (r"(?:(?<![0-9A-Za-z])|(?<=bot)|(?<=\\[nrt]))\d{8,10}:AA[\w-]{32,34}(?![\w-])"),
         _is_telegram,
         inside=True,
-        why="In a URL it follows the word bot.",
     ),
     Form(
+        # The first part is the bot's number in base64.
         "discord token",
         (".",),
         (r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"),
-        lambda value: is_no_example(value) and decoded(value.partition(".")[0]).isdigit(),
-        why="The first part is the bot's number in base64.",
+        lambda value: is_real_token(value) and decoded(value.partition(".")[0]).isdigit(),
     ),
     Form("discord token", ("mfa.",), (r"mfa\.[\w-]{80,}")),
     Form("firebase key", (":apa91b",), (r"AAAA[\w-]{7}:APA91b[\w-]{100,}")),
@@ -122,11 +122,11 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         inside=True,
     ),
     Form(
+        # 64 bytes, as SHA-512 has: account keys of Storage, Cosmos DB, Batch.
         "azure key",
         ("==",),
         (r"(?<![A-Za-z0-9+/])(?<!sha512-)[A-Za-z0-9+/]{86}=="),
         near=(r"azure|storage|cosmos|batch|account[ _-]?key|windows\.net"),
-        why="64 bytes, as SHA-512 has: account keys of Storage, Cosmos DB, Batch.",
     ),
     Form(
         "azure key",
@@ -138,13 +138,13 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         ),
     ),
     Form(
+        # It has no prefix.
         "aws secret key",
         ("aws", "akia", "asia", "secret", "s3", "iam"),
         (r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])"),
         _is_aws_secret,
         inside=True,
         near=(r"aws|amazon|secret|akia|asia|\bs3\b|\biam\b|boto"),
-        why="It has no prefix.",
     ),
     Form(
         "vault token",
@@ -157,16 +157,16 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         "airtable key",
         ("airtable",),
         (r"key[0-9A-Za-z]{14}(?!\w)"),
-        lambda value: is_no_example(value) and re.search(r"\d", value) is not None,
+        lambda value: is_real_token(value) and re.search(r"\d", value) is not None,
         near=("airtable"),
     ),
     Form("ngrok token", ("_",), (r"2[0-9A-Za-z]{26}_[0-9A-Za-z]{21}(?!\w)"), is_random),
     Form(
+        # A JSON Web Key; its long number `n` is public.
         "private key",
         ('"kty"', '\\"kty'),
         (r"\\?\"(?:d|p|q|dp|dq|qi|k)\\?\"\s{0,2}:\s{0,2}\\?\"(?P<secret>[\w-]{20,}+)"),
         inside=True,
-        why="A JSON Web Key; its long number `n` is public.",
     ),
     Form(
         "private key",

@@ -1,18 +1,18 @@
-"""Tokens of vendors that no table names: a prefix and a random body, as most vendors have them now."""
+"""Tokens of vendors that are not in the table: a prefix and a random body, the form that most vendors use now."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from learning_memory_server.redaction.forms import Form, is_no_example
+from learning_memory_server.redaction.forms import Form, is_real_token
 from learning_memory_server.redaction.values import is_random
 
 
 def _is_unknown_token(value: str) -> bool:
     body = re.split("[_-]", value)[-1]
     return (
-        is_no_example(value)
+        is_real_token(value)
         and not _IDENTIFIERS.match(value)
         and bool(re.search(r"[a-z]", body) and re.search(r"[A-Z]", body) and re.search(r"\d", body))
         and is_random(body)
@@ -20,7 +20,7 @@ def _is_unknown_token(value: str) -> bool:
 
 
 def _is_unknown_hex_token(value: str) -> bool:
-    return is_no_example(value) and not _IDENTIFIERS.match(value)
+    return is_real_token(value) and not _IDENTIFIERS.match(value)
 
 
 _IDENTIFIERS: Final = re.compile(
@@ -36,6 +36,7 @@ SHORTEST_UNKNOWN: Final = 34
 
 UNKNOWN: Final[tuple[Form, ...]] = (
     Form(
+        # Identifiers in that form are shorter. What is assigned to a token's name is judged by that name.
         "token",
         ("_", "-"),
         (
@@ -44,9 +45,9 @@ UNKNOWN: Final[tuple[Form, ...]] = (
             r"|[a-z]{2}_[0-9A-Za-z]{36,200}+)(?![\w-])"
         ),
         _is_unknown_token,
-        why="Identifiers in that form are shorter. What is assigned to a token's name is judged by that name.",
     ),
     Form(
+        # The same with hexadecimal digits, which may also be a hash.
         "token",
         ("_",),
         (
@@ -54,6 +55,5 @@ UNKNOWN: Final[tuple[Form, ...]] = (
         ),
         _is_unknown_hex_token,
         near=r"token|secret|credential|api[ _-]?key|auth|40[13]",
-        why="The same with hexadecimal digits, which may also be a hash.",
     ),
 )

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 LONGEST_PASSWORD: Final = 256
-"""What is longer, in characters, is another thing."""
+"""Characters. Anything longer is not a password."""
 
 _REFERENCE: Final = re.compile(
     r"""\$\w+$ | <[^<>]*>?$ | \{[^{}]*\}?$ | \[ | %\(\w+\)[sd]$ | \W{1,3}%[sdr](?!\w) | %\w+%$ | %[sdrv](?!\w) | \#\{
@@ -30,7 +30,7 @@ _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{3,}\d{3,}|[A-Z][a-z]+[_-]?[A-Za-
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{7}")
-"""More than a name has in a row, but for abbreviations."""
+"""More in a row than names have, except abbreviations."""
 
 _TYPE: Final = re.compile(r"(?:Key|Token|Secret|Password|Credential)s?(?![a-z])")
 """A word in a type's or a function's name."""
@@ -57,7 +57,7 @@ _EXAMPLE: Final = re.compile(
 _OF_EXAMPLES: Final = tuple(
     "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()  # noqa: SIM905 - words read better than a list
 )
-"""A text without one of these is no example; looking for them takes a tenth of the time."""
+"""A text without one of these is not an example; looking for them takes a tenth of the time."""
 
 _ROLES: Final = frozenset(
     """
@@ -78,7 +78,7 @@ _COMMON: Final = _ROLES | frozenset(
     uint64 float32 float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1
     """.split()  # noqa: SIM905 - words read better than a list
 )
-"""Words that stand where a secret's value would, and are none; well-known examples protect nothing."""
+"""Words that stand in place of a secret. Well-known example passwords are among them: they protect nothing."""
 
 _PROSE: Final = _ROLES | frozenset(
     """
