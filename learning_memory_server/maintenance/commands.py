@@ -8,7 +8,7 @@ import typer
 
 from learning_memory_server.domain.limits import BACKUPS_KEPT
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.options import ProjectOption
+from learning_memory_server.options import JsonOption, ProjectOption
 
 maintenance = typer.Typer()
 
@@ -16,6 +16,7 @@ maintenance = typer.Typer()
 @maintenance.command()
 def reindex(
     axis: Annotated[Axis | None, typer.Argument(help="Only this axis; by default everything.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Rebuild the index from the journal.
 
@@ -24,7 +25,7 @@ def reindex(
     """
     from learning_memory_server.maintenance.indexing import rebuild  # noqa: PLC0415
 
-    asyncio.run(rebuild(axis))
+    asyncio.run(rebuild(axis, as_json=as_json))
 
 
 @maintenance.command("import")
@@ -50,6 +51,7 @@ def import_(
         bool,
         typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and ask nothing.")] = False,
 ) -> None:
     """Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 
@@ -63,7 +65,8 @@ def import_(
     """
     from learning_memory_server.maintenance.importing import import_file  # noqa: PLC0415
 
-    if not asyncio.run(import_file(path, project, dry_run=dry_run, apply_deletions=apply_deletions)):
+    accepted = import_file(path, project, dry_run=dry_run, apply_deletions=apply_deletions, as_json=as_json)
+    if not asyncio.run(accepted):
         raise typer.Exit(1)
 
 
@@ -116,6 +119,9 @@ def restore(
         typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. A journal that is not empty needs --yes.")
+    ] = False,
 ) -> None:
     """Import a backup. If the journal is not empty, first show what will change, then ask.
 
@@ -124,7 +130,7 @@ def restore(
     """
     from learning_memory_server.maintenance.restoring import restore as add_missing  # noqa: PLC0415
 
-    if not asyncio.run(add_missing(path, yes=yes)):
+    if not asyncio.run(add_missing(path, yes=yes, as_json=as_json)):
         raise typer.Exit(1)
 
 
@@ -138,6 +144,7 @@ def migrate(
         str | None,
         typer.Option("--from", metavar="URL", help="From this Qdrant server to the embedded engine."),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
 
@@ -148,7 +155,7 @@ def migrate(
     """
     from learning_memory_server.maintenance.indexing import move_index  # noqa: PLC0415
 
-    if not asyncio.run(move_index(to=to, source=source)):
+    if not asyncio.run(move_index(to=to, source=source, as_json=as_json)):
         raise typer.Exit(1)
 
 
@@ -174,6 +181,9 @@ def forget(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--dry-run", "--preview", help="Show what would be forgotten, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. Nothing is forgotten without --yes.")
+    ] = False,
 ) -> None:
     """Forget entries, values and memories permanently: nothing finds them any more, and no import restores them.
 
@@ -183,7 +193,11 @@ def forget(  # noqa: PLR0913 - one for each option
     """
     from learning_memory_server.maintenance.forgetting import forget as forget_them  # noqa: PLC0415
 
-    asyncio.run(forget_them(ids or [], project, purge=purge, backups=backups, preview=preview, yes=yes))
+    done = forget_them(
+        ids or [], project, purge=purge, backups=backups, preview=preview, yes=yes, as_json=as_json
+    )
+    if not asyncio.run(done):
+        raise typer.Exit(1)
 
 
 @maintenance.command()

@@ -18,6 +18,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
+    errors,
     one_line,
     output,
     readable_size,
@@ -80,8 +81,11 @@ def backup(folder: Path | None, keep: int) -> None:
         output().print(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
 
 
-def back_up_first(settings: Settings) -> None:
-    """Back up the journal before a command changes much of it, and say where. An empty journal needs no backup.
+def back_up_first(settings: Settings) -> Path | None:
+    """Back up the journal before a command changes much of it, and say where on standard error.
+
+    Returns:
+        The backup; None if the journal is empty and needs none.
 
     Raises:
         InvalidInputError: If the backup cannot be written; the command must not go on then.
@@ -96,8 +100,10 @@ def back_up_first(settings: Settings) -> None:
                 f"Nothing was changed, because the journal could not be backed up first. {error.message}",
                 hint=error.hint,
             ) from None
-    if made:
-        output().print(f"Backed up first: {made.path} ({readable_size(made.path.stat().st_size)})")
+    if made is None:
+        return None
+    errors().print(f"Backed up first: {made.path} ({readable_size(made.path.stat().st_size)})")
+    return made.path
 
 
 def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:

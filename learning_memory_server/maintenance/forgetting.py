@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,6 +20,7 @@ from learning_memory_server.terminal import (
     counted,
     one_line,
     output,
+    show_json,
     show_notice,
     show_rest,
     show_table,
@@ -32,9 +34,31 @@ if TYPE_CHECKING:
     from learning_memory_server.settings import Settings
 
 
+@dataclass(slots=True)
+class _Backups:
+    """The backups with something that is forgotten.
+
+    Args:
+        is_rewritten: Whether it was removed from them.
+        found: How many of their lines.
+        unreadable: The backups that could not be looked at.
+    """
+
+    is_rewritten: bool
+    found: dict[Path, int] = field(default_factory=dict)
+    unreadable: list[Path] = field(default_factory=list)
+
+
 async def forget(  # noqa: PLR0913 - one for each option
-    ids: Sequence[str], project: str | None, *, purge: bool, backups: bool, preview: bool, yes: bool
-) -> None:
+    ids: Sequence[str],
+    project: str | None,
+    *,
+    purge: bool,
+    backups: bool,
+    preview: bool,
+    yes: bool,
+    as_json: bool,
+) -> bool:
     """Show entries, values and memories, ask, and forget them.
 
     Args:
@@ -44,6 +68,10 @@ async def forget(  # noqa: PLR0913 - one for each option
         backups: Rewrite the backups in the storage folder as well.
         preview: Show what would be forgotten, and change nothing.
         yes: Do not ask.
+        as_json: Print a `ForgetDocument`, and forget only with `yes`.
+
+    Returns:
+        Whether that was done, or only a preview was wanted.
 
     Raises:
         InvalidInputError: If there are both ids and a project, or nothing at all, or backups without a purge.
@@ -61,35 +89,31 @@ async def forget(  # noqa: PLR0913 - one for each option
         "purge": purge,
     }
     async with open_connection(settings, "forget") as connection:
-        _show(await connection.run("forget", **fields, preview=True))
-        if preview:
-            return
-        if not yes and not typer.confirm(_question(purge=purge, backups=backups), err=True):
-            raise typer.Exit(1)
-        done = await connection.run("forget", **fields, preview=False)
-    _conclude(done)
-    if purge:
-        _look_at_backups(settings, rewrite=backups)
-    elif done["found"]:
-        show_notice(
-            "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
-            "with --backups."
-        )
+        found = await connection.run("forget", **fields, preview=True)
+        if not as_json:
+            _show(found)
+        is_wanted = not preview and (yes or (not as_json and _confirmed(purge=purge, backups=backups)))
+        done = await connection.run("forget", **fields, preview=False) if is_wanted else None
+    looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
+    if as_json:
+        _print(found, done, looked)
+    elif done:
+        _conclude(done, looked, settings)
+    return preview or is_wanted
 
 
-def _question(*, purge: bool, backups: bool) -> str:
+def _confirmed(*, purge: bool, backups: bool) -> bool:
     if not purge:
-        return "Forget this permanently?"
+        return typer.confirm("Forget this permanently?", err=True)
     files = "the journal's files and the backups" if backups else "the journal's files"
-    return f"Forget this permanently, and rewrite {files}?"
+    return typer.confirm(f"Forget this permanently, and rewrite {files}?", err=True)
 
 
-def _look_at_backups(settings: Settings, *, rewrite: bool) -> None:
-    """Say which backups still hold what is forgotten, or rewrite them."""
+def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
+    """Find the backups that still hold what is forgotten, or rewrite them."""
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
-    found: list[tuple[Path, int]] = []
-    unreadable = []
+    looked = _Backups(is_rewritten=rewrite)
     remove_unfinished_backups(folder)
     backups = list_backups(folder)
     with working("Looking into the backups") as report:
@@ -98,24 +122,10 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> None:
             try:
                 count = (purge_archive if rewrite else count_forgotten)(path, forgotten)
             except (LearningMemoryError, OSError):
-                unreadable.append(path)
+                looked.unreadable.append(path)
             else:
-                found += [(path, count)] if count else []
-    console = output()
-    for path, count in found:
-        what = "Removed from" if rewrite else "Still in"
-        console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
-    if found and not rewrite:
-        console.print(
-            "To remove it from the backups as well, run: learning-memory-server forget --purge --backups"
-        )
-    for path in unreadable:
-        console.print(
-            Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
-        )
-    if not (found or unreadable):
-        console.print(f"No backup in {folder} has anything that is forgotten.")
-    console.print("Exports, and backups in other folders, were not looked at.")
+                looked.found |= {path: count} if count else {}
+    return looked
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -133,17 +143,59 @@ def _show(found: dict[str, Any]) -> None:
         show_notice(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 
-def _conclude(done: dict[str, Any]) -> None:
+def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
+    console = output()
     verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
-    output().print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
+    console.print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
         show_notice(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
         )
     if "removed" in done:
-        output().print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
-        output().print("To remove it from the index's files as well, run: learning-memory-server reindex")
+        console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
+        console.print("To remove it from the index's files as well, run: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
-        output().print(
+        console.print(
             Text(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
         )
+    if looked:
+        _show_backups(looked, settings)
+    elif done["found"]:
+        show_notice(
+            "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
+            "with --backups."
+        )
+
+
+def _show_backups(looked: _Backups, settings: Settings) -> None:
+    console = output()
+    for path, count in looked.found.items():
+        what = "Removed from" if looked.is_rewritten else "Still in"
+        console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+    if looked.found and not looked.is_rewritten:
+        console.print(
+            "To remove it from the backups as well, run: learning-memory-server forget --purge --backups"
+        )
+    for path in looked.unreadable:
+        console.print(
+            Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
+        )
+    if not (looked.found or looked.unreadable):
+        console.print(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    console.print("Exports, and backups in other folders, were not looked at.")
+
+
+def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> None:
+    reply = done or found
+    body: dict[str, Any] = {
+        "forgotten": done is not None,
+        **{name: reply[name] for name in ("found", "citing", "verdicts")},
+    }
+    if done:
+        body["indexed"] = done["indexed"]
+        body |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    if looked:
+        body["backups"] = {path.name: count for path, count in looked.found.items()}
+        body["backups_rewritten"] = looked.is_rewritten
+        body["backups_unreadable"] = [path.name for path in looked.unreadable]
+    show_json(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich.text import Text
@@ -21,7 +21,7 @@ from learning_memory_server.maintenance.restoring import file_errors, import_arc
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.options import current_project
 from learning_memory_server.redaction.gate import listed
-from learning_memory_server.terminal import counted, one_line, show_facts, show_first, working
+from learning_memory_server.terminal import counted, one_line, show_facts, show_first, show_json, working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,15 +36,18 @@ _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How many entries were new, a sentence about the index, how many were forgotten here, and secrets by kind."""
+    """How many entries were new, a sentence about the index, how many were forgotten here, secrets by kind, the backup."""
 
     new: int
     index: str
     forgotten: int = 0
     redacted: Mapping[str, int] = field(default_factory=dict)
+    backup: Path | None = None
 
 
-async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> bool:
+async def import_file(
+    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, as_json: bool
+) -> bool:
     """Import a file's entries. Return whether every line was accepted.
 
     Args:
@@ -53,6 +56,7 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
             person is asked.
         dry_run: Only say what would happen.
         apply_deletions: Also forget whatever the file records as forgotten.
+        as_json: Print an `ImportDocument`, or for an archive an `ArchiveDocument`, and ask nothing.
 
     Raises:
         InvalidInputError: If the file cannot be read, or is a damaged archive.
@@ -63,7 +67,7 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:
-        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
+        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions, as_json=as_json)
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
             f"{path.name} is not an archive made by `export`, or it is badly damaged.",
@@ -73,7 +77,7 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
     settings = open_settings()
     under = _project(project, settings)
     parsed = _parse(path, under)
-    if project is None and parsed.unnamed and not dry_run and sys.stdin.isatty():
+    if project is None and parsed.unnamed and not (dry_run or as_json) and sys.stdin.isatty():
         under = _asked(under, len(parsed.unnamed))
         parsed.assign(under)
     if dry_run:
@@ -82,7 +86,11 @@ async def import_file(path: Path, project: str | None, *, dry_run: bool, apply_d
         outcome = await _import(parsed, settings, apply_deletions=apply_deletions)
     else:
         outcome = _Outcome(0, "nothing to index")
-    _show(path, parsed, outcome, under, dry_run=dry_run, seconds=monotonic() - began)
+    seconds = monotonic() - began
+    if as_json:
+        show_json(_document(parsed, outcome, under, dry_run=dry_run, seconds=seconds))
+    else:
+        _show(path, parsed, outcome, under, dry_run=dry_run, seconds=seconds)
     return not parsed.rejections
 
 
@@ -113,8 +121,8 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
 
 async def _import(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
     gone = read_entries(settings).are_forgotten(parsed.entries)
-    if parsed.forgotten or _foresee(parsed, settings).new:
-        back_up_first(settings)
+    changes = parsed.forgotten or _foresee(parsed, settings).new
+    backup = back_up_first(settings) if changes else None
     async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
             await connection.run(
@@ -122,7 +130,33 @@ async def _import(parsed: ParsedEntries, settings: Settings, *, apply_deletions:
             )
         new = await connection.add(list(parsed.entries.values()))
         index = await complete_index(connection)
-        return _Outcome(new, index, len(gone), connection.redacted)
+        return _Outcome(new, index, len(gone), connection.redacted, backup)
+
+
+def _known(parsed: ParsedEntries, outcome: _Outcome) -> int:
+    """Return how many entries were here already."""
+    return len(parsed.entries) - outcome.new - outcome.forgotten
+
+
+def _document(
+    parsed: ParsedEntries, outcome: _Outcome, project: str, *, dry_run: bool, seconds: float
+) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "imported": outcome.new,
+        "already_there": _known(parsed, outcome),
+        "project": project,
+        "without_project": len(parsed.unnamed),
+        "forgotten_here": outcome.forgotten,
+        "forgotten_there": len(parsed.forgotten),
+        "repeated": parsed.repeated,
+        "changes": dict(parsed.changes),
+        "redacted": dict(outcome.redacted),
+        "rejected": [{"line": each.line_number, "reason": each.reason} for each in parsed.rejections],
+        "backup": str(outcome.backup) if outcome.backup else None,
+        "index": outcome.index,
+        "seconds": round(seconds, 1),
+    }
 
 
 def _show(  # noqa: PLR0913 - what was read, what came of it, and how
@@ -131,7 +165,7 @@ def _show(  # noqa: PLR0913 - what was read, what came of it, and how
     would = "would be " if dry_run else ""
     facts: list[tuple[str, str | Text]] = [
         (f"{would}imported", Text(counted(outcome.new, "entry"), "green" if outcome.new else "")),
-        ("already there", counted(len(parsed.entries) - outcome.new - outcome.forgotten, "entry")),
+        ("already there", counted(_known(parsed, outcome), "entry")),
     ]
     if parsed.unnamed:
         facts.append(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.terminal import counted, output, show_notice, show_table
+from learning_memory_server.terminal import counted, output, show_json, show_notice, show_table
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.settings import Settings
 
 
-async def rebuild(axis: Axis | None) -> None:
+async def rebuild(axis: Axis | None, *, as_json: bool) -> None:
     """Rebuild the index of an axis, or all of it, and print how many vectors it has.
+
+    Args:
+        axis: The axis; None for everything.
+        as_json: Print a `ReindexDocument`.
 
     Raises:
         AlreadyRunningError: If a process other than a hub uses the index.
@@ -28,16 +32,20 @@ async def rebuild(axis: Axis | None) -> None:
     async with open_connection(open_settings(), "reindex") as connection:
         points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
+    if as_json:
+        show_json({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
+        return
     what = "The index" if axis is None else f"The index of axis {axis}"
     output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
 
 
-async def move_index(*, to: str | None, source: str | None) -> bool:
+async def move_index(*, to: str | None, source: str | None, as_json: bool) -> bool:
     """Copy the index to a Qdrant server, or from one. Return whether all of it arrived.
 
     Args:
         to: The URL of the server to fill.
         source: The URL of the server to fill the embedded engine from.
+        as_json: Print a `MigrateDocument`.
 
     Raises:
         InvalidInputError: If not exactly one URL is given, or it is not an http(s) URL.
@@ -57,21 +65,32 @@ async def move_index(*, to: str | None, source: str | None) -> bool:
         reply = await connection.run(
             "migrate", url=url, key=key.get_secret_value() if key else None, to_server=to is not None
         )
-    collections = reply["collections"]
+    collections, seconds = reply["collections"], time.monotonic() - began
+    document = migrate_document(collections, seconds)
+    if as_json:
+        show_json(document)
+        return bool(document["complete"])
+    _show_moved(collections)
+    if missing := sum(moved["missing"] for moved in collections.values()):
+        show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
+        return False
+    points = sum(moved["count"] for moved in collections.values())
+    output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
+    _say_how_to_use_it(settings, url, to_server=to is not None)
+    return True
+
+
+def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return a `MigrateDocument`, from the fields of `indexing.moving.Moved` by collection."""
+    complete = not any(moved["missing"] for moved in collections.values())
+    return {"complete": complete, "collections": collections, "seconds": round(seconds, 1)}
+
+
+def _show_moved(collections: dict[str, Any]) -> None:
     columns = ("count", "there_before", "copied", "embedded", "missing", "others")
     headers = ("points", "already there", "copied", "embedded", "missing", "not ours")
     rows = [[*(moved[column] for column in columns), name] for name, moved in collections.items()]
     show_table([*headers, "collection"], rows, numbers=headers)
-    missing = sum(moved["missing"] for moved in collections.values())
-    points = sum(moved["count"] for moved in collections.values())
-    if missing:
-        show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
-        return False
-    output().print(
-        f"The whole index has arrived: {counted(points, 'point')} in {time.monotonic() - began:.1f} s."
-    )
-    _say_how_to_use_it(settings, url, to_server=to is not None)
-    return True
 
 
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:

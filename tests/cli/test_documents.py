@@ -1,6 +1,8 @@
 """What `--json` prints is what the reference says, and nothing else."""
 
 import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -9,6 +11,8 @@ import typer.main
 from pydantic import TypeAdapter
 
 from learning_memory_server.cli.app import app
+from learning_memory_server.indexing.moving import Moved
+from learning_memory_server.maintenance.indexing import migrate_document
 from learning_memory_server.views.documents import DOCUMENTS
 from tests.cli.kept import MEMORIES, VALUE
 
@@ -23,9 +27,20 @@ CALLS = {
     "calibration": ["", "--project garden"],
     "memories": [""],
     "memories search": ["SQLite", "SQLite --explain"],
+    "import": [
+        "{lines} --project orchard --dry-run",
+        "{lines} --project orchard",
+        "{archive} --dry-run",
+        "{archive} --apply-deletions",
+    ],
+    "restore": ["{archive} --yes"],
+    "reindex": ["", "strategy"],
+    "migrate": [],
+    "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
     "hub status": [""],
 }
+"""In this order. `migrate` needs a server, so a test of its own checks what it prints."""
 
 
 def test_every_command_that_takes_json_has_a_documented_document() -> None:
@@ -43,16 +58,52 @@ def test_every_command_that_takes_json_has_a_documented_document() -> None:
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
-def test_each_document_is_valid_by_its_type(run: Any) -> None:
+def test_each_document_is_valid_by_its_type(
+    run: Any, tmp_path: Path, write_lines: Any, old_entry: Any
+) -> None:
+    archive = tmp_path / "other.tar.gz"
+    assert run("export", str(archive)).exit_code == 0
+    # What is forgotten after the export differs from the archive, and the file has a line more than the journal.
+    assert run("forget", MEMORIES[1], "--yes").exit_code == 0
+    places = {"lines": str(write_lines(old_entry(50))), "archive": str(archive)}
     for command, calls in CALLS.items():
-        schemas = [closed(TypeAdapter(kind).json_schema(mode="serialization")) for kind in DOCUMENTS[command]]
         for options in calls:
-            done = run(*command.split(), *options.split(), "--json")
+            done = run(*command.split(), *(part.format(**places) for part in options.split()), "--json")
             assert done.exit_code == 0, done.output
-            document = json.loads(done.stdout)
-            validators = [jsonschema.Draft202012Validator(schema) for schema in schemas]
-            problems = [[each.message for each in one.iter_errors(document)] for one in validators]
-            assert [] in problems, (command, options, problems)
+            assert problems(command, json.loads(done.stdout)) == [], (command, options)
+
+
+def test_the_document_of_a_migration_is_valid_by_its_type() -> None:
+    moved = {"experiences_full": asdict(Moved(copied=3, count=3)), "values": asdict(Moved(missing=1))}
+    assert problems("migrate", migrate_document(moved, 0.25)) == []
+    assert migrate_document(moved, 0.25)["complete"] is False
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.slow
+def test_with_json_nothing_is_asked_and_nothing_is_lost(run: Any, tmp_path: Path) -> None:
+    archive = tmp_path / "other.tar.gz"
+    assert run("export", str(archive)).exit_code == 0
+    kept = run("forget", MEMORIES[0], "--json")
+    assert kept.exit_code == 1
+    assert json.loads(kept.stdout)["forgotten"] is False
+    assert json.loads(run("memories", "--json").stdout)["total"] == len(MEMORIES)
+    gone = json.loads(run("forget", MEMORIES[0], "--yes", "--json").stdout)
+    assert (gone["forgotten"], [each["id"] for each in gone["found"]]) == (True, [MEMORIES[0]])
+    restored = json.loads(run("restore", str(archive), "--json").stdout)
+    assert restored["contents"]["memory"]["forgotten_here"] == 1
+
+
+def problems(command: str, document: Any) -> list[str]:
+    """Return why a document is of none of a command's types; empty if it is of one."""
+    found: list[str] = []
+    for kind in DOCUMENTS[command]:
+        schema = closed(TypeAdapter(kind).json_schema(mode="serialization"))
+        faults = [each.message for each in jsonschema.Draft202012Validator(schema).iter_errors(document)]
+        if not faults:
+            return []
+        found += faults
+    return found
 
 
 def closed(schema: Any) -> Any:

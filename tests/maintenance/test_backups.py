@@ -84,19 +84,19 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
         assert backups_in(storage) == made
         result = run(command, path, *options)
         assert result.exit_code == 0
-        assert "Backed up first: " in result.stdout
+        assert "Backed up first: " in result.stderr
         (new,) = sorted(set(backups_in(storage)) - set(made))
         with open_archive(new) as archive:
             assert contents_of(archive).entries == before
-        assert "Backed up first" not in run(command, path, *options).stdout
+        assert "Backed up first" not in run(command, path, *options).stderr
         ObservationCollector(other, utc_now).add_resolved([numbered(3)])
         path = exported(run, tmp_path / f"{command}.tar.gz", **there)
     made = backups_in(storage)
-    assert "Backed up first" not in run("import", str(write_lines(old_entry(1)))).stdout
+    assert "Backed up first" not in run("import", str(write_lines(old_entry(1)))).stderr
     lines = str(write_lines(old_entry(50)))
     assert run("import", "--dry-run", lines).exit_code == 0
     assert backups_in(storage) == made
-    assert "Backed up first" in run("import", lines).stdout
+    assert "Backed up first" in run("import", lines).stderr
     assert len(backups_in(storage)) == len(made) + 1
 
 
