@@ -218,12 +218,11 @@ def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
     """Return our method or a baseline, which labels every row, -1 for noise."""
     if name == "ours":
         return lambda vectors: fitted(vectors).labels()
+    from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans  # noqa: PLC0415
+
     if name == "raw_hdbscan":
-        import hdbscan  # noqa: PLC0415
-
-        return hdbscan.HDBSCAN(min_cluster_size=5, min_samples=3, core_dist_n_jobs=1).fit_predict  # type: ignore[no-any-return]
-    from sklearn.cluster import AgglomerativeClustering, KMeans  # noqa: PLC0415
-
+        # The fourth nearest point, counting the point itself.
+        return HDBSCAN(min_cluster_size=5, min_samples=4, copy=True).fit_predict  # type: ignore[no-any-return]
     if name == "kmeans":
         return KMeans(topics, n_init=3, random_state=0).fit_predict  # type: ignore[no-any-return]
     return AgglomerativeClustering(topics, metric="cosine", linkage="average").fit_predict  # type: ignore[no-any-return]

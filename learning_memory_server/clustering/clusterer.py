@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from learning_memory_server.clustering.copies import means_of, text_of
-from learning_memory_server.clustering.density import dense_groups, linkage_tree, pull_of, spread
+from learning_memory_server.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.clustering.levels import group_of
 from learning_memory_server.clustering.merging import joined, readmitted, without_misplaced
 from learning_memory_server.clustering.neighbours import (
@@ -42,7 +42,7 @@ _SMALLEST_SIZE: Final = 3
 _DECIMALS: Final = 5
 """Of the cosines by which members are ranked."""
 _SMALLEST_GROUP: Final = 2
-"""The smallest cluster that hdbscan finds."""
+"""The smallest cluster that HDBSCAN finds."""
 _LEAST_SIMILARITY: Final = 0.3
 """Minimum cosine (raw vectors) of a member to the mean of the others. With itself in that mean, any three unrelated
 points pass: at 20 points with 20 % outliers the ARI fell from .62 to .53, and outliers found from 49 to 8 %."""
@@ -130,7 +130,8 @@ class _Density:
         self._neighbours = neighbours
         self._pull = pull_of(neighbours)
         self._points = spread(self._units, neighbours, self._pull)
-        self._tree = linkage_tree(self._points, neighbours, min_samples) if texts > _SMALLEST_GROUP else None
+        self._graph = distance_graph(self._points, neighbours) if texts > _SMALLEST_GROUP else None
+        self._min_samples = min_samples
 
     def groups(self, size: int) -> Groups:
         """Return the rows of each group, and of each text outside of them that is repeated `size` times."""
@@ -142,9 +143,10 @@ class _Density:
         return _merged(self._rows, [*groups, *repeated]) if repeated else groups
 
     def _groups_of_texts(self, size: int) -> Groups:
-        if self._tree is None:
+        if self._graph is None:
             return []
-        groups = _merged(self._units, _without_outliers(self._units, dense_groups(self._tree, size), size))
+        groups = dense_groups(self._graph, size, self._min_samples)
+        groups = _merged(self._units, _without_outliers(self._units, groups, size))
         groups = joined(self._units, self._points, groups, self._neighbours, self._pull)
         groups = readmitted(self._units, groups, self._neighbours)
         return without_misplaced(self._units, groups, self._neighbours, size)

@@ -27,8 +27,8 @@ _FEWEST: Final = 2
 """Fewer groups separate nothing."""
 _AS_GOOD: Final = 0.99
 """Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat. With
-the maximum itself, 89 and 97 % of clusters kept their number when a tenth was added to 1,000 requests of clinc150 and
-banking77; with the coarsest, 99 and 95 %, and the ARI is .003 lower and .016 higher."""
+the maximum itself, 1,000 requests of clinc150 and banking77 make 53 and 66 clusters of 50 topics, with the coarsest 50
+and 60; the ARI is .006 lower and .013 higher, and as many clusters keep their number when a tenth is added."""
 _TINY: Final = 1e-6
 
 
@@ -117,6 +117,9 @@ def _modularity(links: NDArray[np.float64]) -> float:
 
 def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDArray[np.int64]) -> float:
     """Return the mean silhouette, by cosine distance.
+
+    For 64 levels of 1,000 points scikit-learn's `silhouette_score` takes 0.6 s of CPU time, even with known distances;
+    with the sums, which merging only adds up, it is 0.02 s.
 
     Args:
         sums: Shape (s, g): for each point, the sum of its cosines to the members of each group.

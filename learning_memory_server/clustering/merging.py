@@ -82,7 +82,8 @@ def _is_one_topic(units: NDArray[np.float32]) -> bool:
 def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
     """Return the pairs of groups to merge until one is left; the first of each pair stays.
 
-    A pair costs the squared distance of its centres times (a * b / (a + b)) ** 0.6, for sizes a and b.
+    A pair costs the squared distance of its centres times (a * b / (a + b)) ** 0.6, for sizes a and b. The public Ward
+    linkages start from single points and have a power of 1 only.
 
     Args:
         centres: Shape (g, m).

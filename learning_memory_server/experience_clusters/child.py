@@ -1,6 +1,6 @@
 """Fitting in a child process: `python -m learning_memory_server.experience_clusters.child MIN_SIZE MIN_SAMPLES`.
 
-Clustering holds the GIL for long stretches, and its imports take a second and 60 MB. In a child that ends when it has
+Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it has
 not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and fits on
 stdout, each after its length; both ends are this program. The child ends when its stdin does, and so with its parent.
 """
@@ -163,9 +163,9 @@ def main(arguments: Sequence[str]) -> None:
     """Answer requests until there are no more."""
     if hasattr(os, "nice"):
         os.nice(_POLITE)
-    # Half a second of imports, while the parent prepares the request.
-    import scipy.optimize  # noqa: PLC0415
-    import scipy.sparse.csgraph  # noqa: F401, PLC0415
+    # Two seconds of imports, while the parent prepares the request.
+    import sklearn.cluster  # noqa: PLC0415
+    import sklearn.decomposition  # noqa: F401, PLC0415
 
     import learning_memory_server.clustering.clusterer  # noqa: PLC0415
     import learning_memory_server.experience_clusters.fitting  # noqa: F401, PLC0415

@@ -37,7 +37,6 @@ HEAVY = (
     "qdrant_edge",
     "torch",
     "sentence_transformers",
-    "hdbscan",
     "sklearn",
 )
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import hdbscan
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
+from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from learning_memory_server.clustering.density import dense_groups, linkage_tree, pull_of, spread
+from learning_memory_server.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.clustering.neighbours import Neighbours, nearest_neighbours, unit_rows
 
 if TYPE_CHECKING:
@@ -22,72 +23,65 @@ def blobs(seed: int, count: int = 120) -> Vectors:
     return unit_rows(centres[generator.integers(0, 6, count)] + 0.45 * generator.normal(size=(count, 12)))
 
 
+def labels_of(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    labels = np.full(count, -1)
+    for number, rows in enumerate(groups):
+        labels[rows] = number
+    return labels
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_on_a_complete_graph_the_tree_is_hdbscans(seed: int) -> None:
+@pytest.mark.parametrize("min_samples", [1, 4])
+def test_on_a_complete_graph_the_groups_are_those_of_the_points(seed: int, min_samples: int) -> None:
     points = blobs(seed)
     complete = nearest_neighbours(points, len(points))
 
-    # hdbscan's classes do not count the point itself among its samples.
-    tree = linkage_tree(points, complete, min_samples=4)
+    found = dense_groups(distance_graph(points, complete), 8, min_samples)
 
-    theirs = hdbscan.HDBSCAN(
-        min_cluster_size=8,
-        min_samples=3,
-        algorithm="boruvka_kdtree",
-        approx_min_span_tree=False,
-        core_dist_n_jobs=1,
-    ).fit(points.astype(np.float64))
-    np.testing.assert_allclose(tree[:, 2], theirs.single_linkage_tree_.to_numpy()[:, 2], atol=1e-5)
+    theirs = HDBSCAN(min_cluster_size=8, min_samples=min_samples, algorithm="brute", copy=True).fit(points)
     # Mutual reachability ties by nature, so a border point may fall to either side.
-    ours = np.full(len(points), -1)
-    for number, rows in enumerate(dense_groups(tree, 8)):
-        ours[rows] = number
-    assert adjusted_rand_score(theirs.labels_, ours) > 0.95
+    assert adjusted_rand_score(theirs.labels_, labels_of(found, len(points))) > 0.99
 
 
-def test_groups_are_selected_by_excess_of_mass() -> None:
-    # Points 0-3 and 4-7 are joined at .1 each, the two groups at .5, the lone point 8 at .9.
-    steps = [(0, 1), (2, 9), (3, 10), (4, 5), (6, 12), (7, 13), (11, 14), (8, 15)]
-    tree = np.array(
-        [
-            (*nodes, distance, size)
-            for nodes, distance, size in zip(
-                steps, (0.1,) * 6 + (0.5, 0.9), (2, 3, 4, 2, 3, 4, 8, 9), strict=True
-            )
-        ],
-        dtype=np.float64,
-    )
+def test_more_samples_than_neighbours_are_as_many_as_there_are() -> None:
+    points = blobs(5)
+    graph = distance_graph(points, nearest_neighbours(points, 6))
 
-    assert [rows.tolist() for rows in dense_groups(tree, 3)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert dense_groups(tree, 5) == []
+    fewest = int(np.diff(graph.indptr).min())
+
+    assert fewest < 500
+    assert list(map(len, dense_groups(graph, 8, 500))) == list(map(len, dense_groups(graph, 8, fewest + 1)))
 
 
-def test_a_group_without_persistence_is_dropped() -> None:
-    # Six points at equal distances, joined as two groups of three.
-    tree = np.array([(0, 1, 1, 2), (2, 6, 1, 3), (3, 4, 1, 2), (5, 8, 1, 3), (7, 9, 1, 6)], dtype=np.float64)
-
-    assert dense_groups(tree, 3) == []
-
-
-def test_the_tree_joins_every_point_once_with_rising_distances() -> None:
+def test_the_graph_has_every_edge_both_ways_with_the_distance_of_its_ends() -> None:
     points = blobs(9)
+    neighbours = nearest_neighbours(points, 5)
 
-    tree = linkage_tree(points, nearest_neighbours(points, 5), min_samples=3)
+    graph = distance_graph(points, neighbours).toarray()
 
-    assert tree.shape == (len(points) - 1, 4)
-    assert (np.diff(tree[:, 2]) >= 0).all()
-    assert tree[-1, 3] == len(points)
-    assert np.unique(tree[:, :2]).size == 2 * (len(points) - 1)
+    np.testing.assert_array_equal(graph, graph.T)
+    for row, others in enumerate(neighbours.rows):
+        np.testing.assert_allclose(graph[row, others], np.linalg.norm(points[others] - points[row], axis=1))
+    assert np.count_nonzero(graph) <= 2 * neighbours.rows.size
+
+
+def test_equal_points_have_an_edge() -> None:
+    points = np.repeat(blobs(1, 4), 5, axis=0)
+
+    graph = distance_graph(points, nearest_neighbours(points, 4))
+
+    assert graph[0, 1] == 1e-3
 
 
 def test_pieces_of_the_graph_are_joined_beyond_any_real_distance() -> None:
     apart = np.repeat(np.eye(8, dtype=np.float32)[:3], 20, axis=0)
     points = unit_rows(apart + 0.01 * np.random.default_rng(0).normal(size=apart.shape))
 
-    tree = linkage_tree(points, nearest_neighbours(points, 5), min_samples=3)
+    graph = distance_graph(points, nearest_neighbours(points, 5))
 
-    assert (tree[:, 2] == 2.0).sum() == 2
-    assert sorted(map(len, dense_groups(tree, 15))) == [20, 20, 20]
+    assert (graph.data == 2.0).sum() == 4
+    assert connected_components(graph, directed=False)[0] == 1
+    assert sorted(map(len, dense_groups(graph, 15, 3))) == [20, 20, 20]
 
 
 def test_small_pieces_are_joined_to_the_largest_and_not_to_each_other() -> None:
@@ -95,9 +89,9 @@ def test_small_pieces_are_joined_to_the_largest_and_not_to_each_other() -> None:
     # Rows 0-1 and 2-3 are pairs, rows 4-9 a ring.
     next_of = np.array([1, 0, 3, 2, 5, 6, 7, 8, 9, 4])[:, None]
 
-    tree = linkage_tree(points, Neighbours(next_of, np.ones((10, 1), dtype=np.float32)), min_samples=2)
+    graph = distance_graph(points, Neighbours(next_of, np.ones((10, 1), dtype=np.float32))).toarray()
 
-    assert tree[tree[:, 2] == 2.0, 3].tolist() == [8, 10]
+    assert np.argwhere(graph == 2.0).tolist() == [[0, 4], [2, 4], [4, 0], [4, 2]]
 
 
 def test_diffusion_pulls_the_members_of_a_topic_together() -> None:
