@@ -82,15 +82,9 @@ class FaultyStore:
         await self._check()
         return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
 
-    async def scroll(
-        self,
-        collection: str,
-        *,
-        where: Filter | None = None,
-        with_vectors: bool = False,
-    ) -> list[Record]:
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
         await self._check()
-        return await self.inner.scroll(collection, where=where, with_vectors=with_vectors)
+        return await self.inner.scroll(collection, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
         await self._check()

@@ -67,12 +67,11 @@ class HubClient:
         self._hung_after = hung_after
         self._build = rendezvous.build()
 
-    def control(self, command: str, report: Report | None = None, **fields: object) -> dict[str, Any]:
+    def control(self, command: str, **fields: object) -> dict[str, Any]:
         """Send the hub a command and return its reply, however long that takes.
 
         Args:
             command: `status`, `stop`, or the name of an operation.
-            report: Receives the hub's progress.
             fields: The operation's arguments.
 
         Raises:
@@ -81,7 +80,7 @@ class HubClient:
             LearningMemoryError: If it refuses; the error is the hub's own.
         """
         with self._connected() as connection:
-            reply = self._ask(connection, command, fields, report)
+            reply = self._ask(connection, command, fields)
         return _result_of(reply)
 
     async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +95,7 @@ class HubClient:
         return _result_of(reply)
 
     def _ask(
-        self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None
+        self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None = None
     ) -> dict[str, Any]:
         connection.settimeout(self._hung_after)
         hello = {**self._hello(), "command": command, "fields": fields}

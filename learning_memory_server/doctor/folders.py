@@ -13,7 +13,7 @@ from learning_memory_server.settings import is_secret
 from learning_memory_server.terminal import counted, readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from learning_memory_server.doctor.finding import Finding, Repair
@@ -132,17 +132,13 @@ def _closing(folder: Path) -> Repair:
     return close
 
 
-def check_settings_file(environment: Mapping[str, str] | None = None) -> Iterator[Finding]:
-    """Check that a settings file which holds a key or a password is readable by its owner alone.
-
-    Args:
-        environment: Names the file, in place of this process's environment.
-    """
-    file = config_file(environment)
+def check_settings_file() -> Iterator[Finding]:
+    """Check that a settings file which holds a key or a password is readable by its owner alone."""
+    file = config_file()
     if not hasattr(os, "getuid") or not file.exists():
         return
     mode = file.stat().st_mode
-    secrets = [name for name, value in settings_from_file(environment).items() if is_secret(name, value)]
+    secrets = [name for name, value in settings_from_file().items() if is_secret(name, value)]
 
     async def close() -> str:
         file.chmod(stat.S_IMODE(mode) & ~_OTHERS)

@@ -312,16 +312,14 @@ class VectorIndex:
         store = await self._open()
         return await store.search(collection, vector, limit=limit, where=where, ids=ids)
 
-    async def vectors(
-        self, collection: Collection, where: Filter | None = None
-    ) -> dict[str, NDArray[np.float32]]:
-        """Open the index and return the vectors of all matching points, by point id.
+    async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
+        """Open the index and return the vectors of all points, by point id.
 
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
         """
         store = await self._open()
-        return _vectors_in(await store.scroll(collection, where=where, with_vectors=True))
+        return _vectors_in(await store.scroll(collection, with_vectors=True))
 
     async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Open the index and return the vectors of the points that exist among `ids`, by point id.

@@ -157,14 +157,8 @@ class VectorStore(Protocol):
         """Return the points that exist among `ids`, in the order of `ids`."""
         ...
 
-    async def scroll(
-        self,
-        collection: str,
-        *,
-        where: Filter | None = None,
-        with_vectors: bool = False,
-    ) -> list[Record]:
-        """Return every matching point, however many there are, ordered by id, without payloads."""
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+        """Return every point, however many there are, ordered by id, without payloads."""
         ...
 
     async def count(self, collection: str) -> int:

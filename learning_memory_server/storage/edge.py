@@ -150,14 +150,8 @@ class EdgeStore:
             await asyncio.sleep(0)
         return records
 
-    async def scroll(
-        self,
-        collection: str,
-        *,
-        where: Filter | None = None,
-        with_vectors: bool = False,
-    ) -> list[Record]:
-        """Return every matching point, ordered by id; see the port."""
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+        """Return every point, ordered by id; see the port."""
         from qdrant_edge import ScrollRequest  # noqa: PLC0415 - loaded on first use
 
         shard = self._shards.get(collection)
@@ -168,7 +162,6 @@ class EdgeStore:
                 request = ScrollRequest(
                     offset=offset,
                     limit=_READ_BATCH,
-                    filter=edge_filter(where, shard.shared),
                     with_payload=False,
                     with_vector=_wanted(with_vectors),
                 )

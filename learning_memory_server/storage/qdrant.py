@@ -178,21 +178,14 @@ class QdrantStore:
             records += [found[point_id] for point_id in wanted if point_id in found]
         return records
 
-    async def scroll(
-        self,
-        collection: str,
-        *,
-        where: Filter | None = None,
-        with_vectors: bool = False,
-    ) -> list[Record]:
-        """Return every matching point, ordered by id; see the port."""
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+        """Return every point, ordered by id; see the port."""
         records: list[Record] = []
         offset: Any = None
         while True:
             async with self._reading(collection):
                 read, offset = await self._client.scroll(
                     self._name(collection),
-                    scroll_filter=qdrant_filter(where),
                     limit=_VECTORS_BATCH if with_vectors else _READ_BATCH,
                     offset=offset,
                     with_payload=False,

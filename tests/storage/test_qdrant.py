@@ -24,7 +24,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage import qdrant
-from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, TimeRange
+from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread
 from tests.storage.stub import Stub, StubHandler, collection_info, refusal, success
@@ -40,7 +40,7 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
     "ensure": lambda store: store.ensure(SPEC),
     "upsert": lambda store: store.upsert("notes", [Point(ID, EAST, {})]),
     "retrieve": lambda store: store.retrieve("notes", [ID]),
-    "scroll": lambda store: store.scroll("notes", where=Filter((("project", "a"),), (TimeRange("seen_at"),))),
+    "scroll": lambda store: store.scroll("notes"),
     "count": lambda store: store.count("notes"),
     "delete": lambda store: store.delete("notes", [ID]),
     "search": lambda store: store.search("notes", EAST, limit=1),
