@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.domain.ghap import Ghap
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 COUNT = 4_000

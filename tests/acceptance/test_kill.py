@@ -14,7 +14,7 @@ from tests.acceptance.wire import Wire, payload_of, running
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ROUNDS = 10
 WRITES = 100

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.acceptance.hubs import Memory
     from tests.acceptance.wire import Wire
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{number} least of all. " * 6
 TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()
@@ -66,7 +66,7 @@ def test_it_is_stored_indexed_after_a_kill_and_found(memory: Memory) -> None:
     os.kill(pids[0], signal.SIGKILL)
 
     assert text_of(front, "search_memory", query="anything").endswith("Mode: lexical")
-    until(lambda: indexed(front), "it was not indexed", seconds=120)
+    until(lambda: indexed(front), "it was not indexed", seconds=240)
     found = text_of(front, "search_memory", query="topic12345", limit=1)
     assert "topic12345 " in found
     assert found.endswith("Mode: hybrid")
@@ -89,5 +89,5 @@ def test_a_hub_that_shuts_down_answers_a_long_addition_and_the_next_hub_continue
     memory.end_hub()
 
     assert "Indexing goes on in the background" in front.answer(call)["result"]["content"][0]["text"]
-    until(lambda: indexed(other), "it was not indexed", seconds=60)
+    until(lambda: indexed(other), "it was not indexed", seconds=240)
     assert other.call("get_stats")["memories"]["total"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,14 @@ TOPICS = (
     "session cookies vanish when users open a second browser window",
 )
 EXIT_SECONDS = 2.0
+UNHURRIED = """
+from learning_memory_server.server import stdio
+from learning_memory_server.server.main import main
+
+stdio._GRACE_SECONDS = 60.0
+main()
+"""
+"""A server that gives the last calls as long as the machine needs for them."""
 
 
 def start(wire: Wire, topic: str, number: int = 0) -> str:
@@ -280,7 +289,7 @@ def test_requests_sent_before_the_client_closed_its_side_are_answered(tmp_path: 
         {"method": "notifications/cancelled", "params": {"requestId": ["no", "id"]}},
     ]
     done = subprocess.run(
-        [COMMAND, "--direct"],
+        [sys.executable, "-c", UNHURRIED],
         env=environment(tmp_path),
         input="".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames),
         capture_output=True,
