@@ -92,6 +92,7 @@ def test_a_model_that_gives_classes_is_refused(tmp_path: Path) -> None:
         CrossEncoderReranker(str(save_reranker(tmp_path / "classes", labels=3)))
 
 
+@pytest.mark.slow
 def test_scores_that_are_not_numbers_are_an_error(tmp_path: Path) -> None:
     broken = CrossEncoderReranker(str(save_reranker(tmp_path / "broken", weight=float("nan"))))
 

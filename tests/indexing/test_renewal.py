@@ -114,6 +114,7 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
         assert traces(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_what_an_interrupted_rebuild_has_left_is_not_taken_over(tmp_path: Path) -> None:
     async with open_parts(tmp_path) as parts:
         await filled(parts)

@@ -189,6 +189,7 @@ def test_a_purge_says_which_backups_still_have_the_text_and_removes_it_from_them
     assert "has anything that is forgotten" in again
 
 
+@pytest.mark.slow
 def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) -> None:
     ids = asyncio.run(sow(storage))
     assert run("backup").exit_code == 0

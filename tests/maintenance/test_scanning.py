@@ -230,6 +230,7 @@ def test_what_a_user_allows_stays_and_what_a_user_names_goes(
     assert traces(storage, TOKEN)
 
 
+@pytest.mark.slow
 def test_lines_and_files_that_cannot_be_read_lose_their_secrets_and_nothing_else(
     run: Any, storage: Path, ids: dict[str, str]
 ) -> None:
@@ -251,6 +252,7 @@ def test_lines_and_files_that_cannot_be_read_lose_their_secrets_and_nothing_else
     assert len(Journal(journal).damage()) == 1
 
 
+@pytest.mark.slow
 def test_a_backup_that_cannot_be_read_is_named(run: Any, storage: Path, ids: dict[str, str]) -> None:
     assert ids
     (storage / "backups").mkdir()

@@ -59,6 +59,7 @@ async def test_the_embedded_index_fills_a_server_and_is_refilled_from_it(tmp_pat
     await server.close()
 
 
+@pytest.mark.slow
 async def test_the_embedded_engine_is_filled_even_if_the_configured_server_does_not_answer(
     tmp_path: Path,
 ) -> None:

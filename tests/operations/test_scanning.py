@@ -47,6 +47,7 @@ async def run(services: Services, ids: dict[str, str]) -> dict[str, Any]:
     return await operate(services, lambda *_: None, "redact_stored", {"records": records})
 
 
+@pytest.mark.slow
 async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -> None:
     ids = await sow(tmp_path)
     async with opened(tmp_path) as services:
@@ -117,6 +118,7 @@ async def test_a_line_that_is_superseded_does_not_come_back(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.slow
 async def test_a_disk_that_refuses_in_the_middle_leaves_nothing_that_the_next_scan_does_not_find(
     tmp_path: Path,
 ) -> None:
