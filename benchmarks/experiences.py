@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    configure_logging("warning")
+    configure_logging("error")
     asked = json.loads(QUESTIONS.read_text("utf-8"))["queries"]
     questions = [(question["text"], set(question["relevant"])) for question in asked]
     with tempfile.TemporaryDirectory() as folder:

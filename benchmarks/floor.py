@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    configure_logging("warning")
+    configure_logging("error")
     embedder = load_packaged()
     reports = {}
     for store in stores(options.data, embedder):

@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    configure_logging("warning")
+    configure_logging("error")
     if not options.data and not options.growth:
         parser.error("there is nothing to measure without --data or --growth")
     paths: list[Path] = []

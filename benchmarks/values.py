@@ -78,7 +78,7 @@ class Group:
 def main() -> None:
     """Run the benchmark."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    configure_logging("warning")
+    configure_logging("error")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run(Path(folder)))
 
