@@ -155,6 +155,10 @@ class Settings(BaseModel):
         description="What is not a secret: a list of regular expressions; what one of them matches is kept. A variable "
         "holds it as JSON.",
     )
+    budget_bytes: Annotated[Number, Field(ge=0)] = Field(
+        default=800,
+        description="Bytes that the context for a new session has at most: the resource and the command `context`.",
+    )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."
     )

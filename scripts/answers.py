@@ -14,6 +14,7 @@ from learning_memory_server.front.answers import ENVELOPE, HANDSHAKE
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import TOOLS, build_server
 from learning_memory_server.server.session import Session
+from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +50,7 @@ def answers_of_the_server(lines: Iterable[bytes]) -> list[bytes]:
 
     async def serve() -> list[bytes]:
         services: dict[type, object] = {kind: object() for tool in TOOLS for kind in tool.services}
-        services[RedactionGate] = RedactionGate()
+        services |= {RedactionGate: RedactionGate(), SessionContext: object()}
         exchange = _Exchange(list(lines))
         await Session(build_server(services, Caller("nobody's", "none")), exchange, grace=10.0).run()
         return exchange.written

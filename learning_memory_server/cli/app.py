@@ -267,6 +267,18 @@ def calibration(project: ProjectOption = None, as_json: JsonOption = False) -> N
 
 
 @app.command()
+def context() -> None:
+    """Show what a new session of this project should know, or nothing if there is nothing.
+
+    These are open entries, values in force and the latest lessons, in at most
+    `budget_bytes` bytes. MCP clients read the same as the resource `context`.
+    """
+    from learning_memory_server.cli.context import show_context  # noqa: PLC0415
+
+    show_context()
+
+
+@app.command()
 def demo() -> None:
     """Show what the server does, with example entries in a temporary folder."""
     from learning_memory_server.demo.demo import run_demo  # noqa: PLC0415

@@ -45,6 +45,7 @@ from learning_memory_server.values.listing import ValueListing
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.store import ValueStore
 from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -89,6 +90,7 @@ class Services:
     memory_log: MemoryLog
     memories: MemoryStore
     memory_searcher: MemorySearcher
+    session_context: SessionContext
     statistics: Statistics
 
     def injectable(self) -> dict[type, object]:
@@ -103,6 +105,7 @@ class Services:
             self.value_listing,
             self.memories,
             self.memory_searcher,
+            self.session_context,
             self.statistics,
             self.redaction,
         )
@@ -190,6 +193,7 @@ def _build(
         clock,
         settings.min_experiences,
     )
+    value_listing = ValueListing(value_log, verdicts, collector, index)
     return Services(
         settings=settings,
         redaction=redaction,
@@ -209,10 +213,11 @@ def _build(
         verdicts=verdicts,
         values=ValueStore(value_log, verdicts, collector, clusterer, index, writer, clock),
         value_judge=ValueJudge(value_log, verdicts, collector, index, clock),
-        value_listing=ValueListing(value_log, verdicts, collector, index),
+        value_listing=value_listing,
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
+        session_context=SessionContext(collector, value_listing, settings.budget_bytes),
         statistics=Statistics(
             settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction
         ),

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
@@ -16,18 +16,33 @@ from mcp.types import ListToolsResult
 from mcp.types import Tool as AdvertisedTool
 
 from learning_memory_server.paths import APPLICATION
-from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server import resources
+from learning_memory_server.server.boundary import Boundary, for_client
 from learning_memory_server.server.tools import ghap, learning, memory, search, values
 from learning_memory_server.server.tools.toolset import Progress
+from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
     from contextlib import AbstractContextManager
 
     from mcp.server import ServerRequestContext
-    from mcp.types import CallToolRequestParams, CallToolResult, PaginatedRequestParams
+    from mcp.types import (
+        CallToolRequestParams,
+        CallToolResult,
+        GetPromptRequestParams,
+        GetPromptResult,
+        ListPromptsResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        PaginatedRequestParams,
+        ReadResourceRequestParams,
+        ReadResourceResult,
+    )
 
     from learning_memory_server.domain.caller import Caller
+
+    Context = ServerRequestContext[dict[str, Any]]
 
 TOOLS: Final = [
     *ghap.toolset.tools,
@@ -71,8 +86,8 @@ def build_server(
 ) -> Server[dict[str, Any]]:
     """Return a server for one connection.
 
-    This is the SDK's low-level server. In its two tool hooks this project validates arguments and turns failures into
-    results; the high-level server would do both in its own way before it calls a hook.
+    This is the SDK's low-level server. In its hooks this project validates arguments and turns failures into results;
+    the high-level server would do both in its own way before it calls a hook.
 
     Args:
         services: The services that tools can request, by type.
@@ -82,16 +97,13 @@ def build_server(
         asked_again: The ids of the requests that the front repeats.
     """
     boundary = Boundary(TOOLS, services)
+    session_context = cast("SessionContext", services[SessionContext])
 
-    async def list_tools(
-        _context: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         with around_call():
             return _advertised()
 
-    async def call_tool(
-        context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
-    ) -> CallToolResult:
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         arguments = dict(params.arguments or {})
         request = _request(front, context.request_id, params.name, arguments) if front else None
         with around_call():
@@ -102,6 +114,27 @@ def build_server(
                 _progress(context),
             )
 
+    async def list_resources(
+        _context: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return resources.RESOURCES
+
+    async def list_templates(
+        _context: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return resources.TEMPLATES
+
+    async def read_resource(_context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        resources.require_known(params.uri)
+        with around_call(), for_client():
+            return resources.read_text(params.uri, session_context.text(caller))
+
+    async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+        return resources.PROMPTS
+
+    async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        return resources.prompt(params.name, params.arguments or {})
+
     return Server(
         APPLICATION,
         version=metadata.version(APPLICATION),
@@ -109,12 +142,17 @@ def build_server(
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
         # Nothing changes that a client could listen for, but clients of the 2026 protocol subscribe anyway.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
 
 
-def _progress(context: ServerRequestContext[dict[str, Any]]) -> Progress:
+def _progress(context: Context) -> Progress:
     """Return a progress reporter for the client, which does nothing unless the client asked for progress."""
     wanted = (context.meta or {}).get("progress_token") is not None
     return Progress(context.session.report_progress if wanted else None)

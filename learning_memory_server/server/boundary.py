@@ -1,12 +1,15 @@
-"""The only place where a tool's failure becomes a reply."""
+"""The only place where a failure becomes a reply."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR
 from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
@@ -19,7 +22,7 @@ from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mcp.types import CallToolResult
 
@@ -132,6 +135,24 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
                 f"{name}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
             ) from None
     return b"".join([*parts, b"}"])
+
+
+@contextmanager
+def for_client() -> Iterator[None]:
+    """Turn the failures of a request that is not a tool call into protocol errors that a client may see.
+
+    Raises:
+        MCPError: For any failure.
+    """
+    request = secrets.token_hex(4)
+    with bound_contextvars(request=request):
+        try:
+            yield
+        except LearningMemoryError as error:
+            raise MCPError(INTERNAL_ERROR, error.sentence) from None
+        except Exception as error:  # noqa: BLE001 - the SDK would send the text of the exception
+            CallLog({}, ()).crashed(error)
+            raise MCPError(INTERNAL_ERROR, unforeseen(request).sentence) from None
 
 
 def unforeseen(request: str | None = None) -> LearningMemoryError:

@@ -1,0 +1,40 @@
+"""`context`: what a new session of this project should know, read from the journal without a lock."""
+
+from __future__ import annotations
+
+import os
+
+from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.domain.value import ValueOrder
+from learning_memory_server.identity import caller_of
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.query import EntryQuery
+from learning_memory_server.terminal import output
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.standing import ordered, weigh_all
+from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.views.context_views import context
+
+
+def show_context() -> None:
+    """Print the context, or nothing if there is nothing to say.
+
+    Raises:
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    settings = open_settings()
+    caller = caller_of(os.environ, settings.project)
+    journal = Journal(settings.journal_directory)
+    entries = read_entries(settings)
+    log = ValueLog(journal.values)
+    chosen = log.current(None, caller.project, superseded=False)
+    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
+    text = context(
+        # No session of a client runs this, so all open entries are of others.
+        entries.list_orphans(caller),
+        ordered(standings, ValueOrder.SUPPORT),
+        entries.list_resolved(EntryQuery(project=caller.project)),
+        settings.budget_bytes,
+    )
+    output().file.write(text)
+    output().file.flush()

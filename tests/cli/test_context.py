@@ -1,0 +1,34 @@
+"""`context` in a project with entries, and in one without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.domain.ghap import Lesson
+from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.observation.collector import ObservationCollector
+from tests.support import CONFIRMED, ghap, numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: Any, storage: Path) -> None:
+    assert run("context").stdout == ""
+    collector = ObservationCollector(Journal(storage / "journal"), utc_now)
+    lesson = Lesson("counting", "Count twice 🌹")
+    collector.add_resolved([numbered(1, project="garden", resolution=replace(CONFIRMED, lesson=lesson))])
+    collector.add_open([ghap(project="garden"), ghap(id="ghap_20260301_120000_eeeeee", project="orchard")])
+    shown = run("context").stdout
+    assert shown.splitlines()[1:] == [
+        "Open entries (get_active_ghap):",
+        "- ghap_20260301_120000_ffffff: Stop the checkout from timing out",
+        "Lessons:",
+        "- Count twice 🌹",
+    ]
+    exact = str(len(shown.encode()))
+    assert run("context", LEARNING_MEMORY_BUDGET_BYTES=exact).stdout == shown
+    assert "Lessons" not in run("context", LEARNING_MEMORY_BUDGET_BYTES=str(int(exact) - 1)).stdout
+    assert run("context", LEARNING_MEMORY_PROJECT="elsewhere").stdout == ""

@@ -1,0 +1,103 @@
+"""The resource and the prompt, as a client reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.types import TextContent, TextResourceContents
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.resources import CONTEXT_URI
+from learning_memory_server.views.context_views import SessionContext
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
+from tests.tool_names import NAMES
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+
+
+async def read_context(agent: Agent) -> str:
+    (content,) = (await agent.client.read_resource(CONTEXT_URI)).contents
+    assert isinstance(content, TextResourceContents)
+    assert (content.uri, content.mime_type) == (CONTEXT_URI, "text/plain")
+    return content.text
+
+
+async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_learned(
+    services: Services,
+) -> None:
+    async with agent_of(services) as agent:
+        assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
+        assert await read_context(agent) == ""
+        await agent.call("start_ghap", **ENTRY)
+        await agent.call("resolve_ghap", **CONFIRMED)
+        started = await agent.call("start_ghap", **ENTRY)
+        shown = await read_context(agent)
+    assert f"- {started['id']}: {ENTRY['goal']}\n" in shown
+    assert "- deploys must clear the cache\n" in shown
+    assert len(shown.encode()) <= services.settings.budget_bytes
+
+
+async def test_the_context_is_the_projects_own(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
+    async with agent_of(services, Caller("blog", "a1")) as agent:
+        assert await read_context(agent) == ""
+    async with agent_of(services, Caller("shop", "b2")) as agent:
+        assert "deploys must clear the cache" in await read_context(agent)
+
+
+async def test_another_resource_is_refused(services: Services) -> None:
+    async with agent_of(services) as agent:
+        with pytest.raises(MCPError, match=re.escape(CONTEXT_URI)):
+            await agent.client.read_resource("learning-memory://everything")
+
+
+async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services) -> None:
+    broken = SessionContext(object(), object(), 800)  # type: ignore[arg-type]
+    server = build_server({**services.injectable(), SessionContext: broken}, Caller("shop", "a1"))
+    async with agent_of(services) as agent:
+        pass
+    async with type(agent.client)(server) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(CONTEXT_URI)
+    assert re.search(r"request [0-9a-f]{8}", str(caught.value))
+    assert "attribute" not in str(caught.value)
+
+
+async def test_the_retrospective_leads_through_tools_that_exist_on_the_axis_that_was_asked_for(
+    services: Services,
+) -> None:
+    async with agent_of(services) as agent:
+        (listed,) = (await agent.client.list_prompts()).prompts
+        assert listed.name == "retrospective"
+        for arguments, axis in (({}, "root_cause"), ({"axis": "strategy"}, "strategy")):
+            (message,) = (await agent.client.get_prompt("retrospective", arguments)).messages
+            assert isinstance(message.content, TextContent)
+            assert f"get_clusters with axis {axis}." in message.content.text
+            named = re.findall(r"\b(?:get|list|validate|store|judge)_[a-z_]+\b", message.content.text)
+            assert set(named) <= set(NAMES)
+            steps = ["get_clusters", "get_cluster_members", "validate_value", "store_value", "judge_value"]
+            assert [named.index(step) for step in steps] == sorted(named.index(step) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("retro", {}, "there is retrospective"),
+        ("retrospective", {"axis": "domain"}, ", ".join(Axis)),
+        ("retrospective", {"depth": "3"}, "only argument is axis"),
+    ],
+)
+async def test_what_the_prompt_does_not_know_is_refused(
+    services: Services, name: str, arguments: dict[str, str], said: str
+) -> None:
+    async with agent_of(services) as agent:
+        with pytest.raises(MCPError, match=said):
+            await agent.client.get_prompt(name, arguments)
