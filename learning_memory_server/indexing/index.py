@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
@@ -18,8 +17,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.indexing.document import Collection, in_batches
 from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.indexing.recipe import Blueprints, points_of
-from learning_memory_server.search.floor import Bar, floor_of
-from learning_memory_server.search.hybrid import mode_for, search_hybrid
+from learning_memory_server.search.hybrid import search_hybrid
 from learning_memory_server.search.timing import SearchTimer
 
 if TYPE_CHECKING:
@@ -266,27 +264,6 @@ class VectorIndex:
             vector = await self._embeddings.embed_query(query.text, model_within)
         with timer.engine():
             return await search_hybrid(store, query, vector, is_shown)
-
-    async def bar(
-        self, collection: Collection, text: str, min_score: float | None, *, is_measured: bool
-    ) -> Bar | None:
-        """Return what the results of a search must reach, None for nothing.
-
-        Args:
-            collection: The collection that is searched.
-            text: The question.
-            min_score: The least score that the caller wants; None for the measured floor.
-            is_measured: Whether the search is one of those whose floor was measured.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
-        if min_score is not None:
-            return Bar(min_score, is_asked=True)
-        if not is_measured or mode_for(text) is not SearchMode.HYBRID:
-            return None
-        floor = floor_of(await self.identity())
-        return Bar(floor.score(text, await self.count(collection)), is_asked=False) if floor else None
 
     async def nearest(
         self,

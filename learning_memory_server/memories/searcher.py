@@ -25,7 +25,7 @@ from learning_memory_server.retrying import attempts, is_transient
 from learning_memory_server.search import lexical
 from learning_memory_server.search.dates import with_iso_dates
 from learning_memory_server.search.explanation import Explanation
-from learning_memory_server.search.floor import Bar, passing
+from learning_memory_server.search.floor import Bar, bar_of, passing
 from learning_memory_server.search.fusion import relevance
 from learning_memory_server.search.hybrid import Query, mode_of
 from learning_memory_server.search.timing import SearchTimer
@@ -166,7 +166,9 @@ class MemorySearcher:
             for each, explanation in zip(seen, explanations, strict=True)
         ]
         is_measured = query.where == MemoryFilter() and query.min_similarity == 0
-        bar = await self._index.bar(Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured)
+        bar = await bar_of(
+            self._index, Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured
+        )
         kept, left_out = passing(_best(query.limit, ranked), bar)
         return FoundMemories(kept, mode, is_partial, left_out)
 

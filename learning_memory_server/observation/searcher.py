@@ -21,7 +21,7 @@ from learning_memory_server.observation.query import EntryQuery, FoundExperience
 from learning_memory_server.search import lexical
 from learning_memory_server.search.dates import with_iso_dates
 from learning_memory_server.search.explanation import Explanation
-from learning_memory_server.search.floor import Bar, passing
+from learning_memory_server.search.floor import Bar, bar_of, passing
 from learning_memory_server.search.hybrid import Query, mode_of
 from learning_memory_server.search.reranking import SECONDS
 from learning_memory_server.search.timing import SearchTimer
@@ -119,8 +119,8 @@ class ExperienceSearcher:
             for explanation, match in ranked[: query.limit]
         ]
         is_measured = query.axis is Axis.FULL and query.where == EntryQuery()
-        bar = await self._index.bar(
-            Collection.of(query.axis), query.text, query.min_score, is_measured=is_measured
+        bar = await bar_of(
+            self._index, Collection.of(query.axis), query.text, query.min_score, is_measured=is_measured
         )
         kept, left_out = passing(found, bar)
         return SearchResult(kept, mode_of(explanations, query.text), left_out)

@@ -29,6 +29,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.search.hybrid import mode_for
 from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
@@ -126,3 +128,38 @@ def passing(found: Sequence[FoundT], bar: Bar | None) -> tuple[list[FoundT], Lef
     kept = [each for each in found if replace(bar, least=least).passes(each.explanation)]
     left_out = len(found) - len(kept)
     return kept, LeftOut(left_out, least) if left_out else None
+
+
+class Searched(Protocol):
+    """An index, as far as a floor depends on it."""
+
+    async def identity(self) -> EmbeddingIdentity:
+        """Return the identity of the model."""
+        ...
+
+    async def count(self, collection: str) -> int:
+        """Return the number of points in a collection."""
+        ...
+
+
+async def bar_of(
+    index: Searched, collection: str, text: str, min_score: float | None, *, is_measured: bool
+) -> Bar | None:
+    """Return what the results of a search must reach, None for nothing.
+
+    Args:
+        index: What is searched.
+        collection: The collection that is searched.
+        text: The question.
+        min_score: The least score that the caller wants; None for the measured floor.
+        is_measured: Whether the search is one of those whose floor was measured.
+
+    Raises:
+        EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+    """
+    if min_score is not None:
+        return Bar(min_score, is_asked=True)
+    if not is_measured or mode_for(text) is not SearchMode.HYBRID:
+        return None
+    floor = floor_of(await index.identity())
+    return Bar(floor.score(text, await index.count(collection)), is_asked=False) if floor else None

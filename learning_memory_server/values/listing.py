@@ -11,6 +11,7 @@ from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.search import lexical
+from learning_memory_server.search.floor import bar_of
 from learning_memory_server.search.hybrid import Query, mode_for
 from learning_memory_server.storage.base import Filter
 from learning_memory_server.values.standing import ordered, weigh_all
@@ -114,7 +115,7 @@ class ValueListing:
         asked = Query(Collection.VALUES, query, _MATCHING, Filter())
         try:
             async with asyncio.timeout(_MATCHING_WITHIN):
-                bar = await self._index.bar(Collection.VALUES, query, None, is_measured=True)
+                bar = await bar_of(self._index, Collection.VALUES, query, None, is_measured=True)
                 if bar is None:
                     return []
                 matches = await self._index.search_hybrid(
