@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.access.connection import complete_index, open_connection
 from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.archive.bounds import LINE_MAX
 from learning_memory_server.archive.reading import is_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.errors import InvalidInputError
@@ -24,7 +25,7 @@ from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import counted, one_line, show_facts, show_first, show_json, working
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from learning_memory_server.observation.importing import ParsedEntries
@@ -107,8 +108,28 @@ def _asked(project: str, count: int) -> str:
 
 
 def _parse(path: Path, project: str) -> ParsedEntries:
-    with file_errors(path), path.open("rb") as lines, working(f"Reading {path.name}"):
-        return parse_entries(lines, project=project)
+    with file_errors(path), path.open("rb") as file, working(f"Reading {path.name}"):
+        return parse_entries(lines_of(file, path.name), project=project)
+
+
+def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:
+    """Yield the lines of a file. Without a bound, a file without line feeds would be read into RAM as one.
+
+    Args:
+        file: The file.
+        name: What to call it.
+        longest: The most bytes of a line.
+
+    Raises:
+        InvalidInputError: If a line is longer.
+    """
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise InvalidInputError(
+                f"{name} has a line of more than {longest:,} bytes, so it is not a file of entries.",
+                hint="Each entry is one line of JSON; archives are made by `export`.",
+            )
+        yield line
 
 
 def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:

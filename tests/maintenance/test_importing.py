@@ -2,6 +2,7 @@
 
 import os
 import random
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from typer.testing import Result
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.maintenance.importing import lines_of
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.terminals import on_a_terminal, read_until
 
@@ -77,6 +80,14 @@ def test_bad_lines_are_listed_with_their_reason_and_good_ones_imported(
     assert "entries.jsonl:4: goal: 1001 characters, the limit is 1000." in result.stdout
     assert facts(result)["rejected"] == "3 lines"
     assert len(entries_in(storage)) == 1
+
+
+def test_a_file_without_line_feeds_is_refused_before_it_is_in_ram() -> None:
+    assert list(lines_of(BytesIO(b"12345\n\n1234"), "x.jsonl", 6)) == [b"12345\n", b"\n", b"1234"]
+    endless = BytesIO(b"1" * 100)
+    with pytest.raises(InvalidInputError, match=r"^x\.jsonl has a line of more than 6 bytes"):
+        list(lines_of(endless, "x.jsonl", 6))
+    assert endless.tell() == 7
 
 
 def test_mapped_names_are_counted(run: Any, old_entry: Any, write_lines: Any) -> None:
