@@ -48,6 +48,8 @@ _UNUSED: Final = frozenset({"evidence"})
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
+_NUMBER_MAX: Final = 100_000_000
+"""Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 
 
 @dataclass(slots=True)
@@ -233,10 +235,10 @@ def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
     given = [number for number in data["moved"].values() if number is not None]
     following = data["next_number"]
     if not all(
-        isinstance(number, int) and not isinstance(number, bool) and number >= 0
+        isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _NUMBER_MAX
         for number in (following, *given)
     ):
-        raise InvalidInputError("next_number, moved: must be whole numbers, at least 0.")
+        raise InvalidInputError(f"next_number, moved: must be whole numbers from 0 to {_NUMBER_MAX:,}.")
     if given and following <= max(given):
         raise InvalidInputError(
             f"next_number: {following} is not above {max(given)}, which is taken already."

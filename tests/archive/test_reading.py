@@ -245,6 +245,9 @@ def test_a_rejection_names_the_field() -> None:
         "next_number: 3 is not above 7": JournalRecord(
             "clusters", Axis.FULL, NOON, {"next_number": 3, "moved": moved}
         ),
+        "next_number, moved: must be whole numbers from 0 to 100,000,000": JournalRecord(
+            "clusters", Axis.FULL, NOON, {"next_number": 10**100, "moved": {}}
+        ),
         "supersedes: a value cannot": value_record(1, supersedes=value_record(1).id),
         "metadata.source: must be text, not int": memory_record(1, source=5),
         r"metadata.tags\[1\]: must be text, not dict": memory_record(1, tags=["a", {"a": 2}]),
