@@ -110,9 +110,7 @@ async def apply_deletions(
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
-    if existing_too:
-        about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())}
-        services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
+    about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())} if existing_too else set()
     for kind, log in {"verdict": services.verdicts, **forgetful(services)}.items():
         looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if existing_too else []
@@ -120,6 +118,9 @@ async def apply_deletions(
         reply["noted"] += len(looked.unknown)
         reply["forgotten"] += len(found)
         points += log.points_of(gone)
+        if kind == "verdict":
+            # Those that were listed are counted above; these go before what they are about.
+            services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
     if points:
         reply["indexed"] = await services.writer.remove(points)
     return reply

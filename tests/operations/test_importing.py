@@ -125,6 +125,16 @@ async def test_an_entry_or_a_value_is_forgotten_with_the_verdicts_on_it(services
     assert (left.value_id, left.ghap_id) == (value_record(2).id, ENTRIES[1].id)
 
 
+async def test_a_deletion_elsewhere_counts_the_verdicts_that_it_lists(services: Services) -> None:
+    services.collector.add_resolved(ENTRIES[:3])
+    verdicts = [verdict_record(1, entry.id) for entry in ENTRIES[:3]]
+    await take(services, value_record(1), *verdicts)
+    forgotten = {"ghap": [ENTRIES[0].id], "verdict": [verdicts[0].id, verdicts[1].id]}
+    applied = await run(services, "apply_deletions", forgotten=forgotten, existing_too=True)
+    assert applied["forgotten"] == 3
+    assert [verdict.id for verdict in services.verdicts.all()] == [verdicts[2].id]
+
+
 async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services: Services) -> None:
     forgotten = {"memory": [MEMORY.id]}
     noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
@@ -192,7 +202,7 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
         ),
         (
             fields(JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}})),
-            "must be whole numbers, at least 0",
+            "must be whole numbers from 0 to 100,000,000",
         ),
     ],
 )
