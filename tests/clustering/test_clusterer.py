@@ -91,8 +91,8 @@ def test_small_topics_next_to_a_large_one_are_found_and_it_is_not_split() -> Non
 
 
 def test_a_looser_topic_among_tight_ones_is_not_an_outlier() -> None:
-    tight, _ = mixture(6, 15, spread=0.1)
-    looser, _ = mixture(2, 15, spread=0.35, seed=30)
+    tight, _ = mixture(8, 19, spread=0.27)
+    looser, _ = mixture(1, 8, spread=0.48, seed=30)
 
     assert len(fit(np.vstack([tight, looser])).noise) == 0
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.clustering.clusterer import Clusterer
+from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.clustering.own_part import own_part
 from tests.clustering.parts import causes_in_tasks
 
@@ -40,3 +41,12 @@ def test_the_rest_is_orthogonal_to_the_task_and_has_length_one() -> None:
 def test_a_text_that_says_nothing_but_its_task_stays_as_it_is() -> None:
     texts, _, stories, _, _ = causes_in_tasks()
     np.testing.assert_allclose(own_part(texts, texts, stories), texts, atol=1e-6)
+
+
+def test_a_text_that_hardly_says_more_than_its_task_stays_as_it_is() -> None:
+    axes = np.eye(4, dtype=np.float32)
+    texts = unit_rows(axes[[0, 0]] + np.array([[0.07], [0.14]]) * axes[1])
+
+    own = own_part(texts, axes[[0, 0]], texts)
+
+    np.testing.assert_allclose(own, [texts[0], axes[1]], atol=1e-5)
