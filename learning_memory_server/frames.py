@@ -19,6 +19,9 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
 
+OWN_ID: Final = "learning-memory-front/"
+"""How the ids of requests begin that a front sends by itself. It drops their answers."""
+
 HEAD: Final = 1 << 16
 """Bytes of the beginning of a message that is too long to keep, where its id may be."""
 TAIL: Final = 1 << 12

@@ -12,8 +12,10 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.front.answers import ENVELOPE, HANDSHAKE
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.server.app import TOOLS, build_server
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ def answers_of_the_server(lines: Iterable[bytes]) -> list[bytes]:
         services: dict[type, object] = {kind: object() for tool in TOOLS for kind in tool.services}
         services |= {RedactionGate: RedactionGate(), SessionContext: object()}
         exchange = _Exchange(list(lines))
-        await Session(build_server(services, Caller("nobody's", "none")), exchange, grace=10.0).run()
+        calls = Calls(services, Caller("nobody's", "none"))
+        await Session(build_server(calls), exchange, grace=10.0).run()
         return exchange.written
 
     return asyncio.run(serve())

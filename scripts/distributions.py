@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from learning_memory_server.server.app import TOOLS
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.version import VERSION
 
 ROOT: Final = Path(__file__).parents[1]

@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 from learning_memory_server import paths
 from learning_memory_server.cli.app import app
 from learning_memory_server.front.answers import RECORDED
-from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
+from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings
 from learning_memory_server.views.documents import DOCUMENTS
 from scripts.answers import recorded

@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from learning_memory_server.frames import OWN_ID
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
@@ -26,7 +28,6 @@ HANDSHAKE: Final = "handshake"
 ENVELOPE: Final = "envelope"
 """The era of the protocols whose requests each carry version and capabilities."""
 
-_OWN_ID: Final = "learning-memory-front/"
 _PREFIX: Final = "io.modelcontextprotocol/"
 _INITIALIZED: Final = "notifications/initialized"
 _LISTEN: Final = "subscriptions/listen"
@@ -195,7 +196,7 @@ def _acknowledge(identity: str | int, params: Message) -> tuple[bytes, list[byte
 
 def _own(message: Message, name: str) -> bytes:
     """Return a request as the front sends it by itself."""
-    return _encoded({**message, "id": _OWN_ID + name})
+    return _encoded({**message, "id": OWN_ID + name})
 
 
 def _line(identity: str | int, outcome: Message) -> bytes:

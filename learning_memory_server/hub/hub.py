@@ -20,25 +20,31 @@ from learning_memory_server.composition.services import services_over
 from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.embedding.lazy import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hub import commands
+from learning_memory_server.hub.early import EarlyCalls
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.interrupts import leave_shortly
 from learning_memory_server.operations import operate
 from learning_memory_server.paths import LOCK
-from learning_memory_server.server.app import build_server
-from learning_memory_server.server.session import Session
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.startup import fast_imports
 from learning_memory_server.settings import unknown_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from learning_memory_server.composition.services import Services
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.door import Door
     from learning_memory_server.operations import Report
+    from learning_memory_server.server.session import Session
     from learning_memory_server.settings import Settings
+
+    OpenSession = Callable[[Calls, EarlyCalls], Session]
 
 log = structlog.get_logger()
 
@@ -92,6 +98,7 @@ class Hub:
         self._build = rendezvous.build()
         self._started = time.time()
         self._sessions: set[Session] = set()
+        self._fronts = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls = 0
         self._no_calls = asyncio.Event()
@@ -101,6 +108,7 @@ class Hub:
         self._is_interrupted = False
         self._last_needed = time.monotonic()
         self._server: asyncio.Server | None = None
+        self._protocol: Future[OpenSession] | None = None
 
     async def serve(self) -> bool:
         """Accept connections until the hub is asked to shut down, has been idle too long, or has lost its data.
@@ -187,14 +195,29 @@ class Hub:
             # It asks for a drain, or leaves.
             await lines.read()
             return
-        server = build_server(
+        calls = Calls(
             self._services.injectable(),
             caller,
-            around_call=self._counted,
+            around=self._counted,
             front=hello["front"],
             asked_again=lines.asked_again,
         )
-        session = Session(server, lines)
+        early = EarlyCalls(lines, calls)
+        self._fronts += 1
+        try:
+            if (self._protocol and self._protocol.done()) or await early.serve():
+                await self._serve_session(calls, early)
+        finally:
+            self._fronts -= 1
+            early.close()
+
+    async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
+        """Leave a connection to the SDK, once it is imported."""
+        self._protocol = self._protocol or in_daemon_thread(_import_protocol)
+        imported = asyncio.wrap_future(self._protocol)
+        if not await lines.keep_until(imported) or self._ending.is_set():
+            return
+        session = imported.result()(calls, lines)
         self._sessions.add(session)
         try:
             await session.run()
@@ -242,7 +265,7 @@ class Hub:
             "version": self._build["version"],
             "build": self._build,
             "uptime_seconds": round(time.time() - self._started, 1),
-            "sessions": len(self._sessions),
+            "sessions": self._fronts,
             "calls": self._calls,
             **await commands.describe(self._services),
             "journal": str(self._place.journal),
@@ -316,3 +339,11 @@ class Hub:
                     await asyncio.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
+
+
+def _import_protocol() -> OpenSession:
+    """Import what the MCP SDK is needed for, and return what makes a session."""
+    with fast_imports():
+        from learning_memory_server.server.app import build_server  # noqa: PLC0415 - half of a hub's imports
+        from learning_memory_server.server.session import Session  # noqa: PLC0415
+    return lambda calls, lines: Session(build_server(calls), lines)

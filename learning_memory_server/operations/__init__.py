@@ -18,8 +18,8 @@ from learning_memory_server.operations.migrating import migrate
 from learning_memory_server.operations.redacting import redacted_fields
 from learning_memory_server.operations.scanning import redact_stored
 from learning_memory_server.operations.searching import search_memories
-from learning_memory_server.server.app import TOOLS
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.tools.catalog import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.types import ListToolsResult
+from mcp.types import CallToolResult, ListToolsResult, TextContent, ToolAnnotations
 from mcp.types import Tool as AdvertisedTool
 
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server import resources
-from learning_memory_server.server.boundary import Boundary, for_client
-from learning_memory_server.server.tools import ghap, learning, memory, search, values
+from learning_memory_server.server.boundary import for_client
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.tools.toolset import Progress
-from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
-    from contextlib import AbstractContextManager
-
     from mcp.server import ServerRequestContext
     from mcp.types import (
         CallToolRequestParams,
-        CallToolResult,
+        ContentBlock,
         GetPromptRequestParams,
         GetPromptResult,
         ListPromptsResult,
@@ -40,17 +32,10 @@ if TYPE_CHECKING:
         ReadResourceResult,
     )
 
-    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.server.calls import Calls
+    from learning_memory_server.server.tools.toolset import Tool
 
     Context = ServerRequestContext[dict[str, Any]]
-
-TOOLS: Final = [
-    *ghap.toolset.tools,
-    *learning.toolset.tools,
-    *values.toolset.tools,
-    *search.toolset.tools,
-    *memory.toolset.tools,
-]
 
 INSTRUCTIONS: Final = """\
 Memory of what you believed and what happened, across sessions and projects.
@@ -76,43 +61,27 @@ validate_value, keep it with store_value.
 """
 
 
-def build_server(
-    services: Mapping[type, object],
-    caller: Caller,
-    *,
-    around_call: Callable[[], AbstractContextManager[None]] = nullcontext,
-    front: str | None = None,
-    asked_again: Container[object] = (),
-) -> Server[dict[str, Any]]:
+def build_server(calls: Calls) -> Server[dict[str, Any]]:
     """Return a server for one connection.
 
     This is the SDK's low-level server. In its hooks this project validates arguments and turns failures into results;
     the high-level server would do both in its own way before it calls a hook.
 
     Args:
-        services: The services that tools can request, by type.
-        caller: The connection's project and session.
-        around_call: Entered while a client lists or calls tools.
-        front: The id of the connection's front, if it repeats calls that were not answered.
-        asked_again: The ids of the requests that the front repeats.
+        calls: Runs the connection's calls.
     """
-    boundary = Boundary(TOOLS, services)
-    session_context = cast("SessionContext", services[SessionContext])
 
     async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        with around_call():
+        with calls.around():
             return _advertised()
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         arguments = dict(params.arguments or {})
-        request = _request(front, context.request_id, params.name, arguments) if front else None
-        with around_call():
-            return await boundary.call(
-                params.name,
-                arguments,
-                replace(caller, request=request, again=context.request_id in asked_again),
-                _progress(context),
-            )
+        result = await calls.call(context.request_id, params.name, arguments, _progress(context))
+        content: list[ContentBlock] = [TextContent(type="text", text=result.text)]
+        if result.structured is None:
+            return CallToolResult(content=content, is_error=result.is_error)
+        return CallToolResult(content=content, structured_content=result.structured)
 
     async def list_resources(
         _context: Context, _params: PaginatedRequestParams | None
@@ -126,8 +95,8 @@ def build_server(
 
     async def read_resource(_context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         resources.require_known(params.uri)
-        with around_call(), for_client():
-            return resources.read_text(params.uri, session_context.text(caller))
+        with calls.around(), for_client():
+            return resources.read_text(params.uri, calls.session_context())
 
     async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
         return resources.PROMPTS
@@ -158,13 +127,6 @@ def _progress(context: Context) -> Progress:
     return Progress(context.session.report_progress if wanted else None)
 
 
-def _request(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
-    """Return a name for this call. If a client reuses an id for a different call, the names differ."""
-    # Escaping could turn each character of a long text into six bytes.
-    content = json.dumps([front, identity, tool, arguments], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-
-
 @cache
 def _advertised() -> ListToolsResult:
     """Return the tools as clients see them; built on the first request, not at start-up."""
@@ -176,8 +138,18 @@ def _advertised() -> ListToolsResult:
                 description=tool.description,
                 input_schema=tool.input_schema,
                 output_schema=tool.output_schema,
-                annotations=tool.annotations,
+                annotations=_hints(tool),
             )
             for tool in TOOLS
         ]
+    )
+
+
+def _hints(tool: Tool) -> ToolAnnotations:
+    return ToolAnnotations(
+        title=tool.title,
+        read_only_hint=not tool.effects.changes,
+        destructive_hint=tool.effects.destroys,
+        idempotent_hint=tool.effects.idempotent,
+        open_world_hint=False,
     )

@@ -8,8 +8,6 @@ import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp.shared.exceptions import MCPError
-from mcp.types import INTERNAL_ERROR
 from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
@@ -24,9 +22,8 @@ from learning_memory_server.server.wire import JSON
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcp.types import CallToolResult
-
     from learning_memory_server.server.tools.toolset import Tool
+    from learning_memory_server.server.wire import Result
 
 _OF_THE_CALL: Final = (Caller, Progress)
 """What tools request like services, but the call supplies."""
@@ -53,7 +50,7 @@ class Boundary:
 
     async def call(
         self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
-    ) -> CallToolResult:
+    ) -> Result:
         """Call a tool, log the call, and return its result or failure in the tool's own form."""
         tool = self._tools[name][0] if name in self._tools else None
         wire = tool.wire if tool else JSON
@@ -91,7 +88,7 @@ class Boundary:
                 f"{did_you_mean(name, self._tools)}"
             )
         tool, services = self._tools[name]
-        reads = tool.annotations.read_only_hint is True
+        reads = not tool.effects.changes
         redacted = await self._redaction.pass_data(arguments, stored=not reads)
         available = {**services, Caller: caller, Progress: progress or Progress()}
         payload = tool.wire.payload(
@@ -144,6 +141,9 @@ def for_client() -> Iterator[None]:
     Raises:
         MCPError: For any failure.
     """
+    from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - slow; calls do without
+    from mcp.types import INTERNAL_ERROR  # noqa: PLC0415
+
     request = secrets.token_hex(4)
     with bound_contextvars(request=request):
         try:

@@ -15,6 +15,7 @@ from learning_memory_server.composition.services import open_services
 from learning_memory_server.identity import caller_of
 from learning_memory_server.rendezvous import FRAME_MAX
 from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
 from learning_memory_server.settings import load_settings, unknown_variables
 
@@ -46,7 +47,7 @@ async def serve_stdio() -> None:
             used.set()
             yield
 
-        server = build_server(services.injectable(), caller, around_call=noticed)
+        server = build_server(Calls(services.injectable(), caller, around=noticed))
         indexing = asyncio.create_task(services.writer.run_after(used))
         try:
             await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcp.types import CallToolResult, TextContent
-
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import explain, explain_fields
@@ -26,6 +24,21 @@ _NOTHING_FOUND: Final = "No results found"
 _ID: Final = "ID: "
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a call.
+
+    Args:
+        text: What models read.
+        structured: The same as data, if the tool's replies are data.
+        is_error: Whether the call failed.
+    """
+
+    text: str
+    structured: dict[str, Any] | None = None
+    is_error: bool = False
+
+
 class Wire(Protocol):
     """The form of one tool's results."""
 
@@ -38,7 +51,7 @@ class Wire(Protocol):
         """Return what a tool returned as JSON data."""
         ...
 
-    def reply(self, payload: dict[str, Any]) -> CallToolResult:
+    def reply(self, payload: dict[str, Any]) -> Result:
         """Return the result of a call that succeeded."""
         ...
 
@@ -46,7 +59,7 @@ class Wire(Protocol):
         """Return the payload, which also says how many secrets of each kind were not stored."""
         ...
 
-    def failure(self, error: LearningMemoryError) -> CallToolResult:
+    def failure(self, error: LearningMemoryError) -> Result:
         """Return the result of a call that failed: one block of text, and no structured content."""
         ...
 
@@ -68,9 +81,9 @@ class JsonWire:
         """Return the reply, a mapping."""
         return dict(reply)
 
-    def reply(self, payload: dict[str, Any]) -> CallToolResult:
+    def reply(self, payload: dict[str, Any]) -> Result:
         """Return the payload."""
-        return CallToolResult(content=[_block(compact(payload))], structured_content=payload)
+        return Result(compact(payload), payload)
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the payload with a field `redacted`."""
@@ -80,9 +93,9 @@ class JsonWire:
         """Return the payload."""
         return payload
 
-    def failure(self, error: LearningMemoryError) -> CallToolResult:
+    def failure(self, error: LearningMemoryError) -> Result:
         """Return `{"error": {"type", "message", "hint"?}}`."""
-        return CallToolResult(content=[_block(compact({"error": error.to_body()}))], is_error=True)
+        return Result(compact({"error": error.to_body()}), is_error=True)
 
     def explain(self, error: ValidationError, schema: Schema) -> str:
         """Return a sentence for each problem, with what is allowed."""
@@ -108,9 +121,9 @@ class TextWire:
         """Return the reply, a text, as `text`."""
         return {"text": reply}
 
-    def reply(self, payload: dict[str, Any]) -> CallToolResult:
+    def reply(self, payload: dict[str, Any]) -> Result:
         """Return the text."""
-        return CallToolResult(content=[_block(payload["text"])])
+        return Result(payload["text"])
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the text with one more line."""
@@ -126,7 +139,7 @@ class TextWire:
         second = rest.partition("\n")[0]
         return {"id": second.removeprefix(_ID)} if second.startswith(_ID) else {}
 
-    def failure(self, error: LearningMemoryError) -> CallToolResult:
+    def failure(self, error: LearningMemoryError) -> Result:
         """Return `Error: ` and what went wrong: the arguments, the work, or something unexpected."""
         if isinstance(error, (InvalidInputError, NotFoundError)):
             reason = f"Invalid input - {error.sentence}"
@@ -134,7 +147,7 @@ class TextWire:
             reason = error.sentence
         else:
             reason = f"{self.failed}: {error.sentence}"
-        return CallToolResult(content=[_block(f"Error: {reason}")], is_error=True)
+        return Result(f"Error: {reason}", is_error=True)
 
     def explain(self, error: ValidationError, schema: Schema) -> str:
         """Return `field: message; field: message`."""
@@ -147,7 +160,3 @@ JSON: Final = JsonWire()
 def compact(payload: Mapping[str, Any]) -> str:
     """Return the payload as JSON without spaces."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-
-
-def _block(text: str) -> TextContent:
-    return TextContent(type="text", text=text)

@@ -14,7 +14,7 @@ from learning_memory_server.domain.ghap import WEIGHTS, Lesson, Resolution, Root
 from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.server.app import TOOLS
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings
 from tests.server.agent import ENTRY, agent_of, only_text
 from tests.server.conftest import services, settings  # noqa: F401 - fixtures

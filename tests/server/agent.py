@@ -14,6 +14,7 @@ from mcp.types import TextContent
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
 from tests.support import keeping_up
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ async def agent_of(
 ) -> AsyncIterator[Agent]:
     """Connect an agent to its own server over the services."""
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
-    async with Client(build_server(injectable, caller)) as client:
+    async with Client(build_server(Calls(injectable, caller))) as client:
         listed = await client.list_tools()
         yield Agent(client, {tool.name: tool for tool in listed.tools})
 

@@ -12,6 +12,7 @@ from mcp.types import TextContent, TextResourceContents
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import CONTEXT_URI
 from learning_memory_server.views.context_views import SessionContext
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
@@ -61,7 +62,7 @@ async def test_another_resource_is_refused(services: Services) -> None:
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services) -> None:
     broken = SessionContext(object(), object(), 800)  # type: ignore[arg-type]
-    server = build_server({**services.injectable(), SessionContext: broken}, Caller("shop", "a1"))
+    server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
     async with agent_of(services) as agent:
         pass
     async with type(agent.client)(server) as client:

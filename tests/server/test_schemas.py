@@ -21,7 +21,8 @@ from learning_memory_server.domain.vocabulary import (
 )
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
-from learning_memory_server.server.app import INSTRUCTIONS, TOOLS
+from learning_memory_server.server.app import INSTRUCTIONS
+from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import agent_of
 from tests.tool_names import NAMES
 

@@ -47,7 +47,7 @@ async def test_a_tool_gets_the_service_that_was_injected() -> None:
     result = await Boundary(
         greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}
     ).call("greet", {"name": " Ann "}, ALICE)
-    assert result.structured_content == {"greeting": "hello Ann"}
+    assert result.structured == {"greeting": "hello Ann"}
 
 
 async def test_a_text_is_not_copied_from_the_message_that_carries_it() -> None:
@@ -86,6 +86,6 @@ def test_a_tool_that_changes_nothing_is_read_only_and_idempotent(*, changes: boo
         """Do it."""
         return {}
 
-    hints = toolset.tools[0].annotations
-    assert hints.read_only_hint is not changes
-    assert hints.idempotent_hint is (idempotent or not changes)
+    effects = toolset.tools[0].effects
+    assert effects.changes is changes
+    assert effects.idempotent is (idempotent or not changes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
-from learning_memory_server.server.app import TOOLS
+from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from learning_memory_server.server.schema import lean_schema
@@ -40,6 +39,21 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a tool does to stored data.
+
+    Args:
+        changes: Whether a call changes any.
+        destroys: Whether it permanently removes some.
+        idempotent: Whether repeating a call changes nothing more.
+    """
+
+    changes: bool
+    destroys: bool
+    idempotent: bool
+
+
 @dataclass(frozen=True)
 class Tool:
     """A registered tool.
@@ -49,7 +63,7 @@ class Tool:
         services: The types of the services, in order.
         arguments: The model of the client's arguments.
         title: The name that people see.
-        annotations: What the tool does to stored data, for clients.
+        effects: What the tool does to stored data.
         wire: The form of its replies and failures.
     """
 
@@ -57,7 +71,7 @@ class Tool:
     services: tuple[type, ...]
     arguments: type[Arguments]
     title: str
-    annotations: ToolAnnotations
+    effects: Effects
     wire: Wire = JSON
 
     @property
@@ -127,13 +141,7 @@ class ToolSet:
                     services=tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_ONLY),
                     arguments=create_model(function.__name__, __base__=Arguments, **fields),
                     title=title,
-                    annotations=ToolAnnotations(
-                        title=title,
-                        read_only_hint=not changes,
-                        destructive_hint=destroys,
-                        idempotent_hint=idempotent or not changes,
-                        open_world_hint=False,
-                    ),
+                    effects=Effects(changes, destroys, idempotent or not changes),
                     wire=wire,
                 )
             )

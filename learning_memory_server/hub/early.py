@@ -1,0 +1,176 @@
+"""A session's first calls, answered before the MCP SDK is there: importing it is half of a hub's start.
+
+Only plain calls are, of protocols whose results have one form: a small `tools/call` after the handshake. Whatever else
+arrives is kept for the SDK's session, which reads on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server import frames
+
+if TYPE_CHECKING:
+    from learning_memory_server.frames import Frame
+    from learning_memory_server.server.calls import Calls
+    from learning_memory_server.server.session import Lines
+    from learning_memory_server.server.wire import Result
+
+VERSIONS: Final = ("2025-06-18", "2025-11-25")
+"""Protocols of which the result of a call is the same."""
+_LONGEST: Final = 16_000
+"""Bytes of the longest line that is looked at. A longer text may report progress, and be cancelled."""
+_QUIET_SECONDS: Final = 0.5
+"""Seconds without a line after which the session is left to the SDK."""
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+"""What requests of later protocols have in their `_meta`."""
+
+
+class EarlyCalls:
+    """The lines of a connection. Until `serve` returns, its plain calls are answered.
+
+    Args:
+        lines: The connection.
+        calls: Runs its calls.
+    """
+
+    def __init__(self, lines: Lines, calls: Calls) -> None:
+        self._lines = lines
+        self._calls = calls
+        self._kept: deque[bytes] = deque()
+        self._arrived: deque[bytes] = deque()
+        self._reading: asyncio.Task[bytes] | None = None
+        self._is_greeted = False
+
+    async def serve(self) -> bool:
+        """Answer calls, one after the other, until one must be left to the SDK or nothing comes for a moment.
+
+        Returns:
+            Whether the client is still there.
+
+        Raises:
+            ConnectionError: If the client leaves before it has its answer.
+        """
+        while (line := await self._next()) is not None:
+            if not line:
+                return False
+            frame = frames.read(line) if len(line) <= _LONGEST else None
+            if frame and self._is_plain_call(frame):
+                if not await self._answer(frame):
+                    return False
+                continue
+            self._kept.append(line)
+            if frame is None or not self._can_wait(frame):
+                return True
+        return True
+
+    async def keep_until(self, work: asyncio.Future[Any]) -> bool:
+        """Keep what arrives until some work is done; a front that asks for a sign of life gets one meanwhile.
+
+        Returns:
+            Whether the client is still there. If not, this does not wait for the work.
+        """
+        while not work.done():
+            reading = self._read_ahead()
+            await asyncio.wait([reading, work], return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                self._reading = None
+                if not (line := reading.result()):
+                    return False
+                self._arrived.append(line)
+        return True
+
+    async def read(self) -> bytes:
+        """Return the next line: first those that were left, then what the connection brings."""
+        for waiting in (self._kept, self._arrived):
+            if waiting:
+                return waiting.popleft()
+        reading, self._reading = self._read_ahead(), None
+        return await reading
+
+    async def write(self, line: bytes) -> None:
+        """Write a line."""
+        await self._lines.write(line)
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _read_ahead(self) -> asyncio.Task[bytes]:
+        self._reading = self._reading or asyncio.create_task(self._lines.read())
+        return self._reading
+
+    async def _next(self) -> bytes | None:
+        """Return the next line, or None if none comes for a moment."""
+        if self._arrived:
+            return self._arrived.popleft()
+        reading = self._read_ahead()
+        await asyncio.wait([reading], timeout=_QUIET_SECONDS)
+        if not reading.done():
+            return None
+        self._reading = None
+        return reading.result()
+
+    def _is_plain_call(self, frame: Frame) -> bool:
+        params = frame.parameters
+        if not (self._is_greeted and frame.is_request and frame.method == "tools/call"):
+            return False
+        if not isinstance(params, dict) or not params.keys() <= {"name", "arguments", "_meta"}:
+            return False
+        meta = params.get("_meta", {})
+        return (
+            isinstance(params.get("name"), str)
+            and isinstance(params.get("arguments", {}), dict)
+            and isinstance(meta, dict)
+            and _VERSION not in meta
+            and _is_unicode(params)
+        )
+
+    def _can_wait(self, frame: Frame) -> bool:
+        """Return whether nobody waits for what follows from a line: the front's own requests, and notifications."""
+        if frame.flaw or not isinstance(frame.identity, str):
+            return frame.flaw is None and frame.identity is None
+        if not frame.identity.startswith(frames.OWN_ID):
+            return False
+        if frame.method == "initialize" and isinstance(frame.parameters, dict):
+            self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS
+        elif frame.method == "tools/list":
+            # A client that lists the tools will use them.
+            with self._calls.around():
+                pass
+        return True
+
+    async def _answer(self, frame: Frame) -> bool:
+        """Answer a plain call. Return whether the client is still there; if not, the call is cancelled."""
+        assert isinstance(frame.parameters, dict)  # noqa: S101 - a plain call has them
+        arguments: dict[str, Any] = frame.parameters.get("arguments", {})
+        call = asyncio.create_task(self._calls.call(frame.identity, frame.parameters["name"], arguments))
+        try:
+            if not await self.keep_until(call):
+                return False
+            message = {"jsonrpc": "2.0", "id": frame.identity, "result": as_json(call.result())}
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        await self._lines.write(text.encode() + b"\n")
+        return True
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """Return a result as the protocols in `VERSIONS` have it."""
+    structured = {} if result.structured is None else {"structuredContent": result.structured}
+    return {"content": [{"type": "text", "text": result.text}], **structured, "isError": result.is_error}
+
+
+def _is_unicode(data: object) -> bool:
+    """Return whether no text in JSON-like data contains half a surrogate pair, which the SDK refuses."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

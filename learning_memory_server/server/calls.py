@@ -1,0 +1,80 @@
+"""The tool calls of one connection, whoever reads them from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.views.context_views import SessionContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+    from contextlib import AbstractContextManager
+
+    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.server.tools.toolset import Progress
+    from learning_memory_server.server.wire import Result
+
+
+class Calls:
+    """Runs the calls of one connection.
+
+    Args:
+        services: The services that tools can request, by type.
+        caller: The connection's project and session.
+        around: Entered while a client lists or calls tools.
+        front: The id of the connection's front, if it repeats calls that were not answered.
+        asked_again: The ids of the requests that the front repeats.
+    """
+
+    def __init__(
+        self,
+        services: Mapping[type, object],
+        caller: Caller,
+        *,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        front: str | None = None,
+        asked_again: Container[object] = (),
+    ) -> None:
+        self.around = around
+        self._boundary = Boundary(TOOLS, services)
+        self._session_context = cast("SessionContext", services[SessionContext])
+        self._caller = caller
+        self._front = front
+        self._asked_again = asked_again
+
+    def session_context(self) -> str:
+        """Return what a new session of the caller can be told."""
+        return self._session_context.text(self._caller)
+
+    async def call(
+        self, identity: object, tool: str, arguments: dict[str, Any], progress: Progress | None = None
+    ) -> Result:
+        """Call a tool and return its result or failure.
+
+        Args:
+            identity: The request's id.
+            tool: The tool's name.
+            arguments: Its arguments.
+            progress: Tells the client how far the call is.
+        """
+        request = _name_of(self._front, identity, tool, arguments) if self._front else None
+        with self.around():
+            return await self._boundary.call(
+                tool,
+                arguments,
+                replace(self._caller, request=request, again=identity in self._asked_again),
+                progress,
+            )
+
+
+def _name_of(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:
+    """Return a name for a call. If a client reuses an id for a different call, the names differ."""
+    # Escaping could turn each character of a long text into six bytes.
+    content = json.dumps([front, identity, tool, arguments], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,0 +1,15 @@
+"""All tools, in the order in which clients see them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from learning_memory_server.server.tools import ghap, learning, memory, search, values
+
+TOOLS: Final = [
+    *ghap.toolset.tools,
+    *learning.toolset.tools,
+    *values.toolset.tools,
+    *search.toolset.tools,
+    *memory.toolset.tools,
+]

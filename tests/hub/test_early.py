@@ -1,0 +1,180 @@
+"""The calls that a hub answers before it has imported the SDK: as the SDK would."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.frames import OWN_ID
+from learning_memory_server.hub.early import VERSIONS, EarlyCalls
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.session import Session
+from learning_memory_server.settings import Settings
+from tests.support import ALICE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.wire import Result
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+PLAIN: list[dict[str, Any]] = [
+    {"name": "get_active_ghap"},
+    {"name": "list_ghap_entries", "arguments": {"limit": 3}, "_meta": {"progressToken": 7}},
+    {"name": "list_ghap_entries", "arguments": {"limit": "many"}},
+    {"name": "get_ghap_entry", "arguments": {"ghap_id": "ghap_20260101_000000_abcdef"}},
+    {"name": "search_memory", "arguments": {"query": "roses 🌹"}},
+    {"name": "delete_memory", "arguments": {"memory_id": "none"}},
+    {"name": "no_such_tool", "arguments": {}},
+]
+
+
+class Wire:
+    """A connection whose lines are written in advance."""
+
+    def __init__(self, *lines: bytes) -> None:
+        self.incoming: asyncio.Queue[bytes] = asyncio.Queue()
+        self.written: list[dict[str, Any]] = []
+        for line in lines:
+            self.incoming.put_nowait(line)
+
+    async def read(self) -> bytes:
+        return await self.incoming.get()
+
+    async def write(self, line: bytes) -> None:
+        self.written.append(json.loads(line))
+
+    def answer(self, identity: int | str) -> dict[str, Any]:
+        (answer,) = [each for each in self.written if each.get("id") == identity]
+        return answer
+
+
+def line(method: str, identity: int | str | None = None, **params: Any) -> bytes:
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    return json.dumps(message if identity is None else {**message, "id": identity}).encode() + b"\n"
+
+
+def opening(version: str) -> list[bytes]:
+    about = {"name": "t", "version": "1"}
+    return [
+        line(
+            "initialize",
+            f"{OWN_ID}initialize",
+            protocolVersion=version,
+            capabilities={},
+            clientInfo=about,
+        ),
+        line("notifications/initialized"),
+    ]
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Services]:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
+    async with open_services(settings, purpose="a test") as opened:
+        yield opened
+
+
+@pytest.fixture
+def calls(services: Services) -> Calls:
+    return Calls(services.injectable(), ALICE)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_call_gets_the_same_answer_early_as_from_the_sdk(calls: Calls, version: str) -> None:
+    requests = [line("tools/call", number, **params) for number, params in enumerate(PLAIN)]
+    early, late = Wire(*opening(version), *requests), Wire(*opening(version), *requests, b"")
+    assert await EarlyCalls(early, calls).serve() is True
+    await Session(build_server(calls), late, grace=10.0).run()
+    assert len(early.written) == len(PLAIN)
+    for number in range(len(PLAIN)):
+        assert early.answer(number) == late.answer(number)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        line("tools/list", 2),
+        line("ping", 2),
+        line("tools/call", 2, name="get_active_ghap", _meta=MODERN),
+        line("tools/call", 2, name="get_active_ghap", arguments=[]),
+        line("tools/call", 2, arguments={}),
+        line("tools/call", 2, name="get_active_ghap", task={"ttl": 1}),
+        b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"\\ud83d"}}\n',
+        line("tools/call", 2, name="add_memory", arguments={"text": "x" * 20_000}),
+        b"{\n",
+    ],
+    ids=["list", "ping", "modern", "array", "nameless", "unknown", "surrogate", "long", "broken"],
+)
+async def test_whatever_is_not_a_plain_call_is_left_to_the_session_which_reads_on(
+    calls: Calls, other: bytes
+) -> None:
+    begins = opening(VERSIONS[-1])
+    wire = Wire(*begins, line("tools/call", 1, name="get_active_ghap"), other, b"")
+    early = EarlyCalls(wire, calls)
+    assert await early.serve() is True
+    assert [answer["id"] for answer in wire.written] == [1]
+    assert [await early.read() for _ in range(4)] == [*begins, other, b""]
+
+
+@pytest.mark.parametrize("begins", [[], opening("2025-03-26"), opening("2026-07-28")])
+async def test_a_session_of_another_protocol_is_left_to_the_sdk(calls: Calls, begins: list[bytes]) -> None:
+    call = line("tools/call", 1, name="get_active_ghap")
+    wire = Wire(*begins, call)
+    early = EarlyCalls(wire, calls)
+    assert await early.serve() is True
+    assert wire.written == []
+    assert [await early.read() for _ in range(len(begins) + 1)] == [*begins, call]
+
+
+async def test_a_session_that_is_quiet_is_left_to_the_sdk_and_loses_no_line(calls: Calls) -> None:
+    begins = opening(VERSIONS[-1])
+    wire = Wire(*begins)
+    early = EarlyCalls(wire, calls)
+    assert await early.serve() is True
+    wire.incoming.put_nowait(line("tools/call", 1, name="get_active_ghap"))
+    wire.incoming.put_nowait(b"")
+    await Session(build_server(calls), early, grace=10.0).run()
+    assert "result" in wire.answer(1)
+
+
+async def test_what_arrives_during_a_call_is_read_and_a_client_that_leaves_ends_it(
+    services: Services,
+) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    class Waiting(Calls):
+        async def call(self, *_arguments: Any) -> Result:
+            started.set()
+            try:
+                return await asyncio.Future()
+            finally:
+                cancelled.set()
+
+    wire = Wire(*opening(VERSIONS[-1]), line("tools/call", 1, name="get_active_ghap"))
+    serving = asyncio.create_task(EarlyCalls(wire, Waiting(services.injectable(), ALICE)).serve())
+    await started.wait()
+    wire.incoming.put_nowait(line("tools/list", 2))
+    wire.incoming.put_nowait(b"")
+    assert await serving is False
+    assert cancelled.is_set()
+    assert wire.incoming.empty()
+    assert wire.written == []
+
+
+@pytest.mark.slow
+def test_a_hub_can_start_without_the_sdk() -> None:
+    program = "import sys, learning_memory_server.hub.hub; sys.exit('mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
