@@ -2,6 +2,7 @@
 
 import asyncio
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -276,6 +277,31 @@ def context() -> None:
     from learning_memory_server.cli.context import show_context  # noqa: PLC0415
 
     show_context()
+
+
+@app.command()
+def replay(
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="DATE", help="Only entries started since then: ISO 8601, in UTC."),
+    ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option("--judgements", metavar="FILE", help="Judged pairs; others are added to it."),
+    ] = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what past entries would have been told, from those resolved before each.
+
+    The journal is walked through time in a temporary folder, with no language
+    model: for how many failures something would have been shown, how near it
+    was, and the cases side by side. Whether it applied, only a person can say:
+    --judgements writes the pairs to a file, and counts those judged in it.
+    """
+    from learning_memory_server.cli.replay import show_replay  # noqa: PLC0415
+
+    asyncio.run(show_replay(since, project, judgements, as_json=as_json))
 
 
 @app.command()

@@ -160,6 +160,58 @@ class StatusDocument(TypedDict):
     memories: int
 
 
+class ReplayReach(TypedDict):
+    """Of how many entries something would have been shown for how many."""
+
+    total: int
+    shown: int
+
+
+class ReplayLater(TypedDict):
+    """An entry at its start, and how it ended."""
+
+    id: str
+    goal: str
+    hypothesis: str
+    outcome_status: str
+
+
+class ReplayShown(TypedDict):
+    """An earlier experience that would have been shown; `applies` if the pair was judged."""
+
+    id: str
+    score: float
+    goal: str
+    outcome_status: str
+    learned: NotRequired[str]
+    confidence_tier: str
+    domain: str
+    strategy: str
+    project: str
+    created_at: str
+    applies: NotRequired[bool]
+
+
+class ReplayCase(TypedDict):
+    """An entry, and what it would have been told."""
+
+    later: ReplayLater
+    shown: list[ReplayShown]
+
+
+class ReplayDocument(TypedDict):
+    """What entries would have been told. `precision` is the share of the `judged` pairs that apply, null without any."""
+
+    entries: ReplayReach
+    failures: ReplayReach
+    pairs: int
+    judged: int
+    unjudged: int
+    precision: float | None
+    cases: list[ReplayCase]
+    note: NotRequired[str]
+
+
 class FindingFacts(TypedDict):
     """What a check found."""
 
@@ -342,6 +394,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "clusters": (ClusterDocument, MemberDocument),
     "values": (ValueDocument,),
     "calibration": (CalibrationView,),
+    "replay": (ReplayDocument,),
     "memories": (MemoryDocument,),
     "memories search": (FoundMemoryDocument,),
     "reindex": (ReindexDocument,),

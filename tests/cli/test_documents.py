@@ -25,6 +25,7 @@ CALLS = {
     "clusters": ["full", "full --members full_0"],
     "values": [""],
     "calibration": ["", "--project garden"],
+    "replay": [""],
     "memories": [""],
     "memories search": ["SQLite", "SQLite --explain"],
     "import": [

@@ -1,0 +1,109 @@
+"""`replay`: what past entries would have been told."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.cli.replay import (
+    Replayed,
+    document_of,
+    read_judgements,
+    replay,
+    write_judgements,
+)
+from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.settings import Settings
+from tests.support import NOON, ghap, numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def failed(number: int, hours: int = 1, **changes: Any) -> Ghap:
+    """A falsified entry that starts at its number's hour, and takes some."""
+    at = NOON + timedelta(hours=number)
+    end = Resolution(
+        OutcomeStatus.FALSIFIED,
+        "It waited as before.",
+        at + timedelta(hours=hours),
+        surprise="The pool was never full.",
+        root_cause=RootCause(RootCauseCategory.MISLEADING_SYMPTOM, "The load balancer queued requests."),
+        lesson=Lesson("Measuring", "Look in front of the service first"),
+    )
+    return ghap(id=f"ghap_20260301_{number:06}_abcdef", created_at=at, resolution=end, **changes)
+
+
+async def told(*entries: Ghap, **options: Any) -> Replayed:
+    return await replay(Settings(), entries, load=load_packaged, **options)
+
+
+@pytest.mark.slow
+async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_nothing_else() -> None:
+    first, meanwhile, later = failed(1), failed(2, hours=9), failed(5)
+    unrelated = failed(6, goal="Translate the user manual", hypothesis="Norwegian needs no plural rules")
+    replayed = await told(later, unrelated, first, meanwhile)
+    assert replayed.is_measured
+    assert {moment.entry.id: [each.entry.id for each in moment.shown] for moment in replayed.moments} == {
+        first.id: [],
+        meanwhile.id: [first.id],
+        later.id: [first.id],
+        unrelated.id: [],
+    }
+    document = document_of(replayed, {(later.id, first.id): True})
+    assert document["failures"] == {"total": 4, "shown": 2}
+    assert (document["pairs"], document["judged"], document["unjudged"]) == (2, 1, 1)
+    assert document["precision"] == 1
+    since = await told(later, first, meanwhile, since=later.created_at)
+    assert [[each.entry.id for each in moment.shown] for moment in since.moments] == [[first.id]]
+
+
+@pytest.mark.slow
+async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
+    began = Revision(
+        NOON, "Norwegian needs no plural rules", "Leave the plural table out", "All pages are translated"
+    )
+    changed = failed(5, history=(began,), goal="Translate the user manual")
+    replayed = await told(failed(1), changed)
+    assert document_of(replayed, {})["failures"] == {"total": 2, "shown": 0}
+
+
+async def test_a_model_without_a_measured_threshold_shows_nothing_and_says_so() -> None:
+    replayed = await replay(Settings(embedding_backend="hashing"), [numbered(1), numbered(9)])
+    document = document_of(replayed, {})
+    assert document["entries"] == {"total": 2, "shown": 0}
+    assert "threshold" in document["note"]
+
+
+def test_judgements_are_kept_and_pairs_to_judge_are_added(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    case = {"later": {"id": "b"}, "shown": [{"id": "a"}, {"id": "c"}]}
+    assert read_judgements(path) == {}
+    write_judgements(path, {}, [case])
+    body = json.loads(path.read_text("utf-8"))
+    assert [pair["applies"] for pair in body["pairs"]] == [None, None]
+    body["pairs"][1]["applies"] = False
+    path.write_text(json.dumps(body), "utf-8")
+    judged = read_judgements(path)
+    assert judged == {("b", "c"): False}
+    write_judgements(path, {**judged, ("x", "y"): True}, [case])
+    assert read_judgements(path) == {("b", "c"): False, ("x", "y"): True}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"pairs": [1]}', '{"pairs": [{"later": "a"}]}'])
+def test_another_file_is_refused_and_not_overwritten(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InvalidInputError, match="not a file of judgements"):
+        read_judgements(path)
+    assert path.read_text("utf-8") == text
+
+
+def test_an_empty_journal_is_replayed(run: Any) -> None:
+    assert "0 of 0 failures" in run("replay").stdout
