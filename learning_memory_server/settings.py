@@ -140,6 +140,15 @@ class Settings(BaseModel):
         description="The fewest experiences on an axis that are clustered; by default 8 on surprise and root_cause, "
         "20 on full and strategy.",
     )
+    advice_scope: Literal["project", "all"] = Field(
+        default="project",
+        description="Where the past experiences and values come from that `start_ghap` and `update_ghap` show: the "
+        "project, or all projects.",
+    )
+    advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
+        default=0,
+        description="The share of entries for which they are withheld at random, to measure whether they help.",
+    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "

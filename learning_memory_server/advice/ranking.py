@@ -55,7 +55,7 @@ _GROWTH: Final = 0.0165
 """What the threshold rises by as a store of more than 100 entries becomes e times as large: the best of many unrelated
 texts scores higher than the best of few. The slope was measured for `search.floor`."""
 _GROWS_ABOVE: Final = 100
-_MISLED: Final = 0.1
+_MISLED: Final = 0.15
 """What an experience's score loses for each time that it misled more often than it helped."""
 _FALSIFIED_FIRST: Final = 0.1
 """Within this of the best score, a falsified hypothesis comes before a confirmed one: a confirmed one that is shown to

@@ -14,6 +14,8 @@ from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import (
     MALFORMED,
+    advice_from_data,
+    advice_to_data,
     ghap_to_data,
     memory_from_data,
     memory_to_data,
@@ -42,6 +44,7 @@ GHAP: Final = "ghap"
 CLUSTERS: Final = "clusters"
 _VALUE: Final = "value"
 _VERDICT: Final = "verdict"
+_ADVICE: Final = "advice"
 _MEMORY: Final = "memory"
 _UNUSED: Final = frozenset({"evidence"})
 """Kinds of earlier versions that nothing reads any more."""
@@ -126,7 +129,7 @@ def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable
         entries: Its resolved entries.
         forgotten: The ids of its forgotten entries.
     """
-    others = [log.read() for log in (journal.values, journal.verdicts, journal.memories)]
+    others = [log.read() for log in (journal.values, journal.verdicts, journal.advice, journal.memories)]
     contents = Contents(
         entries={entry.id: entry for entry in entries},
         open={entry.id: entry for entry in journal.open_entries()},
@@ -216,6 +219,24 @@ def _checked_verdict(record: JournalRecord) -> dict[str, Any]:
     return verdict_to_data(replace(verdict, requests=()))
 
 
+def _checked_advice(record: JournalRecord) -> dict[str, Any]:
+    advice = advice_from_data(record.data)
+    for name, given in (("ghap_id", advice.ghap_id), *(("items", item.id) for item in advice.items)):
+        if not (_ID.fullmatch(given) and len(given) <= limits.ID_MAX):
+            raise InvalidInputError(f"{name}: {given!r} is not a valid id.")
+    if advice.id != record.id:
+        raise InvalidInputError(f"id: {record.id!r} is not the id of advice on this entry and iteration.")
+    limits.checked_text("project", advice.project, limits.PROJECT_MAX)
+    if advice.created_at.tzinfo is None:
+        raise InvalidInputError("created_at: must have an offset from UTC.")
+    numbers = (advice.revision, advice.probability)
+    if any(isinstance(number, bool) for number in numbers) or not isinstance(advice.revision, int):
+        raise InvalidInputError("revision: must be a whole number.")
+    if not (isinstance(advice.withheld, bool) and advice.revision >= 1 and 0 <= advice.probability <= 1):
+        raise InvalidInputError("revision, withheld, probability: are not what this program writes.")
+    return advice_to_data(advice)
+
+
 def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     memory = memory_from_data(record.data)
     if memory.id != record.id or not _is_id(memory.id):
@@ -249,6 +270,7 @@ def _checked_clusters(record: JournalRecord) -> dict[str, Any]:
 _CHECKS: Final[dict[str, Check]] = {
     _VALUE: _checked_value,
     _VERDICT: _checked_verdict,
+    _ADVICE: _checked_advice,
     _MEMORY: _checked_memory,
     CLUSTERS: _checked_clusters,
 }
@@ -261,6 +283,9 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
         return True
     if record.kind in _UNUSED:
         return (GHAP, record.id) in forgotten
+    if record.kind == _ADVICE:
+        shown = {item["id"] for item in record.data["items"]} | {record.data["ghap_id"]}
+        return any((kind, name) in forgotten for kind in (GHAP, _VALUE) for name in shown)
     about = ((_VALUE, record.data.get("value_id")), (GHAP, record.data.get("ghap_id")))
     return record.kind == _VERDICT and any(key in forgotten for key in about)
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.finder import AdviceFinder
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.archive.backups import back_up_before_upgrade
 from learning_memory_server.composition.backends import (
     chunkers,
@@ -87,6 +90,8 @@ class Services:
     values: ValueStore
     value_judge: ValueJudge
     value_listing: ValueListing
+    advice_log: AdviceLog
+    advisor: Advisor
     memory_log: MemoryLog
     memories: MemoryStore
     memory_searcher: MemorySearcher
@@ -103,6 +108,7 @@ class Services:
             self.values,
             self.value_judge,
             self.value_listing,
+            self.advisor,
             self.memories,
             self.memory_searcher,
             self.session_context,
@@ -174,6 +180,7 @@ def _build(
     redaction = redaction_gate(settings)
     collector = ObservationCollector(journal, clock)
     value_log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
+    advice_log = AdviceLog(journal.advice)
     embeddings = EmbeddingService(load)
     outdated = OutdatedPoints(settings.outdated_file)
     index = VectorIndex(embeddings, partial(_open_store, settings, outdated), ALL_SHAPES)
@@ -214,6 +221,15 @@ def _build(
         values=ValueStore(value_log, verdicts, collector, clusterer, index, writer, clock),
         value_judge=ValueJudge(value_log, verdicts, collector, index, clock),
         value_listing=value_listing,
+        advice_log=advice_log,
+        advisor=Advisor(
+            AdviceFinder(collector, index, value_log, verdicts, is_everywhere=settings.advice_scope == "all"),
+            advice_log,
+            collector,
+            value_log,
+            clock,
+            withheld=settings.advice_withheld,
+        ),
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),

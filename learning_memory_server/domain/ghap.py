@@ -132,6 +132,11 @@ class Ghap:
         return 1 + len(self.history)
 
     @property
+    def has_new_hypothesis(self) -> bool:
+        """Whether the last revision replaced the hypothesis."""
+        return bool(self.history) and self.history[-1].hypothesis != self.hypothesis
+
+    @property
     def outcome(self) -> Resolution:
         """The resolution of an entry that is known to be resolved."""
         if self.resolution is None:

@@ -37,6 +37,8 @@ LISTING_MAX: Final = 100
 """How many items one reply to a listing or a memory search may have."""
 SEARCH_DEPTH_MAX: Final = 10_000
 """How deep a search can be paged."""
+RELATED_MAX: Final = 600
+"""Characters of JSON that advice may add to a reply."""
 REPLY_MAX: Final = 32_000
 """Characters of JSON in one reply. A longer reply is truncated after a complete item, and says so."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.memory import Chunking, Memory
@@ -208,6 +209,46 @@ def verdict_from_data(data: Data) -> Verdict:
     )
 
 
+def advice_to_data(advice: Advice) -> Data:
+    """Return the advice as JSON data."""
+    return lean(
+        {
+            "ghap_id": advice.ghap_id,
+            "revision": advice.revision,
+            "channel": advice.channel.value,
+            "items": [
+                lean({"id": item.id, "kind": item.kind.value, "effect": item.effect and item.effect.value})
+                for item in advice.items
+            ],
+            "project": advice.project,
+            "created_at": advice.created_at.isoformat(),
+            "withheld": advice.withheld or None,
+            "probability": advice.probability or None,
+        }
+    )
+
+
+def advice_from_data(data: Data) -> Advice:
+    """Return the advice that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data does not describe one.
+    """
+    return Advice(
+        ghap_id=data["ghap_id"],
+        revision=data["revision"],
+        channel=Channel(data["channel"]),
+        items=tuple(
+            Item(item["id"], Kind(item["kind"]), Effect(item["effect"]) if "effect" in item else None)
+            for item in data["items"]
+        ),
+        project=data["project"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        withheld=data.get("withheld", False),
+        probability=data.get("probability", 0.0),
+    )
+
+
 def memory_to_data(memory: Memory) -> Data:
     """Return the memory as JSON data. `cuts` says where its chunks are, so that a start need not chunk it again."""
     return lean(
@@ -247,6 +288,7 @@ def memory_from_data(data: Data) -> Memory:
 GHAP: Final = Codec("ghap", ghap_to_data, ghap_from_data, lambda entry: entry.requests)
 VALUE: Final = Codec("value", value_to_data, value_from_data, lambda value: (value.request,))
 VERDICT: Final = Codec("verdict", verdict_to_data, verdict_from_data, lambda verdict: verdict.requests)
+ADVICE: Final = Codec("advice", advice_to_data, advice_from_data, lambda _advice: ())
 MEMORY: Final = Codec("memory", memory_to_data, memory_from_data, lambda memory: (memory.request,))
 
 

@@ -70,7 +70,12 @@ def _without_outcomes(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "evidence": kept, "earlier": True}
 
 
-CURRENT: Final = Format((_without_outcomes,))
+def _unchanged(_kind: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Return version 2 in the form of version 3, which has advice: what was shown about entries, and what came of it."""
+    return data
+
+
+CURRENT: Final = Format((_without_outcomes, _unchanged))
 """The version that this program writes."""
 
 TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}

@@ -29,7 +29,7 @@ _UNVERSIONED: Final = 1
 
 
 class Journal:
-    """The logs of resolved entries, values, verdicts, clusters and memories, and one file for each open entry.
+    """The logs of resolved entries, values, verdicts, advice, clusters and memories, and one file for each open entry.
 
     `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
 
@@ -44,6 +44,7 @@ class Journal:
         self.entries = Log(path / "entries", monthly=True, form=form, disk=disk)
         self.values = Log(path / "values", form=form, disk=disk)
         self.verdicts = Log(path / "verdicts", form=form, disk=disk)
+        self.advice = Log(path / "advice", form=form, disk=disk)
         self.evidence = Log(path / "evidence", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
         self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
@@ -233,7 +234,15 @@ class Journal:
             self._disk.remove(path)
 
     def _logs(self) -> tuple[Log, ...]:
-        return self.entries, self.values, self.verdicts, self.evidence, self.clusters, self.memories
+        return (
+            self.entries,
+            self.values,
+            self.verdicts,
+            self.advice,
+            self.evidence,
+            self.clusters,
+            self.memories,
+        )
 
     def open_files(self) -> list[Path]:
         """Return the files of the open entries, readable or not.

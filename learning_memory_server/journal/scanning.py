@@ -43,6 +43,9 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
     ),
     "value": frozenset({"id", "cluster_id", "created_at", "request", "supersedes", "evidence", "earlier"}),
     "verdict": frozenset({"value_id", "ghap_id", "verdict", "created_at", "requests"}),
+    "advice": frozenset(
+        "ghap_id revision channel items[].id items[].kind items[].effect created_at withheld probability".split()  # noqa: SIM905
+    ),
     "memory": frozenset({"id", "date", "created_at", "request", "cuts"}),
 }
 """What this program wrote itself: ids, times and names. A pattern that matches one of them has found no secret."""

@@ -138,6 +138,16 @@ class ObservationCollector:
         self._save_open(entry)
         return entry
 
+    def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
+        """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.
+
+        Raises:
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
+        """
+        self.load()
+        return self._done(caller) or self._get_open(caller, ghap_id)
+
     def resolve(  # noqa: PLR0913 - an outcome has five parts
         self,
         caller: Caller,

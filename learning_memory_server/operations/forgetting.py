@@ -38,7 +38,7 @@ async def forget(  # noqa: PLR0913 - one for each option
 ) -> dict[str, Any]:
     """Permanently forget entries, values and memories, or everything in a project.
 
-    The verdicts on a forgotten entry or value are forgotten with it.
+    The verdicts on a forgotten entry or value, and the advice about it, are forgotten with it.
 
     Args:
         services: The services.
@@ -91,6 +91,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     points, at = [], services.clock()
     # First: if the process dies in between, the entries and values can still be forgotten.
     services.verdicts.forget((each.id for each in verdicts), at)
+    services.advice_log.forget(services.advice_log.about({*found["ghap"], *found["value"]}), at)
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])

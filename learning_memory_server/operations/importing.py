@@ -11,7 +11,12 @@ from learning_memory_server.archive.comparison import Numbering, numbering_of
 from learning_memory_server.archive.contents import CLUSTERS, GHAP, checked_record
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import memory_from_data, value_from_data, verdict_from_data
+from learning_memory_server.journal.codec import (
+    advice_from_data,
+    memory_from_data,
+    value_from_data,
+    verdict_from_data,
+)
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.observation.importing import entry_of_record, parse_open
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.operations import Report
+    from learning_memory_server.operations.forgetting import Forgetful
 
 Import = Callable[["Services", list[JournalRecord]], list[str]]
 
@@ -67,7 +73,7 @@ async def add_open(services: Services, _report: Report, *, entries: list[dict[st
 async def add_records(
     services: Services, _report: Report, *, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Import cluster, value, verdict and memory records.
+    """Import cluster, value, verdict, advice and memory records.
 
     Args:
         services: The services.
@@ -111,7 +117,8 @@ async def apply_deletions(
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
     about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())} if existing_too else set()
-    for kind, log in {"verdict": services.verdicts, **forgetful(services)}.items():
+    logs: dict[str, Forgetful] = {"verdict": services.verdicts, "advice": services.advice_log}
+    for kind, log in (logs | forgetful(services)).items():
         looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if existing_too else []
         gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)
@@ -121,6 +128,8 @@ async def apply_deletions(
         if kind == "verdict":
             # Those that were listed are counted above; these go before what they are about.
             services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
+        if kind == "advice":
+            services.advice_log.forget(services.advice_log.about(about), services.clock())
     if points:
         reply["indexed"] = await services.writer.remove(points)
     return reply
@@ -186,6 +195,12 @@ def _import_verdicts(services: Services, records: list[JournalRecord]) -> list[s
     return [verdict.id for verdict in services.verdicts.import_new(verdicts, gone)]
 
 
+def _import_advice(services: Services, records: list[JournalRecord]) -> list[str]:
+    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
+    given = (advice_from_data(record.data) for record in records)
+    return [advice.id for advice in services.advice_log.import_new(given, gone)]
+
+
 def _import_memories(services: Services, records: list[JournalRecord]) -> list[str]:
     log = services.memory_log
     new = set(log.look_up(record.id for record in records).unknown)
@@ -203,6 +218,7 @@ _IMPORTS: Final[dict[str, Import]] = {
     CLUSTERS: _import_clusters,
     "value": _import_values,
     "verdict": _import_verdicts,
+    "advice": _import_advice,
     "memory": _import_memories,
 }
 """How to import each kind; `archive.contents` checks the same kinds."""

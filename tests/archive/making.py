@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.archive.contents import contents_here
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
+from learning_memory_server.domain.advice import Advice, Channel, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Axis, Stance
-from learning_memory_server.journal.codec import memory_to_data, value_to_data, verdict_to_data
+from learning_memory_server.journal.codec import (
+    advice_to_data,
+    memory_to_data,
+    value_to_data,
+    verdict_to_data,
+)
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.observation.collector import ObservationCollector
@@ -45,6 +51,12 @@ def value_record(number: int, **changes: Any) -> JournalRecord:
 def verdict_record(value: int, about: str, **changes: Any) -> JournalRecord:
     verdict = Verdict(value_record(value).id, about, Stance.SUPPORTS, ALICE.project, NOON)
     return JournalRecord("verdict", verdict.id, NOON, {**verdict_to_data(verdict), **changes})
+
+
+def advice_record(entry: str, *shown: str, **changes: Any) -> JournalRecord:
+    items = tuple(Item(name, Kind.EXPERIENCE) for name in shown)
+    advice = Advice(entry, 1, Channel.START, items, ALICE.project, NOON)
+    return JournalRecord("advice", advice.id, NOON, {**advice_to_data(advice), **changes})
 
 
 def memory_record(number: int, **metadata: Any) -> JournalRecord:

@@ -54,7 +54,7 @@ def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
     newer = Journal(journal.path, form=THIRD)
     made = back_up_before_upgrade(newer, backups, clock())
     assert made
-    assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 2
+    assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 3
     with open_archive(made.path) as archive:
         assert contents_of(archive).entries.keys() == {numbered(number).id for number in (1, 3, 4)}
 
@@ -154,7 +154,7 @@ def test_an_archive_that_cannot_be_read_is_left_alone(archive: Path, tmp_path: P
     with pytest.raises(InvalidInputError):
         purge_archive(archive, {("memory", "memory-2")})
     assert archive.exists()
-    newer = forged(tmp_path / "b.tar", sealed({"journal/values.jsonl": b'{"data":{},"v":3}\n'}))
+    newer = forged(tmp_path / "b.tar", sealed({"journal/values.jsonl": b'{"data":{},"v":4}\n'}))
     with pytest.raises(JournalUnavailableError):
         purge_archive(newer, {("memory", "memory-2")})
     assert newer.exists()

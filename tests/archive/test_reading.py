@@ -208,8 +208,8 @@ def test_a_malformed_manifest_is_refused(tmp_path: Path, changes: dict[str, Any]
 
 
 def test_a_newer_line_is_refused_even_if_the_manifest_does_not_announce_it(tmp_path: Path) -> None:
-    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":3}\n'}))
-    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 3"):
+    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":4}\n'}))
+    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 4"):
         contents_of(archive)
 
 

@@ -40,6 +40,7 @@ MADE_ELSEWHERE: Final = (
     "values.jsonl",
     "evidence.jsonl",
     "verdicts.jsonl",
+    "advice.jsonl",
     "clusters.jsonl",
     "old.jsonl",
     "claude_desktop_config.json",

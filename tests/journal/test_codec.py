@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import (
+    advice_from_data,
+    advice_to_data,
     ghap_from_data,
     ghap_to_data,
     lean,
@@ -56,6 +59,23 @@ VERDICTS = st.builds(
 )
 
 
+ADVICE = st.builds(
+    Advice,
+    ghap_id=TEXTS,
+    revision=st.integers(1, 9),
+    channel=st.sampled_from(Channel),
+    items=st.lists(
+        st.builds(Item, TEXTS, st.sampled_from(Kind), st.none() | st.sampled_from(Effect)),
+        min_size=1,
+        max_size=2,
+    ).map(tuple),
+    project=TEXTS,
+    created_at=MOMENTS,
+    withheld=st.booleans(),
+    probability=st.sampled_from([0.0, 0.25]),
+)
+
+
 def through_json(data: dict[str, Any]) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(json.dumps(data))
     return read
@@ -71,6 +91,11 @@ def test_any_entry_survives_a_round_trip(entry: object) -> None:
 @given(VALUES)
 def test_any_value_survives_a_round_trip(value: Value) -> None:
     assert value_from_data(through_json(value_to_data(value))) == value
+
+
+@given(ADVICE)
+def test_any_advice_survives_a_round_trip(advice: Advice) -> None:
+    assert advice_from_data(through_json(advice_to_data(advice))) == advice
 
 
 @given(VERDICTS)

@@ -14,7 +14,7 @@ from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
-from tests.archive.making import held, value_record, verdict_record
+from tests.archive.making import advice_record, held, value_record, verdict_record
 from tests.support import ALICE, NOON, InProcessFitting, about, ghap
 
 if TYPE_CHECKING:
@@ -135,6 +135,22 @@ async def test_a_deletion_elsewhere_counts_the_verdicts_that_it_lists(services: 
     assert [verdict.id for verdict in services.verdicts.all()] == [verdicts[2].id]
 
 
+async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_it_showed(
+    services: Services,
+) -> None:
+    services.collector.add_resolved(ENTRIES[:4])
+    first = advice_record(ENTRIES[2].id, ENTRIES[0].id)
+    second = advice_record(ENTRIES[3].id, ENTRIES[1].id)
+    assert await take(services, first, second) == [first.id, second.id]
+    assert await take(services, first, second) == []
+    await run(services, "forget", ids=[ENTRIES[0].id], project=None, purge=True, preview=False)
+    assert [advice.id for advice in services.advice_log.all()] == [second.id]
+    assert ENTRIES[0].id.encode() not in (services.journal.path / "advice.jsonl").read_bytes()
+    await run(services, "apply_deletions", forgotten={"ghap": [ENTRIES[3].id]}, existing_too=True)
+    assert services.advice_log.all() == []
+    assert await take(services, first, second) == []
+
+
 async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services: Services) -> None:
     forgotten = {"memory": [MEMORY.id]}
     noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
@@ -188,6 +204,11 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
         ),
         ({"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}}, "the kind 'dream'"),
         (fields(value_record(1, text="x" * 501)), "text: 501 characters"),
+        (fields(advice_record("ghap_1", "a b")), "items: 'a b' is not a valid id"),
+        (fields(advice_record("ghap_1", "a", ghap_id="ghap_2")), "is not the id of advice on this entry"),
+        (fields(advice_record("ghap_1", "a", channel="smoke")), "is not data of the kind 'advice'"),
+        (fields(advice_record("ghap_1", "a", probability=2)), "are not what this program writes"),
+        (fields(advice_record("ghap_1", "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
         (fields(verdict_record(1, "ghap_1", verdict="likes")), "is not data of the kind 'verdict'"),
         (fields(verdict_record(1, "ghap_1", ghap_id="ghap_2")), "is not the id of a verdict on this value"),
         (fields(verdict_record(1, "a b")), "ghap_id: 'a b' is not a valid id"),

@@ -47,6 +47,7 @@ ProjectName = Annotated[
     _text(limits.PROJECT_MAX),
     Field(description="A name, or `current`; default: all."),
 ]
+RelatedIds = Annotated[list[Identifier], Field(description="Ids from `related` that did.")]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
 Explain = Annotated[bool, Field(description="Show the parts of each score.")]

@@ -7,8 +7,10 @@ from typing import Annotated, Any, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.calibration.rates import track_record
 from learning_memory_server.domain import limits
+from learning_memory_server.domain.advice import Channel
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
@@ -32,13 +34,14 @@ from learning_memory_server.server.tools.arguments import (
     OnlyOutcome,
     Prediction,
     ProjectName,
+    RelatedIds,
     RootCauseArgument,
     Since,
     named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
-from learning_memory_server.views import entry_views
+from learning_memory_server.views import advice_views, entry_views
 
 toolset = ToolSet()
 
@@ -61,6 +64,8 @@ class StartedEntry(TypedDict):
     track_record: NotRequired[str]
     warning: NotRequired[str]
     orphaned_id: NotRequired[str]
+    related: NotRequired[list[advice_views.RelatedItem]]
+    stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
 
@@ -70,6 +75,8 @@ class UpdatedEntry(TypedDict):
     success: bool
     id: str
     iteration_count: int
+    related: NotRequired[list[advice_views.RelatedItem]]
+    stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
 
@@ -120,6 +127,7 @@ class EntryList(entry_views.Paged):
 @toolset.tool("Start a GHAP entry", changes=True)
 async def start_ghap(
     collector: ObservationCollector,
+    advisor: Advisor,
     caller: Caller,
     /,
     *,
@@ -135,10 +143,9 @@ async def start_ghap(
 ) -> StartedEntry:
     """Record what you believe before you act on it: goal, hypothesis, action and prediction.
 
-    Call it when you form a hypothesis in debugging, design or optimisation. State the hypothesis so that it
-    can turn out wrong, and the prediction as what you will observe if it is right. State an honest confidence, lower
-    if `track_record` is poor: it is scored against the outcome. One entry is current at a time; update_ghap when your
-    belief changes, resolve_ghap when you know how it ended.
+    Call it when you form a hypothesis in debugging, design or optimisation. `related` in the reply is what
+    such situations taught: read it before you act. State an honest confidence, lower if `track_record` is poor. One
+    entry is current at a time; update_ghap when your belief changes, resolve_ghap when you know how it ended.
     """
     started = collector.start(
         caller,
@@ -172,12 +179,15 @@ async def start_ghap(
             "Your previous entry is still open. Close it with resolve_ghap and its id as ghap_id; "
             "status abandoned is an honest end."
         )
+    if related := advice_views.related(await advisor.advise(entry, Channel.START)):
+        reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
 
 @toolset.tool("Update a GHAP entry", changes=True)
 async def update_ghap(
     collector: ObservationCollector,
+    advisor: Advisor,
     caller: Caller,
     /,
     *,
@@ -191,9 +201,8 @@ async def update_ghap(
 ) -> UpdatedEntry:
     """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
 
-    Call it when evidence changes what you believe while you still work on the goal. The previous hypothesis is
-    kept as an iteration. Without ghap_id it changes your current entry; with it, any open entry of the
-    project, which becomes yours if you have none.
+    Call it when evidence changes what you believe. The previous hypothesis is kept as an iteration. An entry
+    that ghap_id names becomes yours if you have none.
     """
     changes = any((hypothesis, action, prediction, strategy, note, confidence is not None))
     if not changes and not ghap_id:
@@ -216,12 +225,17 @@ async def update_ghap(
             f"{entry.id} was not adopted: you already have an open entry, or it belongs to another project.",
             hint="Resolve your own entry first, or give the changes together with ghap_id.",
         )
-    return {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
+    reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
+    changed = hypothesis and entry.has_new_hypothesis
+    if changed and (related := advice_views.related(await advisor.advise(entry, Channel.UPDATE))):
+        reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
+    return reply
 
 
 @toolset.tool("Resolve a GHAP entry", changes=True)
 async def resolve_ghap(
     collector: ObservationCollector,
+    advisor: Advisor,
     persister: ObservationPersister,
     judge: ValueJudge,
     caller: Caller,
@@ -232,14 +246,17 @@ async def resolve_ghap(
     surprise: Annotated[Narrative, Field(description="What contradicted the prediction.")] | None = None,
     root_cause: Annotated[RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
     lesson: Annotated[LessonArgument, Field(description="What is worth doing again.")] | None = None,
+    helped: RelatedIds | None = None,
+    misled: RelatedIds | None = None,
     ghap_id: GhapId | None = None,
 ) -> ResolvedEntry:
     """Close your GHAP entry with what really happened, and keep it as an experience to learn from.
 
-    confirmed: the prediction came true. falsified: it did not; surprise (what contradicted it) and
-    root_cause (why the hypothesis was wrong) are then required. abandoned: you stopped before you knew. Add a
-    lesson if there is one: later searches look for lessons. Be honest: wrong guesses teach most.
+    confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required.
+    abandoned: you stopped before you knew. Add a lesson if there is one, and what of `related` helped or
+    misled. Be honest: wrong guesses teach most.
     """
+    effects = advisor.checked(collector.get_target(caller, ghap_id), helped or (), misled or ())
     entry = collector.resolve(
         caller,
         ghap_id,
@@ -249,6 +266,7 @@ async def resolve_ghap(
         root_cause=root_cause.to_domain() if root_cause else None,
         lesson=lesson.to_domain() if lesson else None,
     )
+    advisor.record(entry, effects)
     indexed = await persister.persist(entry)
     reply: ResolvedEntry = {
         "id": entry.id,

@@ -1,0 +1,186 @@
+"""What is shown, what is withheld, and what is kept of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.advice.advisor import Advisor, Related
+from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.domain.advice import Channel, Effect
+from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.values.log import document_of
+from tests.advice.parts import MeasuredModel, finder_over
+from tests.support import ALICE, NOON, TOPICS, about, ids, open_parts, start
+from tests.values.parts import value
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.domain.ghap import Ghap
+    from tests.support import Parts
+
+OLD = about("pool", 1)
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+    async with open_parts(tmp_path, load=MeasuredModel) as opened:
+        await opened.ready()
+        await opened.learn(OLD, about("cache", 2))
+        yield opened
+
+
+def advisor(parts: Parts, **options: Any) -> Advisor:
+    """An advisor that may take its time: the machine may be busy."""
+    given = {"within": None, **options}
+    return Advisor(
+        finder_over(parts),
+        AdviceLog(parts.journal.advice),
+        parts.collector,
+        parts.values,
+        parts.clock,
+        **given,
+    )
+
+
+def started(parts: Parts, topic: str = "pool") -> Ghap:
+    return start(parts.collector, goal=f"{TOPICS[topic]} again", hypothesis=f"{TOPICS[topic]} because")
+
+
+def kept(parts: Parts) -> list[Any]:
+    return AdviceLog(Journal(parts.journal.path).advice).all()
+
+
+async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_channel(parts: Parts) -> None:
+    entry = started(parts)
+    shown = await advisor(parts).advise(entry, Channel.START)
+    assert ids(list(shown.experiences)) == [OLD.id]
+    await parts.learn(about("pool", 3))
+    assert await advisor(parts).advise(entry, Channel.START) == shown
+    (advice,) = kept(parts)
+    assert (advice.ghap_id, advice.revision, advice.channel) == (entry.id, 1, Channel.START)
+    assert [item.id for item in advice.items] == [OLD.id]
+    assert (advice.withheld, advice.probability) == (False, 0)
+
+
+async def test_what_was_shown_before_is_not_shown_again_for_a_new_hypothesis(parts: Parts) -> None:
+    entry = started(parts)
+    await advisor(parts).advise(entry, Channel.START)
+    changed = parts.collector.update(ALICE, hypothesis=f"{TOPICS['pool']} after all")
+    assert await advisor(parts).advise(changed, Channel.UPDATE) == Related()
+    await parts.learn(about("pool", 3))
+    shown = await advisor(parts).advise(changed, Channel.UPDATE)
+    assert ids(list(shown.experiences)) == [about("pool", 3).id]
+    assert [advice.revision for advice in kept(parts)] == [1, 2]
+
+
+async def test_nothing_is_kept_where_nothing_is_shown(parts: Parts) -> None:
+    assert await advisor(parts).advise(started(parts, "types"), Channel.START) == Related()
+    assert kept(parts) == []
+
+
+async def test_values_take_the_room_that_experiences_leave(parts: Parts) -> None:
+    parts.values.add(good := value(TOPICS["pool"], project=ALICE.project))
+    await parts.writer.write([document_of(good)])
+    assert await advisor(parts).advise(started(parts), Channel.START) == Related((OLD,), (good,))
+    await parts.learn(about("pool", 3))
+    shown = await advisor(parts).advise(started(parts), Channel.START)
+    assert (len(shown.experiences), shown.values) == (2, ())
+
+
+async def test_what_is_late_is_not_shown(parts: Parts) -> None:
+    assert await advisor(parts, within=0.0).advise(started(parts), Channel.START) == Related()
+
+
+async def test_an_engine_that_fails_says_nothing(parts: Parts) -> None:
+    parts.store.down = StorageUnavailableError("down")
+    assert await advisor(parts).advise(started(parts), Channel.START) == Related()
+
+
+async def test_what_is_withheld_for_an_entry_is_withheld_in_every_channel(parts: Parts) -> None:
+    entry = started(parts)
+    first = advisor(parts, withheld=0.5, chance=lambda: 0.4)
+    assert await first.advise(entry, Channel.START) == Related()
+    await parts.learn(about("pool", 3))
+    later = advisor(parts, withheld=0.5, chance=lambda: 0.9)
+    assert await later.advise(entry, Channel.HOOK) == Related()
+    assert [(advice.withheld, advice.probability) for advice in kept(parts)] == [(True, 0.5)] * 2
+
+
+async def test_what_is_shown_although_some_is_withheld_keeps_the_probability(parts: Parts) -> None:
+    shown = await advisor(parts, withheld=0.5, chance=lambda: 0.6).advise(started(parts), Channel.START)
+    assert shown.experiences
+    (advice,) = kept(parts)
+    assert (advice.withheld, advice.probability) == (False, 0.5)
+
+
+async def test_only_what_was_shown_can_have_helped_or_misled(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    with pytest.raises(InvalidInputError, match="was not shown"):
+        judge.checked(entry, [OLD.id], [])
+    await judge.advise(entry, Channel.START)
+    assert judge.checked(entry, [OLD.id], []) == {OLD.id: Effect.HELPED}
+    with pytest.raises(InvalidInputError, match="misled: other was not shown") as refused:
+        judge.checked(entry, [], ["other"])
+    assert refused.value.hint == f"Shown were {OLD.id}."
+    with pytest.raises(InvalidInputError, match="cannot be in both"):
+        judge.checked(entry, [OLD.id], [OLD.id])
+
+
+async def test_what_was_withheld_cannot_have_helped(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts, withheld=0.5, chance=lambda: 0.4)
+    await judge.advise(entry, Channel.START)
+    with pytest.raises(InvalidInputError, match="was not shown"):
+        judge.checked(entry, [OLD.id], [])
+
+
+async def test_lessons_that_misled_sink(parts: Parts) -> None:
+    for _ in range(9):
+        entry = started(parts)
+        judge = advisor(parts)
+        if not (await judge.advise(entry, Channel.START)).experiences:
+            break
+        judge.record(entry, judge.checked(entry, [], [OLD.id]))
+    else:
+        pytest.fail("it is still shown")
+    misled, helped = AdviceLog(parts.journal.advice).effects()[OLD.id]
+    assert misled > helped == 0
+
+
+async def test_the_same_effects_stated_again_change_nothing(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    judge.record(entry, {OLD.id: Effect.HELPED})
+    before = (parts.journal.path / "advice.jsonl").read_bytes()
+    judge.record(entry, {OLD.id: Effect.HELPED})
+    assert (parts.journal.path / "advice.jsonl").read_bytes() == before
+    assert AdviceLog(parts.journal.advice).effects() == {OLD.id: (0, 1)}
+
+
+async def test_advice_about_something_forgotten_is_dropped(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    log = AdviceLog(parts.journal.advice)
+    assert log.about({OLD.id}) == log.about({entry.id}) == [advice.id for advice in log.all()]
+    assert log.about({"another"}) == []
+    judge.record(entry, {OLD.id: Effect.MISLED})
+    log = AdviceLog(parts.journal.advice)
+    assert log.effects()
+    log.forget(log.about({OLD.id}), NOON)
+    assert log.effects() == {}
+    assert kept(parts) == []
+
+
+async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Parts) -> None:
+    entry = started(parts)
+    await advisor(parts).advise(entry, Channel.START)
+    parts.collector.forget([OLD.id], NOON)
+    assert await advisor(parts).advise(entry, Channel.START) == Related()

@@ -1,0 +1,124 @@
+"""Advice as an agent gets it, and what it says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.finder import AdviceFinder
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.server.wire import compact
+from tests.advice.parts import MeasuredModel
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing
+from tests.support import InProcessFitting
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.settings import Settings
+
+OTHER = {
+    **ENTRY,
+    "goal": "speed up the nightly report of the warehouse",
+    "hypothesis": "a missing index makes each join read whole tables",
+    "prediction": "the plan shows an index scan once there is one",
+}
+
+
+@pytest.fixture
+async def indexed(settings: Settings) -> AsyncIterator[Services]:
+    """Services with a measured model, and with as much time for advice as a busy machine needs."""
+    async with (
+        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as opened,
+        indexing(opened),
+    ):
+        yield replace(opened, advisor=patient(opened))
+
+
+def patient(services: Services) -> Advisor:
+    finder = AdviceFinder(
+        services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
+    )
+    return Advisor(
+        finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
+    )
+
+
+async def test_a_new_entry_is_told_what_was_wrong_the_last_time(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        before = await agent.resolve_new(**FALSIFIED)
+        await agent.resolve_new(entry=OTHER, **CONFIRMED)
+        started = await agent.call("start_ghap", **ENTRY)
+        assert started["related"] == [
+            {
+                "id": before,
+                "kind": "experience",
+                "outcome": "falsified",
+                "learned": FALSIFIED["root_cause"]["description"],
+                "goal": ENTRY["goal"],
+            }
+        ]
+        assert started["stored_text"]
+
+
+async def test_nothing_is_said_of_a_goal_that_is_new(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        await agent.resolve_new(**FALSIFIED)
+        started = await agent.call("start_ghap", **OTHER)
+        assert "related" not in started
+        assert "stored_text" not in started
+
+
+async def test_a_new_hypothesis_is_told_what_bears_on_it(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        before = await agent.resolve_new(**FALSIFIED)
+        await agent.call("start_ghap", **OTHER)
+        same = await agent.call("update_ghap", action="look at the plan")
+        assert "related" not in same
+        changed = await agent.call("update_ghap", hypothesis=f"{ENTRY['goal']} {ENTRY['hypothesis']}")
+        assert [item["id"] for item in changed["related"]] == [before]
+
+
+async def test_an_agent_says_what_helped_and_what_misled(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        before = await agent.resolve_new(**FALSIFIED)
+        started = await agent.call("start_ghap", **ENTRY)
+        error = await agent.refused("resolve_ghap", **CONFIRMED, misled=["ghap_20260101_000000_000000"])
+        assert error["type"] == "validation_error"
+        assert error["message"] == f"misled: ghap_20260101_000000_000000 was not shown for {started['id']}."
+        assert before in error["hint"]
+        await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
+    assert indexed.advice_log.effects() == {before: (0, 1)}
+
+
+async def test_two_long_lessons_stay_under_600_characters(indexed: Services) -> None:
+    wordy = {
+        **FALSIFIED,
+        "root_cause": {"category": "oversight", "description": "the database held “old” prices\n" * 60},
+    }
+    async with agent_of(indexed) as agent:
+        for _ in range(2):
+            await agent.resolve_new(entry={**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"}, **wordy)
+        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
+        assert len(started["related"]) == 2
+        assert 400 < len(compact(started["related"])) < 600
+        assert all("\n" not in item["learned"] for item in started["related"])
+
+
+async def test_without_a_measured_model_there_is_no_advice(services: Services) -> None:
+    async with indexing(services), agent_of(services) as agent:
+        await agent.resolve_new(**FALSIFIED)
+        assert "related" not in await agent.call("start_ghap", **ENTRY)
+    assert services.advice_log.all() == []
+
+
+async def test_an_entry_is_forgotten_with_the_advice_about_it(indexed: Services) -> None:
+    async with agent_of(indexed) as agent:
+        before = await agent.resolve_new(**FALSIFIED)
+        await agent.call("start_ghap", **ENTRY)
+    assert indexed.advice_log.about({before})
+    assert CALLER.project == indexed.advice_log.all()[0].project
