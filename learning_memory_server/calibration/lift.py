@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.support import wilson_interval
+from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from learning_memory_server.domain.advice import Advice
+    from learning_memory_server.domain.ghap import Ghap
 
 _PRIOR: Final = 0.05
 """The standard deviation of lifts that are plausible before any data: five points, so two in three lie within them.
@@ -79,6 +83,27 @@ class Lift:
     difference: float | None
     interval: tuple[float, float]
     estimate: float | None
+
+
+def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
+    """Return a trial of each judged entry for which there was advice.
+
+    Args:
+        advice: The advice on these entries, and perhaps on others. An entry's is all shown or all withheld.
+        entries: Resolved entries.
+    """
+    first: dict[str, Advice] = {}
+    for each in advice:
+        first.setdefault(each.ghap_id, each)
+    return [
+        Trial(
+            first[entry.id].withheld,
+            first[entry.id].probability,
+            entry.outcome.status is OutcomeStatus.CONFIRMED,
+        )
+        for entry in entries
+        if entry.id in first and entry.outcome.status is not OutcomeStatus.ABANDONED
+    ]
 
 
 def lift(trials: Sequence[Trial]) -> Lift:

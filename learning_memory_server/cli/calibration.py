@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import counted, output, show_facts, show_json, show_table
@@ -36,7 +38,8 @@ def show_calibration(project: str | None, *, as_json: bool) -> None:
     """
     settings = open_settings()
     entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
-    document = calibration_views.calibration(entries)
+    advice = AdviceLog(Journal(settings.journal_directory).advice).all()
+    document = calibration_views.calibration(entries, advice)
     if as_json:
         show_json(document)
         return
@@ -48,6 +51,7 @@ def show_calibration(project: str | None, *, as_json: bool) -> None:
             ("held", _held(document["overall"])),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
+            ("advice", _lift(document["lift"])),
         ]
     )
     if document["last"]["count"]:
@@ -114,6 +118,17 @@ def _stated(score: dict[str, Any]) -> str:
         return "no confidence yet"
     entries = counted(score["count"], "entry")
     return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries})"
+
+
+def _lift(found: dict[str, Any]) -> str:
+    if found["difference"] is None:
+        return "its effect is unknown: none was withheld at random (setting advice_withheld)"
+    low, high = found["interval"]
+    return (
+        f"{100 * found['estimate']:+.0f} points more held with it; not shrunk {100 * found['difference']:+.0f}, "
+        f"95 % interval {100 * low:+.0f} to {100 * high:+.0f} "
+        f"({found['shown']['count']:,} shown, {found['withheld']['count']:,} withheld)"
+    )
 
 
 def _interval(interval: Sequence[float]) -> str:

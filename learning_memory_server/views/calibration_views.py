@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.calibration.lift import lift, trials_of
 from learning_memory_server.calibration.rates import rate, rates_by
 from learning_memory_server.calibration.scores import first_stated, last_stated, score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from learning_memory_server.calibration.lift import Arm
     from learning_memory_server.calibration.rates import Rate
     from learning_memory_server.calibration.scores import Score
+    from learning_memory_server.domain.advice import Advice
     from learning_memory_server.domain.ghap import Ghap
 
 _DIGITS: Final = 4
@@ -61,6 +64,27 @@ class ScoreView(TypedDict):
     bins: NotRequired[list[BinView]]
 
 
+class ArmView(TypedDict):
+    """Entries whose advice was shown, or withheld at random; `share` of them held, weighted by the probability."""
+
+    count: int
+    held: int
+    share: float | None
+
+
+class LiftView(TypedDict):
+    """By how much more often hypotheses held with advice: the `difference`, its 95 % interval, and a shrunk `estimate`.
+
+    The difference and the estimate are null while nothing was withheld, or nothing shown that could have been withheld.
+    """
+
+    shown: ArmView
+    withheld: ArmView
+    difference: float | None
+    interval: list[float]
+    estimate: float | None
+
+
 class CalibrationView(TypedDict):
     """The shares of hypotheses that held, and scores of the `first` and the `last` confidence stated for each entry."""
 
@@ -70,6 +94,7 @@ class CalibrationView(TypedDict):
     by_domain: list[RateView]
     by_strategy: list[RateView]
     by_project: list[RateView]
+    lift: LiftView
 
 
 class CalibrationStats(TypedDict):
@@ -83,8 +108,9 @@ class CalibrationStats(TypedDict):
     brier_last: NotRequired[float]
 
 
-def calibration(entries: Sequence[Ghap]) -> dict[str, Any]:
-    """Return a `CalibrationView` of resolved entries."""
+def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, Any]:
+    """Return a `CalibrationView` of resolved entries, and of the advice on them among all advice."""
+    found = lift(trials_of(advice, entries))
     return {
         "overall": _rate(rate(entries)),
         "first": _score(score(first_stated(entries))),
@@ -92,6 +118,13 @@ def calibration(entries: Sequence[Ghap]) -> dict[str, Any]:
         "by_domain": [_rate(one) for one in rates_by(entries, lambda entry: entry.domain.value)],
         "by_strategy": [_rate(one) for one in rates_by(entries, lambda entry: entry.strategy.value)],
         "by_project": [_rate(one) for one in rates_by(entries, lambda entry: entry.project)],
+        "lift": {
+            "shown": _arm(found.shown),
+            "withheld": _arm(found.withheld),
+            "difference": found.difference,
+            "interval": list(found.interval),
+            "estimate": found.estimate,
+        },
     }
 
 
@@ -109,6 +142,10 @@ def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
         "stated": last.count,
         **{name: round(figure, _DIGITS) for name, figure in figures.items() if figure is not None},
     }
+
+
+def _arm(arm: Arm) -> dict[str, Any]:
+    return {"count": arm.count, "held": arm.held, "share": arm.share}
 
 
 def _rate(one: Rate) -> dict[str, Any]:

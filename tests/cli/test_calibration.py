@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from learning_memory_server.advice.log import AdviceLog
 
+from learning_memory_server.domain.advice import Advice, Channel, Item, Kind
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus
 from learning_memory_server.journal.journal import Journal
@@ -96,3 +98,41 @@ def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
 
 def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
     assert run("calibration").stdout == "No entry was confirmed or falsified yet.\n"
+
+
+def test_the_lift_is_that_of_the_journals_lines(run: Any, journal: Journal) -> None:
+    assert json.loads(run("calibration", "--json").stdout)["lift"]["difference"] is None
+    log = AdviceLog(journal.advice)
+    for data, _ in list(judged(journal)):
+        number = int(data["id"][-6:], 16)
+        if number % 3:
+            for channel in (Channel.START, Channel.HOOK):
+                item = Item("ghap_20260301_120000_ffffff", Kind.EXPERIENCE)
+                log.add(
+                    Advice(
+                        data["id"],
+                        1,
+                        channel,
+                        (item,),
+                        data["project"],
+                        NOON,
+                        withheld=number % 2 == 0,
+                        probability=0.5,
+                    )
+                )
+    withheld = {}
+    for path in (journal.path / "advice").glob("*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            data = json.loads(line)["data"]
+            withheld[data["ghap_id"]] = data.get("withheld", False)
+    arms: dict[bool, list[int]] = {False: [], True: []}
+    for data, held in judged(journal):
+        if data["id"] in withheld:
+            arms[withheld[data["id"]]].append(held)
+    shown, without = (sum(arm) / len(arm) for arm in (arms[False], arms[True]))
+    found = json.loads(run("calibration", "--json").stdout)["lift"]
+    assert (found["shown"]["count"], found["withheld"]["count"]) == (len(arms[False]), len(arms[True]))
+    assert found["difference"] == pytest.approx(shown - without)
+    assert found["interval"][0] < found["difference"] < found["interval"][1]
+    assert abs(found["estimate"]) < abs(found["difference"])
+    assert "points more held with it" in run("calibration").stdout
