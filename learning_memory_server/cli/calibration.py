@@ -122,7 +122,7 @@ def _stated(score: dict[str, Any]) -> str:
 
 def _lift(found: dict[str, Any]) -> str:
     if found["difference"] is None:
-        return "its effect is unknown: none was withheld at random (setting advice_withheld)"
+        return "its effect is unknown: none was withheld at random"
     low, high = found["interval"]
     return (
         f"{100 * found['estimate']:+.0f} points more held with it; not shrunk {100 * found['difference']:+.0f}, "
