@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from learning_memory_server.advice.log import AdviceLog
 
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.domain.advice import Advice, Channel, Item, Kind
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus
