@@ -38,7 +38,7 @@ def same(_kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-THIRD = Format((*CURRENT.upgrades, same))
+NEXT = Format((*CURRENT.upgrades, same))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
 ) -> None:
     clock = TickingClock()
     assert back_up_before_upgrade(journal, backups, clock()) is None
-    newer = Journal(journal.path, form=THIRD)
+    newer = Journal(journal.path, form=NEXT)
     made = back_up_before_upgrade(newer, backups, clock())
     assert made
     assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 3
@@ -61,11 +61,11 @@ def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
     newer.values.append([value_record(2)])
     assert back_up_before_upgrade(newer, backups, clock()) is None
     assert list_backups(backups) == [made.path]
-    assert take_snapshot(journal.path, form=THIRD).version == 3
+    assert take_snapshot(journal.path, form=NEXT).version == 4
 
 
 def test_an_open_entry_alone_is_backed_up_before_a_newer_format(tmp_path: Path, backups: Path) -> None:
-    journal = Journal(tmp_path / "other", form=THIRD)
+    journal = Journal(tmp_path / "other", form=NEXT)
     assert back_up_before_upgrade(journal, backups, NOON) is None
     Journal(journal.path).save_open(ghap())
     assert back_up_before_upgrade(journal, backups, NOON)

@@ -188,7 +188,7 @@ def test_an_archive_of_an_older_version_is_verified_by_its_list_of_checksums(
     assert "checksum of manifest.json" in refusal(forged(tmp_path / "a.tar", members.items()))
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 3}])
+@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 4}])
 def test_a_newer_archive_is_refused_with_a_sentence(tmp_path: Path, changes: dict[str, int]) -> None:
     with (
         pytest.raises(InvalidInputError, match=r"format (\d); this program reads up to (\d)") as refused,
