@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-COUNT = 10_000
+COUNT = 4_000
 
 
 @asynccontextmanager

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-CASES = 10_000
+CASES = 5_000
 CALLERS = (ALICE, BOB, CAROL)
 # An append takes two steps, the first of which writes; the first append to a file takes up to six. None: no death.
 SURVIVED_STEPS = [None, None, None, None, None, None, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 11]
