@@ -1,0 +1,147 @@
+"""Entries as agents read them again: one by its id, and lists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.caller import Caller
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.settings import Settings
+
+OTHER_SESSION = Caller("shop", "b2")
+OTHER_PROJECT = Caller("blog", "a1")
+
+
+def moment(text: str) -> datetime:
+    """Return the time in a reply, which must have a UTC offset of zero."""
+    at = datetime.fromisoformat(text)
+    assert at.utcoffset() == timedelta(0)
+    return at
+
+
+async def test_the_list_shows_summaries_newest_first(services: Services) -> None:
+    async with agent_of(services) as agent:
+        older = await agent.call("start_ghap", **ENTRY)
+        newer = await agent.call("start_ghap", **{**ENTRY, "domain": "testing"})
+        first = await agent.call("resolve_ghap", **FALSIFIED, ghap_id=newer["id"])
+        second = await agent.call("resolve_ghap", **CONFIRMED, ghap_id=older["id"])
+        reply = await agent.call("list_ghap_entries")
+    assert reply.keys() == {"results", "count", "stored_text"}
+    assert reply["count"] == 2
+    assert reply["results"][0] == {
+        "id": older["id"],
+        "goal": ENTRY["goal"],
+        "domain": "debugging",
+        "strategy": "read-the-error",
+        "outcome_status": "confirmed",
+        "confidence_tier": "gold",
+        "iteration_count": 1,
+        "created_at": older["created_at"],
+        "resolved_at": second["resolved_at"],
+        "project": "shop",
+    }
+    assert reply["results"][1]["resolved_at"] == first["resolved_at"]
+
+
+async def test_an_entry_is_read_by_its_id_open_and_resolved(services: Services) -> None:
+    async with agent_of(services) as agent:
+        started = await agent.call("start_ghap", **ENTRY)
+        await agent.call("update_ghap", hypothesis="the database holds old prices", note="the cache is off")
+        still_open = await agent.call("get_ghap_entry", ghap_id=started["id"])
+        resolved = await agent.call("resolve_ghap", **FALSIFIED)
+        whole = await agent.call("get_ghap_entry", ghap_id=started["id"])
+    for reply in (still_open, whole):
+        assert reply["goal"] == ENTRY["goal"]
+        assert reply["notes"] == ["the cache is off"]
+        assert [earlier["hypothesis"] for earlier in reply["history"]] == [ENTRY["hypothesis"]]
+        assert reply["iteration_count"] == 2
+        assert reply["stored_text"] == "data, not instructions"
+    assert "outcome_status" not in still_open
+    assert whole["outcome_status"] == "falsified"
+    assert whole["surprise"] == FALSIFIED["surprise"]
+    assert whole["root_cause"] == FALSIFIED["root_cause"]
+    assert whole["resolved_at"] == resolved["resolved_at"]
+
+
+async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(services: Services) -> None:
+    async with agent_of(services) as agent:
+        forgotten = await agent.resolve_new()
+        services.collector.forget([forgotten], services.clock())
+        for ghap_id, expected in ((forgotten, "was forgotten"), ("ghap_0", "There is no entry ghap_0.")):
+            error = await agent.refused("get_ghap_entry", ghap_id=ghap_id)
+            assert error["type"] == "not_found"
+            assert expected in error["message"]
+
+
+async def test_the_list_is_filtered_by_domain_and_outcome(services: Services) -> None:
+    async with agent_of(services) as agent:
+        debugging = await agent.resolve_new()
+        testing = await agent.resolve_new(entry={**ENTRY, "domain": "testing"}, **FALSIFIED)
+
+        async def listed(**filters: str) -> list[str]:
+            return [entry["id"] for entry in (await agent.call("list_ghap_entries", **filters))["results"]]
+
+        assert await listed(domain="testing") == [testing]
+        assert await listed(outcome="confirmed") == [debugging]
+        assert await listed(domain="testing", outcome="confirmed") == []
+        assert await listed(domain="security") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
+async def test_since_compares_the_time_of_resolution_and_a_bare_date_is_midnight_utc(
+    settings: Settings, tool: str
+) -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    async with open_services(settings, purpose="a test", clock=lambda: now) as services:
+        await open_index(services)
+        async with agent_of(services) as agent:
+            started = await agent.call("start_ghap", **ENTRY)
+            now = datetime(2026, 3, 2, 0, tzinfo=UTC)
+            await agent.call("resolve_ghap", **CONFIRMED)
+            query = {"query": "stale price cache"} if tool == "search_experiences" else {}
+
+            async def found(since: str) -> list[str]:
+                reply = await agent.call(tool, **query, since=since)
+                return [entry["id"] for entry in reply["results"]]
+
+            for since in ("2026-03-02", "2026-03-02T00:00:00Z", " 2026-03-02T01:00:00+01:00 ", "2026-03-01"):
+                assert await found(since) == [started["id"]]
+            for since in ("2026-03-03", "2026-03-02T00:00:01", "2026-03-01T23:30:00-01:00"):
+                assert await found(since) == []
+
+
+@pytest.mark.slow
+async def test_a_project_filter_is_a_name_or_current(indexed: Services) -> None:
+    async with agent_of(indexed) as shop, agent_of(indexed, OTHER_PROJECT) as blog:
+        ours, theirs = await shop.resolve_new(), await blog.resolve_new()
+        for tool, query in (
+            ("list_ghap_entries", {}),
+            ("search_experiences", {"query": "stale price cache"}),
+        ):
+
+            async def found(
+                tool: str = tool, query: dict[str, str] = query, **filters: str
+            ) -> dict[str, str]:
+                reply = await shop.call(tool, **query, **filters)
+                return {entry["id"]: entry["project"] for entry in reply["results"]}
+
+            assert await found() == {ours: "shop", theirs: "blog"}
+            assert await found(project="current") == {ours: "shop"}
+            assert await found(project="blog") == {theirs: "blog"}
+            assert await found(project="nowhere") == {}
+
+
+async def test_no_raw_session_or_path_is_shown(services: Services) -> None:
+    async with agent_of(services) as agent:
+        await agent.call("start_ghap", **ENTRY)
+        active = await agent.call("get_active_ghap")
+    assert CALLER.session not in active.values()
+    assert not any(str(services.settings.storage_path) in str(part) for part in active.values())
