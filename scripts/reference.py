@@ -19,7 +19,7 @@ from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings
-from learning_memory_server.views.documents import DOCUMENTS
+from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
 from scripts.answers import recorded
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ def tools() -> str:
 def cli() -> str:
     """Return the page of the commands."""
     group = typer.main.get_command(app)
-    return "\n".join(["# Commands\n", (group.help or "").strip(), "", *_commands(group, "")])
+    failure = lean_schema(TypeAdapter(FailureDocument).json_schema(mode="serialization"))
+    about = f"With `--json`, standard output has one document. {inspect.getdoc(FailureDocument)}"
+    introduction = [(group.help or "").strip(), "", about, "", *_fields(failure), ""]
+    return "\n".join(["# Commands\n", *introduction, *_commands(group, "")])
 
 
 def _commands(group: Any, path: str) -> list[str]:  # noqa: ANN401 - a group of typer's private click

@@ -1,4 +1,4 @@
-"""How a command ends: failures as sentences, and an exit status for each way to end."""
+"""How a command ends: failures as sentences or, with `--json`, as a document, and an exit status for each way to end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import typer
 from typer.core import TyperGroup
 
-from learning_memory_server.errors import LearningMemoryError, OutputError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
 from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.paths import APPLICATION
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn, TextIO
 
+_AS_JSON: Final = f"{__name__}.json"
+"""Where a command's context says whether `--json` was given."""
 _PLACES: Final = 6
 """Places, innermost last, that are shown of an unforeseen failure."""
 _READER_GONE: Final = 141
@@ -25,16 +27,27 @@ _READER_GONE: Final = 141
 
 
 class FailuresAsSentences(TyperGroup):
-    """Turns a failure of any command into a sentence and exit status 1."""
+    """Turns a failure of any command into a sentence and exit status 1.
+
+    With `--json`, the failure is the one document on standard output, so that a program finds it where it looks for the
+    result; the exit status says which of the two it is.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the signature of typer's private click
+        """Note whether a program called, whichever command it is and however wrong the other options are."""
+        options = args[: args.index("--")] if "--" in args else args
+        ctx.meta[_AS_JSON] = "--json" in options
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the signature of typer's private click
         """Run the command."""
+        as_json: bool = ctx.meta[_AS_JSON]
         try:
             return super().invoke(ctx)
         except OutputError as error:
             raise typer.Exit(_status_without_output(error)) from None
         except LearningMemoryError as error:
-            _show(error)
+            _show(error, as_json=as_json)
             raise typer.Exit(1) from None
         except typer.Abort as error:
             # A prompt turns Ctrl-C into this, too.
@@ -44,7 +57,10 @@ class FailuresAsSentences(TyperGroup):
         except Exception as error:
             # How typer ends a command, and what it says of wrong options.
             if type(error).__module__.partition(".")[0] in {"click", "typer"}:
-                raise
+                if not (as_json and hasattr(error, "format_message") and hasattr(error, "exit_code")):
+                    raise
+                _show(InvalidInputError(error.format_message()), as_json=True)
+                raise typer.Exit(error.exit_code) from None
             from learning_memory_server.crashes import describe_exception  # noqa: PLC0415
 
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
@@ -53,7 +69,8 @@ class FailuresAsSentences(TyperGroup):
             _show(
                 LearningMemoryError(
                     f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."
-                )
+                ),
+                as_json=as_json,
             )
             raise typer.Exit(1) from None
 
@@ -121,9 +138,12 @@ def _status_without_output(error: OutputError) -> int:
     return 1
 
 
-def _show(error: LearningMemoryError) -> None:
-    from learning_memory_server.terminal import show_failure  # noqa: PLC0415 - rich
+def _show(error: LearningMemoryError, *, as_json: bool = False) -> None:
+    from learning_memory_server.terminal import show_failure, show_json  # noqa: PLC0415 - rich
 
     # Standard error may be closed, or a full disk, too.
     with suppress(OSError):
-        show_failure(error)
+        if as_json:
+            show_json({"error": error.to_body()})
+        else:
+            show_failure(error)

@@ -237,6 +237,20 @@ class DoctorDocument(TypedDict):
     repairs: list[FindingFacts]
 
 
+class FailureFacts(TypedDict):
+    """What was wrong, and what to do next if anything helps. The types are those of the tools' errors."""
+
+    type: str
+    message: str
+    hint: NotRequired[str]
+
+
+class FailureDocument(TypedDict):
+    """A command that fails prints this in place of its own; its exit status is 1, or 2 for a wrong option."""
+
+    error: FailureFacts
+
+
 DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "status": (StatusDocument,),
     "doctor": (DoctorDocument,),

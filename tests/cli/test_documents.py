@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from learning_memory_server.cli.app import app
 from learning_memory_server.indexing.moving import Moved
 from learning_memory_server.maintenance.indexing import migrate_document
-from learning_memory_server.views.documents import DOCUMENTS
+from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import MEMORIES, VALUE
 
 CALLS = {
@@ -80,6 +80,39 @@ def test_the_document_of_a_migration_is_valid_by_its_type() -> None:
     assert migrate_document(moved, 0.25)["complete"] is False
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        (["show", "ghap_2099"], 1, {"type": "not_found"}),
+        (["list", "--since", "soon"], 1, {"type": "validation_error"}),
+        (["list", "--limit", "many"], 2, {"type": "validation_error"}),
+        (["list", "--limt", "3"], 2, {"type": "validation_error"}),
+        (["lst"], 2, {"type": "validation_error"}),
+        (["hub", "stats"], 2, {"type": "validation_error"}),
+    ],
+)
+def test_with_json_a_failure_is_the_document(
+    arguments: list[str], status: int, error: dict[str, str], run: Any
+) -> None:
+    done = run(*arguments, "--json")
+    assert (done.exit_code, done.stderr) == (status, "")
+    document = json.loads(done.stdout)
+    assert faults(FailureDocument, document) == []
+    assert document["error"].items() >= error.items()
+
+
+def test_with_json_a_wrong_setting_is_the_document(run: Any) -> None:
+    done = run("status", "--json", LEARNING_MEMORY_LOG_LEVEL="loud")
+    assert done.exit_code == 1
+    assert "LEARNING_MEMORY_LOG_LEVEL" in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_text_that_looks_like_the_option_is_not_the_option(run: Any) -> None:
+    done = run("show", "--", "--json")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "--json" in done.stderr
+
+
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
 def test_with_json_nothing_is_asked_and_nothing_is_lost(run: Any, tmp_path: Path) -> None:
@@ -97,14 +130,14 @@ def test_with_json_nothing_is_asked_and_nothing_is_lost(run: Any, tmp_path: Path
 
 def problems(command: str, document: Any) -> list[str]:
     """Return why a document is of none of a command's types; empty if it is of one."""
-    found: list[str] = []
-    for kind in DOCUMENTS[command]:
-        schema = closed(TypeAdapter(kind).json_schema(mode="serialization"))
-        faults = [each.message for each in jsonschema.Draft202012Validator(schema).iter_errors(document)]
-        if not faults:
-            return []
-        found += faults
-    return found
+    found = [faults(kind, document) for kind in DOCUMENTS[command]]
+    return [] if [] in found else [fault for each in found for fault in each]
+
+
+def faults(kind: Any, document: Any) -> list[str]:
+    """Return why a document is not of a type; empty if it is."""
+    schema = closed(TypeAdapter(kind).json_schema(mode="serialization"))
+    return [each.message for each in jsonschema.Draft202012Validator(schema).iter_errors(document)]
 
 
 def closed(schema: Any) -> Any:
