@@ -10,12 +10,12 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.clients import claude_code
-from learning_memory_server.clients.catalog import CLIENTS
+from learning_memory_server.clients.catalog import CLIENTS, SERVER
 from learning_memory_server.clients.change import addition, find_entry, removal, settings_addition, snippet
-from learning_memory_server.clients.entry import find_launch, find_variables, new_entry
+from learning_memory_server.clients.entry import find_launch, find_variables, is_of_this_server, new_entry
 from learning_memory_server.clients.names import SettingsTo
 from learning_memory_server.clients.places import this_machine
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.paths import APPLICATION, PREFIX, config_file
 from learning_memory_server.settings import is_secret, load_settings
 from learning_memory_server.terminal import output, show_notice
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.clients.change import Change
     from learning_memory_server.clients.entry import Variables
     from learning_memory_server.clients.names import ClientName
+    from learning_memory_server.clients.places import Machine
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -46,20 +47,21 @@ def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool) -> None:
     """
     client, machine = CLIENTS[name], this_machine()
     entry, variables = _wanted(client, settings_to)
+    change = None if client.own_command else addition(client, machine, entry)
+    existing = _own_entry(client, machine, yes=yes)
     todo: list[Callable[[], None]] = []
     if settings_to is SettingsTo.FILE and variables.shared:
-        change = settings_addition(config_file(), variables.shared)
-        todo += _prepare(change)
-    if client.own_command:
-        commands = claude_code.commands(find_entry(client, machine), entry)
-        todo += _prepare_commands(commands)
-    else:
-        change = addition(client, machine, entry)
-        todo += _prepare(change)
+        todo += _prepare(settings_addition(config_file(), variables.shared))
+    todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
     if not todo:
         output().print(f"{client.title} already has this server. Nothing to change.")
         return
-    _ask(f"Add this server to {client.title}?", yes=yes)
+    _ask(
+        f"Add this server to {client.title}?"
+        if existing is None
+        else f"Change the entry of this server in {client.title}?",
+        yes=yes,
+    )
     for act in todo:
         act()
     output().print(f"{client.title} has this server now. {client.afterwards}")
@@ -78,10 +80,9 @@ def remove_from(name: ClientName, *, yes: bool) -> None:
         InvalidInputError: If there is no terminal to ask on.
     """
     client, machine = CLIENTS[name], this_machine()
-    if client.own_command:
-        todo = _prepare_commands(claude_code.commands(find_entry(client, machine), None))
-    else:
-        todo = _prepare(removal(client, machine))
+    change = None if client.own_command else removal(client, machine)
+    existing = _own_entry(client, machine, yes=yes)
+    todo = _prepare(change) if change else _prepare_commands(claude_code.commands(existing, None))
     if not todo:
         output().print(f"{client.title} does not have this server. Nothing to change.")
         return
@@ -109,6 +110,26 @@ def print_entry(name: ClientName, settings_to: SettingsTo) -> None:
         return
     show_notice(f"In {client.locate(this_machine())}:")
     output().print(snippet(client, entry), soft_wrap=True)
+
+
+def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any] | None:
+    """Return this server's entry in a client, or None. Another server's entry under its name is for a person to decide on.
+
+    Raises:
+        ClientSetupError: If it is another server's, and nobody is asked.
+    """
+    existing = find_entry(client, machine)
+    if existing is None or is_of_this_server(existing):
+        return existing
+    what = f"{client.title} has an entry {SERVER!r} that does not start this server"
+    where = f"{'.'.join(client.path)} in {client.locate(machine)}"
+    if yes:
+        raise ClientSetupError(
+            f"{what}, so nothing was changed.",
+            hint=f"Rename or remove {where} yourself, or run this without --yes to see what would change.",
+        )
+    show_notice(f"{what} ({where}).")
+    return existing
 
 
 def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Variables]:

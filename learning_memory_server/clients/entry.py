@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,6 +25,7 @@ _FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")
 """Variables that decide where settings and data are on Linux."""
 
 
+_OUR_NAMES: Final = frozenset({APPLICATION, "learning_memory_server"})
 _SCRIPT: Final = f"{APPLICATION}.exe" if sys.platform == "win32" else APPLICATION
 
 
@@ -101,6 +103,15 @@ def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> d
         "args": list(launch.arguments),
     }
     return {**entry, "env": dict(variables)} if variables else entry
+
+
+def is_of_this_server(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry starts this server, whoever wrote it: by its command, a launcher such as uvx, or a module."""
+    words = [entry.get("command"), *(entry.get("args") or ())]
+    return any(
+        isinstance(word, str) and re.split(r"[\\/]", word)[-1].removesuffix(".exe") in _OUR_NAMES
+        for word in words
+    )
 
 
 def find_variables(client: Client, machine: Machine, settings: Settings) -> Variables:

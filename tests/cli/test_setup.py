@@ -143,6 +143,39 @@ def test_a_file_that_cannot_be_parsed_is_left_alone(run: Run, home: Path) -> Non
     assert file.read_text("utf-8") == "{theme: dark}"
 
 
+@pytest.mark.parametrize("options", [[], ["--remove"]])
+def test_another_servers_entry_under_our_name_is_not_changed_without_a_question(
+    options: list[str], run: Run, home: Path
+) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    mine = '[mcp_servers.learning-memory]\ncommand = "npx"\nargs = ["-y", "another-server"]\n'
+    file.write_text(mine, "utf-8")
+    refused = run("setup", "codex", *options, "--yes")
+
+    assert refused.exit_code == 1
+    assert "does not start this server, so nothing was changed" in refused.stderr
+    assert f"Rename or remove mcp_servers.learning-memory in {file} yourself" in refused.stderr
+    asked = run("setup", "codex", *options)
+    assert asked.exit_code == 1
+    assert f"does not start this server (mcp_servers.learning-memory in {file})" in asked.stderr
+    assert '-command = "npx"' in asked.stdout
+    assert file.read_text("utf-8") == mine
+
+
+def test_an_entry_of_ours_that_a_person_wrote_is_changed_and_kept_in_a_copy(run: Run, home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    mine = (
+        '[mcp_servers.learning-memory]\ncommand = "uvx"\nargs = ["--from", ".", "learning-memory-server"]\n'
+    )
+    file.write_text(mine, "utf-8")
+    assert run("setup", "codex", "--yes").exit_code == 0
+
+    assert "uvx" not in file.read_text("utf-8")
+    assert file.with_name("config.toml.before-learning-memory").read_text("utf-8") == mine
+
+
 def test_without_a_terminal_nothing_is_changed_until_yes_is_said(run: Run, home: Path) -> None:
     result = run("setup", "cursor")
 
