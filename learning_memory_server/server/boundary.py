@@ -13,9 +13,10 @@ from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
+from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.call_log import CallLog
-from learning_memory_server.server.schema import shorten
+from learning_memory_server.server.schema import has_long_text_with, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 _OF_THE_CALL: Final = (Caller, Progress)
 """What tools request like services, but the call supplies."""
+
+
+_MARKERS_COUNT: Final = (
+    "Secrets in it were replaced by markers such as [redacted: password] first, and the markers count."
+)
 
 
 class Boundary:
@@ -111,7 +117,10 @@ def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         given = {key: value for key, value in arguments.items() if value is not None}
         valid = tool.arguments.model_validate_json(_encoded(given))
     except ValidationError as error:
-        raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+        raise InvalidInputError(
+            tool.wire.explain(error, tool.input_schema),
+            hint=_MARKERS_COUNT if has_long_text_with(MARKER, error) else None,
+        ) from None
     return {name: _one_of(given[name], getattr(valid, name)) for name in valid.model_fields_set}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.errors import did_you_mean
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     from pydantic import ValidationError
@@ -29,6 +30,7 @@ _CALLED: Final = {
     "root_cause.category": "root_cause category",
 }
 """What messages call an argument, where that is not its name."""
+_TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
 _SHOWN: Final = 60
 """Characters of a wrong value or name that a message quotes."""
 _PROBLEMS_SHOWN: Final = 10
@@ -82,6 +84,16 @@ def explain_fields(error: ValidationError, schema: Schema) -> str:
     return "; ".join(parts)
 
 
+def has_long_text_with(pattern: re.Pattern[str], error: ValidationError) -> bool:
+    """Return whether a text that is too long contains what a pattern matches."""
+    return any(
+        problem["type"] in _TOO_LONG
+        and isinstance(problem["input"], str)
+        and pattern.search(problem["input"])
+        for problem in error.errors(include_url=False)
+    )
+
+
 def _field_message(problem: ErrorDetails, schema: Schema) -> str:
     name = _clipped(".".join(map(str, problem["loc"])))
     message = problem["msg"]
@@ -114,7 +126,7 @@ def _sentence(problem: ErrorDetails, schema: Schema) -> str:
         return f"Invalid {_CALLED.get(name, name)} {shorten(given)}. Valid options: {options}.{hint}"
     if _is_empty(problem):
         return f"Field '{name}' cannot be empty (1-{node['maxLength']} characters)."
-    if problem["type"] in ("too_long", "string_too_long"):
+    if problem["type"] in _TOO_LONG:
         length = len(str(given).strip())
         return f"Field '{name}' exceeds {node['maxLength']} character limit ({length} chars)."
     return f"{name}: {_fault(problem, given)}; expected {_expectation(node)}."

@@ -45,6 +45,16 @@ def traces(folder: Path, secret: str = TOKEN) -> list[str]:
     return [str(path) for path in files if secret.encode() in path.read_bytes()]
 
 
+async def test_a_text_that_its_markers_make_too_long_is_refused_with_the_reason(services: Services) -> None:
+    goal = f"{TOKEN} {'x' * (limits.STATEMENT_MAX - len(MARKED) + 10)}"
+    async with agent_of(services) as agent:
+        error = await agent.refused("start_ghap", **{**ENTRY, "goal": goal})
+        plain = await agent.refused("start_ghap", **{**ENTRY, "goal": "x" * 1001})
+    assert error["message"].startswith("Field 'goal' exceeds 1000 character limit (1011 chars).")
+    assert error["hint"].endswith("the markers count.")
+    assert "hint" not in plain
+
+
 @pytest.mark.slow
 async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
     indexed: Services, topics: dict[str, list[str]], tmp_path: Path
