@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.identity import caller_of
@@ -45,8 +46,14 @@ def current_project(settings: Settings) -> str:
 
 
 def chosen_project(name: str | None, settings: Settings) -> str | None:
-    """Return the project that `--project` names; `current` is `current_project`."""
-    return current_project(settings) if name == "current" else name
+    """Return the project that `--project` names; `current` is `current_project`.
+
+    Raises:
+        InvalidInputError: If it is empty, as an unset variable of a shell is, or longer than any name.
+    """
+    if name is None:
+        return None
+    return current_project(settings) if name == "current" else checked_text("--project", name, PROJECT_MAX)
 
 
 def chosen_time(since: str | None) -> datetime | None:

@@ -154,9 +154,8 @@ def checked_record(record: JournalRecord) -> JournalRecord:
     except InvalidInputError:
         raise
     except MALFORMED as error:
-        raise InvalidInputError(
-            f"{record.id}: is not data of the kind {record.kind!r} ({type(error).__name__}: {error})."
-        ) from None
+        reason = f"{error} is missing" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise InvalidInputError(f"{record.id}: is not data of the kind {record.kind!r} ({reason}).") from None
     return JournalRecord(record.kind, record.id, record.at, data)
 
 

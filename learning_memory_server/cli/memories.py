@@ -144,10 +144,9 @@ def memory_filter(
     """Return the filter that the options name.
 
     Raises:
-        InvalidInputError: If `since` is not a date.
+        InvalidInputError: If `since` is not a date, or `project` is empty.
     """
-    # Only `current` needs the settings.
-    named = chosen_project(project, open_settings()) if project == "current" else project
+    named = None if project is None else chosen_project(project, open_settings())
     return MemoryFilter(tuple(tags or ()), source, chosen_time(since), None, named)
 
 

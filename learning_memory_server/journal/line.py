@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import MALFORMED
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.formats import Format
 
     T = TypeVar("T")
+
+
+_FIELDS: Final = ("kind", "id", "at", "data", "sum")
+"""What every line has besides its version."""
 
 
 class DamagedLineError(ValueError):
@@ -81,24 +85,28 @@ class JournalRecord:
             raise DamagedLineError("the line was not finished")
         try:
             body = json.loads(line)
-            version = body["v"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DamagedLineError(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise DamagedLineError("it is not JSON") from error
+        if not isinstance(body, dict):
+            raise DamagedLineError("it is not a JSON object")
+        version = body.get("v")
         if not is_version(version):
-            raise DamagedLineError("it has no version")
+            raise DamagedLineError("it has no version (`v`)")
         form.refuse_newer(version)
+        if missing := [f"`{name}`" for name in _FIELDS if name not in body]:
+            raise DamagedLineError(f"it has no {', '.join(missing)}")
+        stated = body.pop("sum")
         try:
-            stated = body.pop("sum")
             actual = digest(body)
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise DamagedLineError(str(error)) from error
+        except ValueError as error:
+            raise DamagedLineError("it is not valid Unicode") from error
         if stated != actual:
             raise DamagedLineError("the checksum does not match")
+        kind, record_id, data = body["kind"], body["id"], body["data"]
         try:
-            kind, record_id, at = body["kind"], body["id"], datetime.fromisoformat(body["at"])
-            data = body["data"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamagedLineError(str(error)) from error
+            at = datetime.fromisoformat(body["at"])
+        except (TypeError, ValueError) as error:
+            raise DamagedLineError("its time (`at`) is not an ISO 8601 datetime") from error
         if not (isinstance(kind, str) and isinstance(record_id, str)):
             raise DamagedLineError("its kind or its id is not text")
         return cls(kind, record_id, at, _understood(record_id, lambda: form.upgraded(kind, data, version)))

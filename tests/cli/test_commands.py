@@ -381,5 +381,15 @@ def test_an_unknown_variable_is_mentioned(run: Any) -> None:
     assert "LEARNING_MEMORY_PROJECT" in listed.stderr
 
 
+@pytest.mark.parametrize(
+    "command", ["list", "search x --lexical", "calibration", "replay", "memories", "clusters full", "export"]
+)
+def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> None:
+    place = [str(tmp_path / "archive.tar.gz")] if command == "export" else []
+    result = run(*command.split(), *place, "--project", " ")
+    assert result.exit_code == 1
+    assert "--project: must not be empty" in result.stderr
+
+
 def test_a_wrong_date_names_the_option(run: Any) -> None:
     assert "--since" in run("list", "--since", "soon").stderr

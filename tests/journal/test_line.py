@@ -63,6 +63,22 @@ def test_a_line_that_is_not_a_record_is_damaged(line: bytes) -> None:
         JournalRecord.from_line(line)
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{}\n", "it has no version (`v`)"),
+        (b'{"v":3}\n', "it has no `kind`, `id`, `at`, `data`, `sum`"),
+        (b"[]\n", "it is not a JSON object"),
+        (b"{\n", "it is not JSON"),
+        (b'{"v":3,"kind":"ghap","id":"x","at":"","data":{},"sum":""}\n', "the checksum does not match"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_in_words(line: bytes, reason: str) -> None:
+    with pytest.raises(DamagedLineError) as damage:
+        JournalRecord.from_line(line)
+    assert str(damage.value) == reason
+
+
 def signed(body: dict[str, object]) -> bytes:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return json.dumps({**body, "sum": hashlib.sha256(text.encode()).hexdigest()}).encode() + b"\n"
