@@ -1,0 +1,1 @@
+"""Errors of commands that come again, and what helped before."""

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from itertools import count
+
+from learning_memory_server.failures.commands import parse
+from learning_memory_server.failures.remedies import Case, choose
+
+_NUMBERS = count()
+
+
+def case(session: str, failed: str, remedy: str | None = None, shown: str | None = None) -> Case:
+    return Case(
+        f"case-{next(_NUMBERS)}", session, parse(failed), None if remedy is None else parse(remedy), shown
+    )
+
+
+def chosen(command: str, *cases: Case) -> Case | None:
+    return choose(parse(command), cases)
+
+
+def test_a_remedy_that_worked_once_is_shown_while_nothing_speaks_against_it() -> None:
+    only = case("one", "python a.py", "python3 a.py")
+    assert chosen("python b.py", only) == only
+
+
+def test_nothing_is_shown_without_a_remedy() -> None:
+    assert chosen("python a.py") is None
+    assert chosen("python a.py", case("one", "python a.py")) is None
+    assert chosen("python a.py", case("one", "python a.py", "python a.py")) is None
+
+
+def test_remedies_that_disagree_are_not_shown() -> None:
+    assert (
+        chosen(
+            "python a.py",
+            case("one", "python a.py", "python3 a.py"),
+            case("two", "python a.py", "cd shop && python a.py"),
+        )
+        is None
+    )
+
+
+def test_an_edit_that_mended_the_error_speaks_against_a_command() -> None:
+    changed = case("one", "python a.py", "python3 a.py")
+    assert chosen("python a.py", changed, case("two", "python a.py", "python a.py")) is None
+
+
+def test_sessions_that_agree_outweigh_one_that_does_not() -> None:
+    cases = [
+        case("one", "python a.py", "python3 a.py"),
+        case("two", "python b.py", "python3 b.py"),
+        case("three", "python c.py", "python3 c.py"),
+        case("four", "python d.py", "python3 d.py"),
+        case("five", "python e.py", "python e.py"),
+    ]
+    found = chosen("python f.py", *cases)
+    assert found is not None
+    assert found.session != "five"
+
+
+def test_a_session_counts_once_however_often_it_met_the_error() -> None:
+    often = [case("one", "python a.py", "python3 a.py") for _ in range(10)]
+    assert chosen("python a.py", *often, case("two", "python a.py", "python a.py")) is None
+
+
+def test_a_remedy_that_says_nothing_about_the_command_is_not_shown() -> None:
+    leaves_out = case("one", "cd shop && make test", "make test")
+    assert chosen("make test", leaves_out) is None
+    assert chosen("cd shop && make lint", leaves_out) == leaves_out
+    adds = case("one", "npm test", "CI=1 npm test")
+    assert chosen("CI=1 npm test", adds) is None
+    assert chosen("npm test", adds) == adds
+
+
+def test_a_remedy_that_was_shown_and_did_not_help_is_not_shown_again_at_once() -> None:
+    only = case("one", "python a.py", "python3 a.py")
+    assert chosen("python a.py", only, case("two", "python a.py", shown=only.id)) is None
+
+
+def test_a_remedy_that_was_shown_and_helped_is_shown_again() -> None:
+    only = case("one", "python a.py", "python3 a.py")
+    helped = case("two", "python a.py", "python3 a.py", shown=only.id)
+    assert chosen("python a.py", only, helped) in (only, helped)
+
+
+def test_of_remedies_as_good_the_one_for_the_most_similar_command_is_shown() -> None:
+    long = case("one", "python tests/runtests.py a.b.c", "python3 tests/runtests.py a.b.c")
+    short = case("two", "python check.py", "python3 check.py")
+    assert chosen("python check.py", short, long) == short
+    assert chosen("python tests/runtests.py a.b.c", long, short) == long
