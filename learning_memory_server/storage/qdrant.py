@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.qdrant_errors import checked_address, late, request_errors
-from learning_memory_server.storage.qdrant_filters import qdrant_filter
+from learning_memory_server.storage.qdrant_filters import contradicts_itself, qdrant_filter
 from learning_memory_server.storage.qdrant_schema import (
     Spread,
     collection_settings,
@@ -281,6 +281,8 @@ class QdrantStore:
         """Return a function that fetches a given number of hits, highest score first."""
 
         async def fetch(asked: int) -> list[Hit]:
+            if contradicts_itself(where):
+                return []
             async with self._reading(collection):
                 answer = await self._client.query_points(
                     self._name(collection),

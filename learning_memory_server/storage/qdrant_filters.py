@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
 
+def contradicts_itself(where: Filter | None) -> bool:
+    """Return whether no point can match, because a condition is both demanded and excluded.
+
+    For an indexed field, Qdrant 1.15 and 1.18 answer such a filter with what matches the demand.
+    """
+    return where is not None and not set(where.matches).isdisjoint(where.without)
+
+
 def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> models.Filter | None:
     """Return the vendor's form of `where`, restricted to `ids` if they are given.
 

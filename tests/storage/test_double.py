@@ -1,0 +1,102 @@
+"""The double of a Qdrant server: what goes wrong there reaches the adapter as it would from a real one."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from learning_memory_server.errors import DiskFullError, StorageUnavailableError
+from learning_memory_server.storage.base import CollectionSpec
+from learning_memory_server.storage.qdrant import QdrantStore
+from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.storage.double_engine import recorded
+from tests.storage.points import point
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+@pytest.mark.parametrize("wrong", [Wrong.RESETS, Wrong.HALF])
+async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
+    double: QdrantDouble, spec: CollectionSpec, wrong: Wrong
+) -> None:
+    store = QdrantStore(double.url)
+    await store.ensure(spec)
+    double.refuse(wrong, only=lambda request: request.path.endswith("/count"))
+    with pytest.raises(StorageUnavailableError, match="cannot be reached"):
+        await store.count("notes")
+    double.heal()
+    assert await store.count("notes") == 0
+    await store.close()
+
+
+async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, spec: CollectionSpec) -> None:
+    store = QdrantStore(double.url)
+    await store.ensure(spec)
+    double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
+    writing = asyncio.create_task(store.upsert("notes", [point(1)]))
+    async with asyncio.timeout(10):
+        while not double.asked[-1].path.endswith("/points"):  # noqa: ASYNC110 - another thread appends
+            await asyncio.sleep(0.01)
+    assert not writing.done()
+    double.heal()
+    with pytest.raises(StorageUnavailableError, match="cannot be reached"):
+        await writing
+    await store.upsert("notes", [point(1)])
+    assert await store.count("notes") == 1
+    await store.close()
+
+
+async def test_a_recorded_refusal_is_given_to_some_requests_only(
+    double: QdrantDouble, spec: CollectionSpec
+) -> None:
+    store = QdrantStore(double.url)
+    await store.ensure(spec)
+    double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
+    with pytest.raises(DiskFullError):
+        await store.upsert("notes", [point(1)])
+    assert await store.count("notes") == 0
+    await store.close()
+
+
+def test_a_filter_on_a_field_without_an_index_is_refused_in_a_servers_words(double: QdrantDouble) -> None:
+    ours = double.url + "/collections/rec"
+    with httpx.Client() as client:
+        client.put(ours, json={"vectors": {"dense": {"size": 2, "distance": "Cosine"}}})
+        counted = {"filter": {"must": [{"key": "owner", "match": {"value": "a"}}]}, "exact": True}
+        refused = client.post(ours + "/points/count", json=counted)
+        real = recorded("count with a filter on a field without an index")
+        assert refused.status_code == real.status
+        assert refused.json()["status"] == json.loads(real.body)["status"]
+
+        client.put(ours + "/index", json={"field_name": "owner", "field_schema": {"type": "keyword"}})
+        assert client.post(ours + "/points/count", json=counted).json()["result"] == {"count": 0}
+
+
+def test_a_contradictory_filter_is_answered_as_wrongly_as_by_a_server(double: QdrantDouble) -> None:
+    ours = double.url + "/collections/rec"
+    condition = {"key": "project", "match": {"value": "a"}}
+    with httpx.Client() as client:
+        client.put(ours, json={"vectors": {"dense": {"size": 2, "distance": "Cosine"}}})
+        client.put(ours + "/index", json={"field_name": "project", "field_schema": {"type": "keyword"}})
+        points = [{"id": 1, "vector": {"dense": [1, 0]}, "payload": {"project": "a"}}]
+        client.put(ours + "/points", params={"wait": "true"}, json={"points": points})
+        found = client.post(
+            ours + "/points/scroll",
+            json={"filter": {"must": [condition], "must_not": [condition]}, "with_payload": True},
+        )
+    assert [each["id"] for each in found.json()["result"]["points"]] == [1]
+
+
+def test_a_delay_and_the_connections_are_counted(double: QdrantDouble) -> None:
+    double.delay = 0.02
+    with httpx.Client() as client:
+        for _ in range(3):
+            assert client.get(double.url + "/").elapsed.total_seconds() >= double.delay
+    assert double.connections == 1
+    assert [request.path for request in double.asked] == ["/"] * 3
