@@ -16,6 +16,8 @@ from learning_memory_server.journal.codec import (
     MALFORMED,
     advice_from_data,
     advice_to_data,
+    failure_from_data,
+    failure_to_data,
     ghap_to_data,
     memory_from_data,
     memory_to_data,
@@ -45,12 +47,14 @@ CLUSTERS: Final = "clusters"
 _VALUE: Final = "value"
 _VERDICT: Final = "verdict"
 _ADVICE: Final = "advice"
+_FAILURE: Final = "failure"
 _MEMORY: Final = "memory"
 _UNUSED: Final = frozenset({"evidence"})
 """Kinds of earlier versions that nothing reads any more."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
+_FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _NUMBER_MAX: Final = 100_000_000
 """Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 
@@ -129,7 +133,8 @@ def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable
         entries: Its resolved entries.
         forgotten: The ids of its forgotten entries.
     """
-    others = [log.read() for log in (journal.values, journal.verdicts, journal.advice, journal.memories)]
+    logs = (journal.values, journal.verdicts, journal.advice, journal.failures, journal.memories)
+    others = [log.read() for log in logs]
     contents = Contents(
         entries={entry.id: entry for entry in entries},
         open={entry.id: entry for entry in journal.open_entries()},
@@ -236,6 +241,24 @@ def _checked_advice(record: JournalRecord) -> dict[str, Any]:
     return advice_to_data(advice)
 
 
+def _checked_failure(record: JournalRecord) -> dict[str, Any]:
+    failure = failure_from_data(record.data)
+    if failure.id != record.id or not _FAILURE_ID.fullmatch(failure.id):
+        raise InvalidInputError(f"id: {record.id!r} is not a valid id of a failure.")
+    if failure.shown is not None and not _FAILURE_ID.fullmatch(failure.shown):
+        raise InvalidInputError("shown: is not a valid id of a failure.")
+    limits.checked_text("project", failure.project, limits.PROJECT_MAX, shortened_markers)
+    limits.checked_text("session", failure.session, limits.ID_MAX)
+    limits.checked_text("signature", failure.signature, limits.SIGNATURE_MAX, shortened_markers)
+    for command in (failure.command, *([failure.remedy] if failure.remedy is not None else ())):
+        limits.checked_text("command, remedy", command, limits.COMMAND_MAX, shortened_markers)
+    if failure.created_at.tzinfo is None:
+        raise InvalidInputError("created_at: must have an offset from UTC.")
+    if isinstance(failure.times, bool) or not isinstance(failure.times, int) or failure.times < 1:
+        raise InvalidInputError("times: must be a whole number above 0.")
+    return failure_to_data(failure)
+
+
 def _checked_memory(record: JournalRecord) -> dict[str, Any]:
     memory = memory_from_data(record.data)
     if memory.id != record.id or not _is_id(memory.id):
@@ -270,6 +293,7 @@ _CHECKS: Final[dict[str, Check]] = {
     _VALUE: _checked_value,
     _VERDICT: _checked_verdict,
     _ADVICE: _checked_advice,
+    _FAILURE: _checked_failure,
     _MEMORY: _checked_memory,
     CLUSTERS: _checked_clusters,
 }

@@ -29,6 +29,8 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.experience_clusters.child import ChildFitting
 from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
+from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.failures.shield import Shield
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
@@ -92,6 +94,8 @@ class Services:
     value_listing: ValueListing
     advice_log: AdviceLog
     advisor: Advisor
+    failure_log: FailureLog
+    shield: Shield
     memory_log: MemoryLog
     memories: MemoryStore
     memory_searcher: MemorySearcher
@@ -109,6 +113,7 @@ class Services:
             self.value_judge,
             self.value_listing,
             self.advisor,
+            self.shield,
             self.memories,
             self.memory_searcher,
             self.session_context,
@@ -181,6 +186,7 @@ def _build(
     collector = ObservationCollector(journal, clock)
     value_log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
     advice_log = AdviceLog(journal.advice)
+    failure_log = FailureLog(journal.failures)
     embeddings = EmbeddingService(load)
     outdated = OutdatedPoints(settings.outdated_file)
     index = VectorIndex(embeddings, partial(_open_store, settings, outdated), ALL_SHAPES)
@@ -230,6 +236,8 @@ def _build(
             clock,
             withheld=settings.advice_withheld,
         ),
+        failure_log=failure_log,
+        shield=Shield(failure_log, redaction, clock),
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),

@@ -11,6 +11,7 @@ from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
 from learning_memory_server.journal.codec import (
     advice_from_data,
+    failure_from_data,
     ghap_from_data,
     memory_from_data,
     value_from_data,
@@ -37,6 +38,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("value", journal.values, value_from_data),
         ("verdict", journal.verdicts, verdict_from_data),
         ("advice line", journal.advice, advice_from_data),
+        ("failure", journal.failures, failure_from_data),
         ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
         ("evidence line", journal.evidence, None),

@@ -30,6 +30,11 @@ VERDICTS_MAX: Final = 50
 """How many entries `store_value` takes as supporting a value, and how many as contradicting it."""
 BACKUPS_KEPT: Final = 10
 """How many backups a folder keeps, unless a person says another number."""
+SIGNATURE_MAX: Final = 200
+"""Characters of an error's signature. Longer lines differ at the end, where they list what was found instead."""
+COMMAND_MAX: Final = 400
+"""Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the beginning
+is enough to recognize them."""
 
 SEARCH_RESULTS_MAX: Final = 50
 """How many experiences one search may return."""

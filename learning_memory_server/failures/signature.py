@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-LONGEST: Final = 200
-"""Characters of a signature. Longer lines differ at the end, where they list what was found instead."""
+from learning_memory_server.domain.limits import SIGNATURE_MAX
 
 _EXAMINED: Final = 100
 """Lines examined at the beginning, and as many at the end. Errors stand at either."""
@@ -107,7 +106,7 @@ def signature(output: str) -> str | None:
     line = _PYTEST.sub("", line)
     for pattern, mark in _MARKS:
         line = pattern.sub(mark, line)
-    line = " ".join(line.split())[:LONGEST].rstrip()
+    line = " ".join(line.split())[:SIGNATURE_MAX].rstrip()
     return line if _LETTER.search(_MARK.sub("", line)) else None
 
 

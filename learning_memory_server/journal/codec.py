@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.memory import Chunking, Memory
 from learning_memory_server.domain.value import Evidence, Value
@@ -249,6 +250,42 @@ def advice_from_data(data: Data) -> Advice:
     )
 
 
+def failure_to_data(failure: Failure) -> Data:
+    """Return the failure as JSON data."""
+    return lean(
+        {
+            "id": failure.id,
+            "project": failure.project,
+            "session": failure.session,
+            "signature": failure.signature,
+            "command": failure.command,
+            "created_at": failure.created_at.isoformat(),
+            "remedy": failure.remedy,
+            "shown": failure.shown,
+            "times": failure.times,
+        }
+    )
+
+
+def failure_from_data(data: Data) -> Failure:
+    """Return the failure that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data does not describe one.
+    """
+    return Failure(
+        id=data["id"],
+        project=data["project"],
+        session=data["session"],
+        signature=data["signature"],
+        command=data["command"],
+        created_at=datetime.fromisoformat(data["created_at"]),
+        remedy=data.get("remedy"),
+        shown=data.get("shown"),
+        times=data["times"],
+    )
+
+
 def memory_to_data(memory: Memory) -> Data:
     """Return the memory as JSON data. `cuts` says where its chunks are, so that a start need not chunk it again."""
     return lean(
@@ -289,6 +326,7 @@ GHAP: Final = Codec("ghap", ghap_to_data, ghap_from_data, lambda entry: entry.re
 VALUE: Final = Codec("value", value_to_data, value_from_data, lambda value: (value.request,))
 VERDICT: Final = Codec("verdict", verdict_to_data, verdict_from_data, lambda verdict: verdict.requests)
 ADVICE: Final = Codec("advice", advice_to_data, advice_from_data, lambda _advice: ())
+FAILURE: Final = Codec("failure", failure_to_data, failure_from_data, lambda _failure: ())
 MEMORY: Final = Codec("memory", memory_to_data, memory_from_data, lambda memory: (memory.request,))
 
 

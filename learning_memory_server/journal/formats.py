@@ -71,11 +71,14 @@ def _without_outcomes(kind: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unchanged(_kind: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Return version 2 in the form of version 3, which has advice: what was shown about entries, and what came of it."""
+    """Return data in the form of a version that only has a kind more.
+
+    Version 3 has advice: what was shown about entries, and what came of it. Version 4 has failures of commands.
+    """
     return data
 
 
-CURRENT: Final = Format((_without_outcomes, _unchanged))
+CURRENT: Final = Format((_without_outcomes, _unchanged, _unchanged))
 """The version that this program writes."""
 
 TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}

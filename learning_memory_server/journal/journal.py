@@ -29,7 +29,7 @@ _UNVERSIONED: Final = 1
 
 
 class Journal:
-    """The logs of resolved entries, values, verdicts, advice, clusters and memories, and one file for each open entry.
+    """The logs of resolved entries, values, verdicts, advice, failures, clusters and memories, and a file for each open entry.
 
     `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
 
@@ -45,6 +45,7 @@ class Journal:
         self.values = Log(path / "values", form=form, disk=disk)
         self.verdicts = Log(path / "verdicts", form=form, disk=disk)
         self.advice = Log(path / "advice", form=form, disk=disk)
+        self.failures = Log(path / "failures", form=form, disk=disk)
         self.evidence = Log(path / "evidence", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
         self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
@@ -239,6 +240,7 @@ class Journal:
             self.values,
             self.verdicts,
             self.advice,
+            self.failures,
             self.evidence,
             self.clusters,
             self.memories,

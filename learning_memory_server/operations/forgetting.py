@@ -30,20 +30,25 @@ class Forgetful(Protocol):
 
 def forgetful(services: Services) -> dict[str, Forgetful]:
     """Return the logs whose items can be forgotten, by kind."""
-    return {"ghap": services.collector, "value": services.value_log, "memory": services.memory_log}
+    return {
+        "ghap": services.collector,
+        "value": services.value_log,
+        "memory": services.memory_log,
+        "failure": services.failure_log,
+    }
 
 
 async def forget(  # noqa: PLR0913 - one for each option
     services: Services, report: Report, *, ids: list[str], project: str | None, purge: bool, preview: bool
 ) -> dict[str, Any]:
-    """Permanently forget entries, values and memories, or everything in a project.
+    """Permanently forget entries, values, memories and failures, or everything in a project.
 
     The verdicts on a forgotten entry or value, and the advice about it, are forgotten with it.
 
     Args:
         services: The services.
         report: Receives the step that rewrites files.
-        ids: Ids of entries (also open ones), values and memories; empty to purge only.
+        ids: Ids of entries (also open ones), values, memories, failures and errors; empty to purge only.
         project: A project, instead of ids.
         purge: Also remove from the journal's files what is forgotten now and what was forgotten before.
         preview: Change nothing.
@@ -61,15 +66,17 @@ async def forget(  # noqa: PLR0913 - one for each option
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
     if not (ids or project or purge):
-        raise InvalidInputError("Give the ids of entries, values or memories, or a project, or only --purge.")
+        raise InvalidInputError(
+            "Give the ids of entries, values, memories or errors, or a project, or only --purge."
+        )
     kept = forgetful(services)
     if project:
         ids = [each.id for log in kept.values() for each in log.look_up_project(project).found]
     looked = {kind: log.look_up(ids) for kind, log in kept.items()}
     if unknown := set(ids).intersection(*(each.unknown for each in looked.values())):
         raise NotFoundError(
-            f"There is no entry, value or memory {', '.join(sorted(unknown))}; nothing was forgotten.",
-            hint="Run `learning-memory-server list` or `values`, or call search_memory, for their ids.",
+            f"There is no entry, value, memory or error {', '.join(sorted(unknown))}; nothing was forgotten.",
+            hint="Run `learning-memory-server list`, `values` or `failures`, or call search_memory, for their ids.",
         )
     found = {kind: [each.id for each in looked[kind].found] for kind in kept}
     citing = services.value_log.citing(found["ghap"])

@@ -13,6 +13,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import (
     advice_from_data,
+    failure_from_data,
     memory_from_data,
     value_from_data,
     verdict_from_data,
@@ -73,7 +74,7 @@ async def add_open(services: Services, _report: Report, *, entries: list[dict[st
 async def add_records(
     services: Services, _report: Report, *, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Import cluster, value, verdict, advice and memory records.
+    """Import cluster, value, verdict, advice, failure and memory records.
 
     Args:
         services: The services.
@@ -201,6 +202,11 @@ def _import_advice(services: Services, records: list[JournalRecord]) -> list[str
     return [advice.id for advice in services.advice_log.import_new(given, gone)]
 
 
+def _import_failures(services: Services, records: list[JournalRecord]) -> list[str]:
+    given = (failure_from_data(record.data) for record in records)
+    return [failure.id for failure in services.failure_log.add_new(given)]
+
+
 def _import_memories(services: Services, records: list[JournalRecord]) -> list[str]:
     log = services.memory_log
     new = set(log.look_up(record.id for record in records).unknown)
@@ -219,6 +225,7 @@ _IMPORTS: Final[dict[str, Import]] = {
     "value": _import_values,
     "verdict": _import_verdicts,
     "advice": _import_advice,
+    "failure": _import_failures,
     "memory": _import_memories,
 }
 """How to import each kind; `archive.contents` checks the same kinds."""

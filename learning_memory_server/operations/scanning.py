@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import (
     ADVICE,
+    FAILURE,
     GHAP,
     MEMORY,
     VALUE,
@@ -115,6 +116,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
     values = [record.decoded(VALUE.decode) for record in now.values() if record.kind == VALUE.kind]
     verdicts = [record.decoded(VERDICT.decode) for record in now.values() if record.kind == VERDICT.kind]
     advice = [record.decoded(ADVICE.decode) for record in now.values() if record.kind == ADVICE.kind]
+    failures = [record.decoded(FAILURE.decode) for record in now.values() if record.kind == FAILURE.kind]
     memories = [record.decoded(MEMORY.decode) for record in now.values() if record.kind == MEMORY.kind]
     points = [point_id(GHAP.kind, entry.id) for entry in entries]
     points += [point_id(VALUE.kind, value.id) for value in values]
@@ -132,6 +134,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
         services.value_log.hold(*values)
         services.verdicts.hold(*verdicts)
         services.advice_log.hold(*advice)
+        services.failure_log.hold(*failures)
         services.memory_log.hold(*memories)
         # Their labels are words of the texts.
         services.clusterer.reread_numbers()

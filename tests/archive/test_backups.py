@@ -54,14 +54,14 @@ def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
     newer = Journal(journal.path, form=NEXT)
     made = back_up_before_upgrade(newer, backups, clock())
     assert made
-    assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 3
+    assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 4
     with open_archive(made.path) as archive:
         assert contents_of(archive).entries.keys() == {numbered(number).id for number in (1, 3, 4)}
 
     newer.values.append([value_record(2)])
     assert back_up_before_upgrade(newer, backups, clock()) is None
     assert list_backups(backups) == [made.path]
-    assert take_snapshot(journal.path, form=NEXT).version == 4
+    assert take_snapshot(journal.path, form=NEXT).version == 5
 
 
 def test_an_open_entry_alone_is_backed_up_before_a_newer_format(tmp_path: Path, backups: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_archive_that_cannot_be_read_is_left_alone(archive: Path, tmp_path: P
     with pytest.raises(InvalidInputError):
         purge_archive(archive, {("memory", "memory-2")})
     assert archive.exists()
-    newer = forged(tmp_path / "b.tar", sealed({"journal/values.jsonl": b'{"data":{},"v":4}\n'}))
+    newer = forged(tmp_path / "b.tar", sealed({"journal/values.jsonl": b'{"data":{},"v":5}\n'}))
     with pytest.raises(JournalUnavailableError):
         purge_archive(newer, {("memory", "memory-2")})
     assert newer.exists()

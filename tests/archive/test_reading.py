@@ -188,7 +188,7 @@ def test_an_archive_of_an_older_version_is_verified_by_its_list_of_checksums(
     assert "checksum of manifest.json" in refusal(forged(tmp_path / "a.tar", members.items()))
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 4}])
+@pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 5}])
 def test_a_newer_archive_is_refused_with_a_sentence(tmp_path: Path, changes: dict[str, int]) -> None:
     with (
         pytest.raises(InvalidInputError, match=r"format (\d); this program reads up to (\d)") as refused,
@@ -208,8 +208,8 @@ def test_a_malformed_manifest_is_refused(tmp_path: Path, changes: dict[str, Any]
 
 
 def test_a_newer_line_is_refused_even_if_the_manifest_does_not_announce_it(tmp_path: Path) -> None:
-    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":4}\n'}))
-    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 4"):
+    path = forged(tmp_path / "a.tar", sealed({NAME: b'{"data":{},"v":5}\n'}))
+    with open_archive(path) as archive, pytest.raises(JournalUnavailableError, match="format 5"):
         contents_of(archive)
 
 

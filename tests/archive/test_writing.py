@@ -119,8 +119,8 @@ def test_an_entry_that_is_open_and_resolved_is_resolved(journal: Journal) -> Non
 
 @pytest.mark.parametrize("place", ["entries/2026-04.jsonl", "open/ghap_new.json"])
 def test_lines_of_a_newer_program_are_not_exported(journal: Journal, place: str) -> None:
-    (journal.path / place).write_text('{"data":{},"v":4}\n')
-    with pytest.raises(JournalUnavailableError, match="format 4"):
+    (journal.path / place).write_text('{"data":{},"v":5}\n')
+    with pytest.raises(JournalUnavailableError, match="format 5"):
         take_snapshot(journal.path)
 
 

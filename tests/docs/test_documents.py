@@ -41,6 +41,7 @@ MADE_ELSEWHERE: Final = (
     "evidence.jsonl",
     "verdicts.jsonl",
     "advice.jsonl",
+    "failures.jsonl",
     "clusters.jsonl",
     "old.jsonl",
     "claude_desktop_config.json",

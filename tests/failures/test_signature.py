@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from learning_memory_server.failures.signature import LONGEST, error_line, signature
+from learning_memory_server.domain.limits import SIGNATURE_MAX
+from learning_memory_server.failures.signature import error_line, signature
 
 TRACEBACK = """Exit code 1
 Traceback (most recent call last):
@@ -163,7 +164,7 @@ def test_output_that_names_no_error_has_no_signature(output: str) -> None:
 
 
 def test_a_long_line_is_cut_and_a_huge_output_is_read_at_both_ends() -> None:
-    assert len(signature("ERROR: " + "very long words " * 10_000) or "") <= LONGEST
+    assert len(signature("ERROR: " + "very long words " * 10_000) or "") <= SIGNATURE_MAX
     middle = "line\n" * 100_000
     assert signature(f"error: first\n{middle}") == "error: first"
     assert signature(f"{middle}OSError: last") == "OSError: last"

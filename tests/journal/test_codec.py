@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import (
     advice_from_data,
     advice_to_data,
+    failure_from_data,
+    failure_to_data,
     ghap_from_data,
     ghap_to_data,
     lean,
@@ -59,6 +62,18 @@ VERDICTS = st.builds(
 )
 
 
+FAILURES = st.builds(
+    Failure,
+    id=TEXTS,
+    project=TEXTS,
+    session=TEXTS,
+    signature=TEXTS,
+    command=TEXTS,
+    created_at=MOMENTS,
+    remedy=st.none() | TEXTS,
+    shown=st.none() | TEXTS,
+    times=st.integers(1, 10**6),
+)
 ADVICE = st.builds(
     Advice,
     ghap_id=TEXTS,
@@ -91,6 +106,11 @@ def test_any_entry_survives_a_round_trip(entry: object) -> None:
 @given(VALUES)
 def test_any_value_survives_a_round_trip(value: Value) -> None:
     assert value_from_data(through_json(value_to_data(value))) == value
+
+
+@given(FAILURES)
+def test_any_failure_survives_a_round_trip(failure: Failure) -> None:
+    assert failure_from_data(through_json(failure_to_data(failure))) == failure
 
 
 @given(ADVICE)

@@ -38,8 +38,8 @@ def tree(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*.*")}
 
 
-def test_this_program_writes_the_third_format() -> None:
-    assert CURRENT.version == 3
+def test_this_program_writes_the_fourth_format() -> None:
+    assert CURRENT.version == 4
     assert SECOND.version == 2
 
 
@@ -134,14 +134,14 @@ def test_an_open_file_names_its_version_and_is_upgraded(tmp_path: Path) -> None:
     Journal(tmp_path).save_open(ghap())
     path = tmp_path / "open" / f"{ghap().id}.json"
     content = json.loads(path.read_bytes())
-    assert content == {"v": 3, **ghap_to_data(ghap())}
+    assert content == {"v": 4, **ghap_to_data(ghap())}
 
     path.write_text(json.dumps({**content, "title": "as it was called once"}))
 
     (entry,) = Journal(tmp_path, form=newer).open_entries()
     assert entry == ghap(goal="as it was called once")
     Journal(tmp_path, form=newer).save_open(entry)
-    assert json.loads(path.read_bytes())["v"] == 4
+    assert json.loads(path.read_bytes())["v"] == 5
 
 
 @pytest.mark.parametrize("version", [None, "x", 0, -3, True])
@@ -173,7 +173,7 @@ def test_a_newer_open_file_is_refused_before_anything_is_changed(tmp_path: Path)
         journal.open_entries,
         ObservationCollector(journal, TickingClock()).load,
     ):
-        with pytest.raises(JournalUnavailableError, match="format 4; this program reads up to 3"):
+        with pytest.raises(JournalUnavailableError, match="format 5; this program reads up to 4"):
             use()
     assert tree(tmp_path) == before
 

@@ -156,9 +156,9 @@ def test_a_newer_log_stops_recovery_before_any_file_is_changed(journal: Journal)
         log.append([JournalRecord("kind", "one", NOON, {})])
     (entries,), (values,) = journal.entries.segments(), journal.values.segments()
     entries.write_bytes(torn := entries.read_bytes() + b"{")
-    values.write_bytes(values.read_bytes() + b'{"sum":"?","v":4}\n')
+    values.write_bytes(values.read_bytes() + b'{"sum":"?","v":5}\n')
 
-    with pytest.raises(JournalUnavailableError, match="format 4"):
+    with pytest.raises(JournalUnavailableError, match="format 5"):
         journal.recover(NOON)
 
     assert entries.read_bytes() == torn

@@ -39,7 +39,7 @@ def test_a_line_is_canonical_json_with_its_checksum() -> None:
 
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert stated == hashlib.sha256(canonical.encode("utf-8")).hexdigest()
-    assert body == {"v": 3, "kind": "ghap", "id": "ghap_1", "at": NOON.isoformat(), "data": RECORD.data}
+    assert body == {"v": 4, "kind": "ghap", "id": "ghap_1", "at": NOON.isoformat(), "data": RECORD.data}
     whole = json.dumps(json.loads(line), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert line == whole.encode("utf-8") + b"\n"
 
@@ -101,17 +101,17 @@ def test_the_keys_may_come_in_any_order() -> None:
 
 
 def test_a_newer_format_is_refused_and_not_reported_as_damage() -> None:
-    body: dict[str, object] = {"v": 4, "kind": "ghap", "id": "x", "at": NOON.isoformat(), "data": {}}
+    body: dict[str, object] = {"v": 5, "kind": "ghap", "id": "x", "at": NOON.isoformat(), "data": {}}
 
-    with pytest.raises(JournalUnavailableError, match="format 4; this program reads up to 3") as caught:
+    with pytest.raises(JournalUnavailableError, match="format 5; this program reads up to 4") as caught:
         JournalRecord.from_line(signed(body))
 
     assert caught.value.hint
 
 
 def test_a_newer_format_may_have_another_checksum() -> None:
-    with pytest.raises(JournalUnavailableError, match="format 4"):
-        JournalRecord.from_line(b'{"v":4,"crc":"00"}\n')
+    with pytest.raises(JournalUnavailableError, match="format 5"):
+        JournalRecord.from_line(b'{"v":5,"crc":"00"}\n')
 
 
 def test_times_keep_their_microseconds() -> None:

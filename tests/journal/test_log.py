@@ -165,7 +165,7 @@ def test_every_segment_is_recovered(tmp_path: Path) -> None:
     assert log.read().damage == []
 
 
-NEWER = b'{"at":"2030-01-01T00:00:00+00:00","data":{},"id":"x","kind":"ghap","sum":"?","v":4}\n'
+NEWER = b'{"at":"2030-01-01T00:00:00+00:00","data":{},"id":"x","kind":"ghap","sum":"?","v":5}\n'
 
 
 @pytest.mark.parametrize("after", [b"", b'{"at":"20'])
@@ -174,9 +174,9 @@ def test_a_newer_format_is_refused_and_left_untouched(log: Log, segment: Path, a
     newer = segment.read_bytes() + NEWER + after
     segment.write_bytes(newer)
 
-    with pytest.raises(JournalUnavailableError, match="format 4"):
+    with pytest.raises(JournalUnavailableError, match="format 5"):
         log.read()
-    with pytest.raises(JournalUnavailableError, match="format 4"):
+    with pytest.raises(JournalUnavailableError, match="format 5"):
         log.recover(NOON)
 
     assert segment.read_bytes() == newer

@@ -74,8 +74,8 @@ def test_a_line_is_the_same_but_for_its_secrets_and_its_checksum() -> None:
 
 
 def test_a_line_keeps_its_version_and_a_newer_one_is_refused() -> None:
-    newer = Format((lambda _kind, data: data,) * 3)
-    with pytest.raises(JournalUnavailableError, match="format 4"):
+    newer = Format((lambda _kind, data: data,) * 4)
+    with pytest.raises(JournalUnavailableError, match="format 5"):
         scanner().line(line_of(newer), "")
     assert scanner().line(line_of(Format()), "").text.endswith(b',"v":1}\n')
 

@@ -1,0 +1,65 @@
+"""A failure: a command that failed with an error, and the command that mended it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A command that failed. A later line replaces an earlier one.
+
+    Args:
+        id: See `failure_id`.
+        project: The project.
+        session: The hash of the agent session.
+        signature: What names the error, without what differs from time to time; see `failures.signature`.
+        command: The command.
+        created_at: When it failed.
+        remedy: The similar command that succeeded soon after; the same command if something else was mended, such as a
+            file. None if none did.
+        shown: The id of the failure whose remedy was shown; None if none was.
+        times: How often the error had been seen in the project, this time included.
+    """
+
+    id: str
+    project: str
+    session: str
+    signature: str
+    command: str
+    created_at: datetime
+    remedy: str | None = None
+    shown: str | None = None
+    times: int = 1
+
+    @property
+    def error(self) -> str:
+        """The id of the error, which all failures of a project with this signature share."""
+        return error_id(self.project, self.signature)
+
+    @property
+    def text(self) -> str:
+        """What a person recognizes it by."""
+        return f"{self.signature} ({self.command})"
+
+
+def error_id(project: str, signature: str) -> str:
+    """Return the id of an error: the same for the same project and signature, anywhere."""
+    return f"failure_{_digest(project, signature, length=16)}"
+
+
+def failure_id(project: str, signature: str, session: str, command: str) -> str:
+    """Return the id of a failure, which begins with its error's.
+
+    It is the same for the same four, anywhere: a command that fails again and again in one session is one failure.
+    """
+    return f"{error_id(project, signature)}_{_digest(session, command, length=12)}"
+
+
+def _digest(*parts: str, length: int) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]

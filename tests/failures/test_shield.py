@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server import files
+from learning_memory_server.domain.failure import Failure, failure_id
+from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.failures.remedies import KEPT
+from learning_memory_server.failures.shield import Shield
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
+
+
+class Agent:
+    """A session of a project, whose commands fail or succeed."""
+
+    def __init__(self, shield: Shield, session: str, project: str = "shop") -> None:
+        self._shield = shield
+        self._session = session
+        self._project = project
+
+    async def fails(self, command: str, error: str = MISSING) -> str | None:
+        return await self._shield.failed(
+            project=self._project, session=self._session, command=command, error=error
+        )
+
+    async def succeeds(self, command: str) -> None:
+        await self._shield.succeeded(project=self._project, session=self._session, command=command)
+
+
+@pytest.fixture
+def failures(tmp_path: Path) -> FailureLog:
+    return FailureLog(Journal(tmp_path).failures)
+
+
+@pytest.fixture
+def shield(failures: FailureLog) -> Shield:
+    return Shield(failures, RedactionGate(build_redactor()), lambda: NOW)
+
+
+def content_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_an_error_that_comes_again_is_answered_with_what_mended_it(shield: Shield) -> None:
+    first = Agent(shield, "first")
+    assert await first.fails("python -m pytest -q") is None
+    await first.succeeds("python3 -m pytest -q")
+    assert await Agent(shield, "second").fails("python -m pytest tests/a.py") == (
+        "This error was seen once before in this project, last on 2026-03-01. "
+        "This worked: python3 -m pytest -q (in place of: python -m pytest -q)"
+    )
+
+
+async def test_what_was_learned_outlives_the_process(shield: Shield, tmp_path: Path) -> None:
+    first = Agent(shield, "first")
+    await first.fails("python -m pytest")
+    await first.succeeds("python3 -m pytest")
+    later = Shield(FailureLog(Journal(tmp_path).failures), RedactionGate(), lambda: NOW)
+    assert "python3 -m pytest" in (await Agent(later, "second").fails("python -m pytest") or "")
+
+
+async def test_another_project_knows_nothing_of_it(shield: Shield) -> None:
+    first = Agent(shield, "first")
+    await first.fails("python -m pytest")
+    await first.succeeds("python3 -m pytest")
+    assert await Agent(shield, "second", "other").fails("python -m pytest") is None
+
+
+async def test_only_the_next_five_commands_can_mend_an_error(shield: Shield, failures: FailureLog) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("python -m pytest")
+    for _ in range(4):
+        await agent.succeeds("ls")
+    await agent.succeeds("python3 -m pytest")
+    assert [each.remedy for each in failures.all()] == ["python3 -m pytest"]
+    await agent.fails("python -m pytest -q")
+    for number in range(5):
+        await agent.fails(f"cat {number}.txt", "cat: No such file or directory")
+    await agent.succeeds("python3 -m pytest -q")
+    assert next(each for each in failures.all() if each.command == "python -m pytest -q").remedy is None
+
+
+async def test_sessions_do_not_mend_the_errors_of_each_other(shield: Shield, failures: FailureLog) -> None:
+    await Agent(shield, "first").fails("python -m pytest")
+    await Agent(shield, "second").succeeds("python3 -m pytest")
+    assert [each.remedy for each in failures.all()] == [None]
+
+
+async def test_a_command_that_fails_again_and_again_in_a_session_is_one_failure(
+    shield: Shield, failures: FailureLog
+) -> None:
+    agent = Agent(shield, "first")
+    for _ in range(10):
+        await agent.fails("python -m pytest")
+    assert [each.times for each in failures.all()] == [1]
+    await agent.succeeds("python3 -m pytest")
+    assert [each.remedy for each in failures.all()] == ["python3 -m pytest"]
+
+
+async def test_what_was_shown_and_did_not_help_is_not_shown_again(
+    shield: Shield, failures: FailureLog
+) -> None:
+    first = Agent(shield, "first")
+    await first.fails("python -m pytest")
+    await first.succeeds("python3 -m pytest")
+    second = Agent(shield, "second")
+    assert await second.fails("python -m pytest -x") is not None
+    assert await second.fails("python -m pytest -x") is None
+    assert [each.shown is not None for each in failures.all()] == [False, True]
+
+
+async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
+    days = iter(NOW + timedelta(days=day) for day in range(20))
+    shield = Shield(failures, RedactionGate(), lambda: next(days))
+    for number in range(3):
+        agent = Agent(shield, f"session {number}")
+        answer = await agent.fails("python -m pytest")
+        await agent.succeeds("python3 -m pytest")
+    assert "seen 2 times before in this project, last on 2026-03-03" in (answer or "")
+    assert [each.times for each in failures.all()] == [1, 2, 3]
+
+
+async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what_is_inside(
+    shield: Shield, tmp_path: Path
+) -> None:
+    agent = Agent(shield, "8d2f-session")
+    output = "reading /home/ada/private.txt\nthe text itself\nKeyError: 'private'"
+    await agent.fails("python /home/ada/src/shop/run.py", output)
+    await agent.succeeds("python3 /home/ada/src/shop/run.py")
+    written = content_of(tmp_path)
+    for part in (b"ada", b"private", b"the text itself", b"8d2f-session"):
+        assert part not in written
+    assert b'"command":"python run.py"' in written
+    assert b'"signature":"KeyError: <name>"' in written
+
+
+async def test_secrets_are_removed_before_anything_is_written(shield: Shield, tmp_path: Path) -> None:
+    secret = "ghp_" + "a8Kd93jfLw02mXq7Zt5vBn1cYr6uPe4oHs8g"
+    agent = Agent(shield, "first")
+    await agent.fails(f"curl -H 'Authorization: token {secret}' x", f"error: {secret} is invalid")
+    await agent.succeeds(f"curl --fail -H 'Authorization: token {secret}' x")
+    written = content_of(tmp_path)
+    assert secret.encode() not in written
+    assert written.count(b"[redacted: ") >= 3
+
+
+async def test_output_without_an_error_is_not_kept(shield: Shield, failures: FailureLog) -> None:
+    agent = Agent(shield, "first")
+    assert await agent.fails("diff a b", "1c1\n< x\n---\n> y") is None
+    assert await agent.fails("", MISSING) is None
+    assert await Agent(shield, "first", "p" * 300).fails("python -m pytest") is None
+    assert failures.all() == []
+
+
+async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(
+    shield: Shield, failures: FailureLog
+) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("python -m pytest")
+    (known,) = failures.all()
+    failures.forget([known.error], NOW)
+    assert failures.all() == []
+    await agent.succeeds("python3 -m pytest")
+    await agent.fails("python -m pytest")
+    assert failures.all() == []
+
+
+async def test_the_newest_failures_of_an_error_are_kept(shield: Shield, failures: FailureLog) -> None:
+    for number in range(KEPT + 5):
+        await Agent(shield, f"session {number}").fails("python -m pytest")
+    kept = failures.all()
+    assert len(kept) == KEPT
+    assert max(each.times for each in kept) == KEPT + 5
+
+
+def test_the_newest_failures_of_a_project_are_kept(tmp_path: Path) -> None:
+    failures = FailureLog(Journal(tmp_path).failures, kept=30)
+
+    def failure(number: int, project: str) -> Failure:
+        name = f"KeyError: {number}"
+        at = NOW + timedelta(seconds=number)
+        return Failure(failure_id(project, name, "s", "make"), project, "s", name, "make", at)
+
+    failures.add(*(failure(number, project) for number in range(31) for project in ("shop", "other")))
+    failures.make_room("shop", "KeyError: 30", NOW)
+    kept = [each.created_at for each in failures.all() if each.project == "shop"]
+    assert len(kept) == 27
+    assert min(kept) == NOW + timedelta(seconds=4)
+    assert sum(each.project == "other" for each in failures.all()) == 31
+
+
+class FullDisk:
+    """A disk on which nothing more can be written."""
+
+    def append(self, path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path), content[:0])
+
+    replace = append
+
+    def truncate(self, path: Path, size: int) -> None:
+        files.truncate(path, size)
+
+    def remove(self, path: Path) -> None:
+        files.remove(path)
+
+
+async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
+    shield: Shield, tmp_path: Path
+) -> None:
+    first = Agent(shield, "first")
+    await first.fails("python -m pytest")
+    await first.succeeds("python3 -m pytest")
+    before = content_of(tmp_path)
+    full = Shield(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate(), lambda: NOW)
+    second = Agent(full, "second")
+    assert await second.fails("python -m pytest") is None
+    await second.succeeds("python3 -m pytest")
+    assert content_of(tmp_path) == before

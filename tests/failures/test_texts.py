@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.domain.limits import COMMAND_MAX
+from learning_memory_server.failures.texts import shortened, tidied
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cat /home/ada/notes.txt", "cat ~/notes.txt"),
+        ("cat '/Users/ada/my notes'", "cat '~/my notes'"),
+        ("ls /root", "ls ~"),
+        ("type C:\\Users\\ada\\notes.txt", "type ~\\notes.txt"),
+        ("ls /home", "ls /home"),
+        ("ls /srv/home/ada/x", "ls /srv/home/ada/x"),
+        ("cd /home/ada/src/shop && make", "cd . && make"),
+        ("cd ~/src/shop/", "cd ./"),
+        ("pytest /srv/build/shop/tests/a.py::b", "pytest tests/a.py::b"),
+        ("pytest '/home/ada/Shop/tests/a.py'", "pytest 'tests/a.py'"),
+        ("PYTHONPATH=/srv/shop:/srv/lib make", "PYTHONPATH=.:/srv/lib make"),
+        ("cat /srv/shopping/a.py", "cat /srv/shopping/a.py"),
+        ("git clone https://github.com/ada/shop.git", "git clone https://github.com/ada/shop.git"),
+        ("make -C sub/shop", "make -C sub/shop"),
+    ],
+)
+def test_folders_of_this_machine_are_left_out(text: str, expected: str) -> None:
+    assert tidied(text, "github.com/ada/shop") == expected
+
+
+def test_the_folder_of_the_project_may_have_another_name() -> None:
+    given = "cd /srv/work/shop-2 && cat /srv/work/shop-2/a.py /srv/work/shop-20/a.py"
+    assert tidied(given, "shop", "/srv/work/shop-2") == "cd . && cat a.py /srv/work/shop-20/a.py"
+
+
+def test_the_home_of_this_user_is_left_out_wherever_it_is() -> None:
+    assert tidied(f"cat {Path.home()}/x", "shop") == "cat ~/x"
+
+
+def test_a_long_command_is_kept_up_to_the_limit() -> None:
+    assert shortened(" make \n") == "make"
+    assert len(shortened("x" * 10_000)) == COMMAND_MAX
+    assert shortened("x" * 10_000).endswith("…")
