@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from learning_memory_server.interrupts import end_on_interrupt, leave_interrupted
-
 COMPLETION = "_LEARNING_MEMORY_SERVER_COMPLETE"
 """The variable by which a shell asks for completions; it then gives no arguments."""
 
@@ -20,8 +18,14 @@ Ctrl-D or Ctrl-C ends it.
 def main() -> None:
     """Serve a session on stdio through the hub, or run the command that the arguments name.
 
-    Nothing is imported before it is needed: a session must start within milliseconds.
+    Nothing is imported before it is needed: a session must start within milliseconds, and a hook in fewer.
     """
+    if sys.argv[1:] == ["hook"] and COMPLETION not in os.environ:
+        from learning_memory_server.front.hook import main as hook  # noqa: PLC0415
+
+        hook()
+    from learning_memory_server.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
+
     try:
         end_on_interrupt()
         # Whatever this process and its children create is for this user alone, also the parents of our folders.
@@ -32,7 +36,9 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    serves = arguments in ([], ["--direct"]) and COMPLETION not in os.environ
+    options = set(arguments)
+    serves = options <= {"--direct", "--hooks"} and COMPLETION not in os.environ
+    has_hooks = "--hooks" in options
     if serves or arguments == ["hub", "run"]:
         from learning_memory_server.crashes import report_crashes  # noqa: PLC0415
 
@@ -40,14 +46,14 @@ def _run(arguments: list[str]) -> None:
     if serves and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(_WAITING)
         sys.stderr.flush()
-    if serves and not arguments:
+    if serves and "--direct" not in options:
         from learning_memory_server.front.main import main as front  # noqa: PLC0415
 
-        front()
+        front(has_hooks=has_hooks)
     elif serves:
         from learning_memory_server.server.main import main as serve  # noqa: PLC0415
 
-        serve()
+        serve(has_hooks=has_hooks)
     elif arguments == ["hub", "run"]:
         from learning_memory_server.hub.main import main as hub  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from learning_memory_server import locations
 from learning_memory_server.errors import InvalidSettingsError
 
 TYPE_CHECKING = False
@@ -17,44 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final
 
-APPLICATION: Final = "learning-memory-server"
-PREFIX: Final = "LEARNING_MEMORY_"
-_RUNTIME_MAX: Final = 60
-"""Characters of a folder for sockets."""
+APPLICATION: Final = locations.APPLICATION
+PREFIX: Final = locations.PREFIX
 LOCK: Final = ".lock"
 """The file in a folder that a process locks; see `locking`."""
 
 
 def data_directory(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
     """Return the default folder of this user's data."""
-    return _user_directory(environment, "XDG_DATA_HOME", Path(".local", "share"), platform)
+    return Path(locations.data_folder(_or_own(environment), platform))
 
 
 def config_file(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
     """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration folder."""
     if named := _named_file(environment):
         return _absolute("config", named)
-    return _user_directory(environment, "XDG_CONFIG_HOME", Path(".config"), platform) / "config.toml"
-
-
-def runtime_directory(environment: Mapping[str, str]) -> Path:
-    """Return the folder of this user's sockets, on a system that has hubs."""
-    named = environment.get("XDG_RUNTIME_DIR", "")
-    # The path of a socket has at most 107 bytes, 103 on macOS, so a long folder cannot be used.
-    if named.startswith("/") and len(named) <= _RUNTIME_MAX and os.path.isdir(named):  # noqa: PTH112 - fast
-        return Path(named) / APPLICATION
-    return Path("/tmp") / f"{APPLICATION}-{os.getuid()}"  # noqa: S108 - checked to be this user's alone
+    return Path(locations.default_settings_file(_or_own(environment), platform))
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> dict[str, object]:
     """Return the raw settings from environment variables, by name."""
-    values = os.environ if environment is None else environment
-    return {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in values.items()
-        # An empty variable counts as unset: that is what `VARIABLE= command` means in a shell.
-        if value and name.startswith(PREFIX) and name != f"{PREFIX}CONFIG"
-    }
+    return locations.settings_from_environment(_or_own(environment))
 
 
 def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str, object]:
@@ -94,25 +78,16 @@ def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] | Non
     return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
 
 
+def _or_own(environment: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if environment is None else environment
+
+
 def _named_file(environment: Mapping[str, str] | None) -> str | None:
-    return (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG")
+    return _or_own(environment).get(locations.CONFIG)
 
 
 def _absolute(setting: str, named: object) -> Path:
     try:
-        return Path(str(named)).expanduser().absolute()
+        return Path(locations.absolute(str(named)))
     except RuntimeError as error:
         raise InvalidSettingsError(f"{PREFIX}{setting.upper()}: {error}") from None
-
-
-def _user_directory(
-    environment: Mapping[str, str] | None, variable: str, default: Path, platform: str
-) -> Path:
-    values = os.environ if environment is None else environment
-    if platform == "win32":
-        return Path(values.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / APPLICATION
-    if platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / APPLICATION
-    # The XDG specification asks for relative paths to be ignored.
-    named = Path(values.get(variable, ""))
-    return (named if named.is_absolute() else Path.home() / default) / APPLICATION

@@ -6,7 +6,8 @@ and the hub replies `pong`, which distinguishes a busy hub from one that hangs. 
 `drain`. A front that reconnects after a hub was lost lists the requests that it sends `again`.
 
 A command begins in the same way, with the role `command`, and closes the connection after the ack: it only makes sure
-of the hub. Each of its operations has a connection of the role `control`.
+of the hub. Each of its operations has a connection of the role `control`. A client's hook has one of the role `hook`:
+what the client gives to it follows in the first line, and the hub's only line is what it prints.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import zlib
 from pathlib import Path
 
-from learning_memory_server import paths, peers
+from learning_memory_server import locations, paths, peers
 from learning_memory_server.errors import UntrustedSocketError
 from learning_memory_server.version import VERSION
 
@@ -66,9 +66,10 @@ class Place:
         self.project = str(raw["project"]) if raw.get("project") else None
         for name in (*_OF_THE_CALLER, "journal_path", "storage_path"):
             raw.pop(name, None)
-        data = f"{self.journal}\n{self.storage}"
-        self.socket = paths.runtime_directory(environment) / f"{_digest(data)}.sock"
-        self.settings = _digest(json.dumps({name: str(value) for name, value in raw.items()}, sort_keys=True))
+        self.socket = Path(locations.socket_file(str(self.journal), str(self.storage), environment))
+        self.settings = locations.digest(
+            json.dumps({name: str(value) for name, value in raw.items()}, sort_keys=True)
+        )
 
     def sockets(self) -> list[Path]:
         """Return the sockets where the hub may listen: this one, and the one that the holder of the journal names."""
@@ -165,7 +166,7 @@ def build() -> dict[str, Any]:
                 sources.append(f"{folder[len(package) :]}/{name} {state.st_size} {state.st_mtime_ns}")
     return {
         "version": VERSION,
-        "fingerprint": _digest("\n".join(sorted(sources))),
+        "fingerprint": locations.digest("\n".join(sorted(sources))),
         "newest": newest,
     }
 
@@ -184,9 +185,3 @@ def again(identities: list[Any]) -> bytes:
 
 def _version(build: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(int(part) for part in str(build["version"]).split(".") if part.isdigit())
-
-
-def _digest(text: str) -> str:
-    # Enough to distinguish names, and cheap: hashlib would load a cryptographic library into every front.
-    data = text.encode()
-    return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"

@@ -149,6 +149,11 @@ class Settings(BaseModel):
         default=0,
         description="The share of entries for which they are withheld at random, to measure whether they help.",
     )
+    check_in_calls: Annotated[Number, Field(ge=0)] = Field(
+        default=0,
+        description="After how many tool calls with the same open entry the plugin for Claude Code asks the agent about "
+        "it; 0: never.",
+    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "

@@ -15,7 +15,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
-from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.server.tools.catalog import WITH_HOOKS
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -35,39 +35,46 @@ def recorded() -> str:
     eras = {
         HANDSHAKE: {
             "versions": HANDSHAKE_PROTOCOL_VERSIONS,
-            "methods": _outcomes([("initialize", hello), *((name, {}) for name in ("ping", *LISTS))]),
+            **_answered([("initialize", hello), *((name, {}) for name in ("ping", *LISTS))]),
         },
         ENVELOPE: {
             "versions": MODERN_PROTOCOL_VERSIONS,
-            "methods": _outcomes(
-                [(name, {"_meta": envelope}) for name in ("server/discover", "ping", *LISTS)]
-            ),
+            **_answered([(name, {"_meta": envelope}) for name in ("server/discover", "ping", *LISTS)]),
         },
     }
     return json.dumps(eras, ensure_ascii=False, indent=1) + "\n"
 
 
-def answers_of_the_server(lines: Iterable[bytes]) -> list[bytes]:
+def answers_of_the_server(lines: Iterable[bytes], *, has_hooks: bool = False) -> list[bytes]:
     """Return what a server without data writes in one session in which a client sends these lines."""
 
     async def serve() -> list[bytes]:
-        services: dict[type, object] = {kind: object() for tool in TOOLS for kind in tool.services}
+        services: dict[type, object] = {kind: object() for tool in WITH_HOOKS for kind in tool.services}
         services |= {RedactionGate: RedactionGate(), SessionContext: object()}
         exchange = _Exchange(list(lines))
-        calls = Calls(services, Caller("nobody's", "none"))
+        calls = Calls(services, Caller("nobody's", "none"), has_hooks=has_hooks)
         await Session(build_server(calls), exchange, grace=10.0).run()
         return exchange.written
 
     return asyncio.run(serve())
 
 
-def _outcomes(requests: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def _answered(requests: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the outcome of each method, and what a client with hooks sees besides."""
+    outcomes, with_hooks = (_outcomes(requests, has_hooks=has_hooks) for has_hooks in (False, True))
+    shown, more = (each["tools/list"]["result"]["tools"] for each in (outcomes, with_hooks))
+    return {"methods": outcomes, "hooks": more[len(shown) :]}
+
+
+def _outcomes(requests: Sequence[tuple[str, dict[str, Any]]], *, has_hooks: bool) -> dict[str, Any]:
     """Return the `result` or `error` of each method, as one session answers them."""
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n"
         for method, params in requests
     ]
-    answers = {answer["id"]: answer for answer in map(json.loads, answers_of_the_server(lines))}
+    answers = {
+        answer["id"]: answer for answer in map(json.loads, answers_of_the_server(lines, has_hooks=has_hooks))
+    }
     return {
         method: {key: part for key, part in answers[method].items() if key not in ("jsonrpc", "id")}
         for method, _ in requests

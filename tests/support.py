@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.domain.run import Run
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -196,6 +197,10 @@ def ghaps(resolutions: st.SearchStrategy[Resolution | None] = RESOLUTIONS) -> st
         confidence=CONFIDENCES,
         first_confidence=CONFIDENCES,
         notes=st.lists(TEXTS, max_size=3).map(tuple),
+        runs=st.lists(
+            st.builds(Run, MOMENTS, TEXTS, st.integers(0, 255), *[st.none() | st.integers(0, 9)] * 3),
+            max_size=2,
+        ).map(tuple),
         orphaned=st.booleans(),
         resolution=resolutions,
     )

@@ -101,6 +101,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
     }
     facts += [(name, text_lines(text)) for name, text in story.items() if text]
     facts += [("note", text_lines(note)) for note in entry.get("notes", ())]
+    facts += [("run", one_line(run)) for run in entry.get("runs", ())]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
         facts += [(f"  {name}", text_lines(earlier[name])) for name in ("hypothesis", "action", "prediction")]

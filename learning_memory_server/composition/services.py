@@ -31,6 +31,8 @@ from learning_memory_server.experience_clusters.child import ChildFitting
 from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.failures.shield import Shield
+from learning_memory_server.hooks.hooks import Hooks
+from learning_memory_server.hooks.sessions import Sessions
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
@@ -100,6 +102,7 @@ class Services:
     memories: MemoryStore
     memory_searcher: MemorySearcher
     session_context: SessionContext
+    hooks: Hooks
     statistics: Statistics
 
     def injectable(self) -> dict[type, object]:
@@ -117,6 +120,7 @@ class Services:
             self.memories,
             self.memory_searcher,
             self.session_context,
+            self.hooks,
             self.statistics,
             self.redaction,
         )
@@ -207,6 +211,7 @@ def _build(
         settings.min_experiences,
     )
     value_listing = ValueListing(value_log, verdicts, collector, index)
+    session_context = SessionContext(collector, value_listing, settings.budget_bytes)
     return Services(
         settings=settings,
         redaction=redaction,
@@ -241,7 +246,8 @@ def _build(
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
-        session_context=SessionContext(collector, value_listing, settings.budget_bytes),
+        session_context=session_context,
+        hooks=Hooks(collector, session_context, Sessions(), clock, check_in_calls=settings.check_in_calls),
         statistics=Statistics(
             settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction
         ),

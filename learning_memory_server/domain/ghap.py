@@ -19,8 +19,13 @@ from learning_memory_server.errors import InvalidInputError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from learning_memory_server.domain.run import Run
+
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
 """How much an experience counts in the centroid of a cluster, by tier."""
+
+RUNS_MAX: Final = 10
+"""How many runs an entry keeps: the last ones."""
 
 _VAGUE_BELOW_WORDS: Final = 4
 """A hypothesis of fewer words is too vague to learn from."""
@@ -100,6 +105,7 @@ class Ghap:
         requests: The names of the calls that changed it; see `Caller.request`.
         confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
         first_confidence: The first one ever stated for the entry.
+        runs: The test and build commands that ended while it was open, the last `RUNS_MAX` of them.
     """
 
     id: str
@@ -119,6 +125,7 @@ class Ghap:
     resolution: Resolution | None = None
     confidence: float | None = None
     first_confidence: float | None = None
+    runs: tuple[Run, ...] = ()
 
     @property
     def last_confidence(self) -> float | None:
@@ -203,6 +210,10 @@ class Ghap:
             confidence=confidence,
             first_confidence=confidence if self.first_confidence is None else self.first_confidence,
         )
+
+    def with_run(self, run: Run) -> Ghap:
+        """Return the entry with one more run."""
+        return replace(self, runs=(*self.runs, run)[-RUNS_MAX:])
 
 
 def new_ghap_id(at: datetime) -> str:

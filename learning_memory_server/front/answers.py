@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 RECORDED: Final = Path(__file__).with_name("answers.json")
-"""Of each era: its protocol `versions`, and the `result` or `error` of each of its `methods`."""
+"""Of each era: its protocol `versions`, the `result` or `error` of each of its `methods`, and the tool for `hooks`."""
 HANDSHAKE: Final = "handshake"
 """The era of the protocols that begin with `initialize`."""
 ENVELOPE: Final = "envelope"
@@ -40,13 +40,17 @@ _LONGEST: Final = 100_000
 class Answers:
     """The front's part of one session.
 
+    Args:
+        has_hooks: Whether the client has hooks, and so the tool that they call.
+
     Attributes:
         opening: The lines that each hub gets first, so that its session is where the client's is.
         opener: The client's own line that stands in for the first of them while it is open; empty if the front has
             answered it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_hooks: bool = False) -> None:
+        self._has_hooks = has_hooks
         self.opening: list[bytes] = []
         self.opener = b""
         self._era = ""
@@ -107,7 +111,11 @@ class Answers:
             return None
         # The hub loads its model as soon as a client lists the tools.
         told = [_own(message, method)] if method == "tools/list" else []
-        return _line(message["id"], era["methods"][method]), told
+        outcome = era["methods"][method]
+        if method == "tools/list" and self._has_hooks:
+            result = outcome["result"]
+            outcome = {"result": {**result, "tools": [*result["tools"], *era["hooks"]]}}
+        return _line(message["id"], outcome), told
 
     def _greet(self, message: Message, rest: Message) -> tuple[bytes, list[bytes]] | None:
         offered, about, capabilities = (

@@ -7,6 +7,7 @@ import sys
 
 from learning_memory_server import peers, rendezvous
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.front.answers import Answers
 from learning_memory_server.front.link import HubLink, hello_of
 from learning_memory_server.front.relay import Relay
 from learning_memory_server.interrupts import INTERRUPTED
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main() -> NoReturn:
-    """Relay between the client and the hub until the client leaves."""
+def main(*, has_hooks: bool = False) -> NoReturn:
+    """Relay between the client and the hub until the client leaves.
+
+    Args:
+        has_hooks: Whether the client has hooks.
+    """
     status = 0
     if not peers.has_hubs():
         _say(
@@ -26,7 +31,8 @@ def main() -> NoReturn:
         os._exit(1)
     try:
         place = rendezvous.Place(os.environ)
-        Relay(HubLink(place, hello_of(place, "session"), _say)).run()
+        hello = {**hello_of(place, "session"), "hooks": has_hooks}
+        Relay(HubLink(place, hello, _say), answers=Answers(has_hooks=has_hooks)).run()
     except LearningMemoryError as error:
         _say(error.sentence)
         status = 1

@@ -46,6 +46,7 @@ class Relay:
         link: Connects to the hub.
         client_in: The descriptor that the client writes to.
         client_out: The descriptor that the client reads from.
+        answers: What is answered without the hub.
         ping_after: Seconds; see `PING_AFTER`.
         hung_after: Seconds; see `HUNG_AFTER`.
         frame_max: Bytes of the longest message that the client may send.
@@ -57,6 +58,7 @@ class Relay:
         client_in: int = 0,
         client_out: int = 1,
         *,
+        answers: Answers | None = None,
         ping_after: float = PING_AFTER,
         hung_after: float = HUNG_AFTER,
         frame_max: int = rendezvous.FRAME_MAX,
@@ -72,7 +74,7 @@ class Relay:
         self._is_partial = False
         self._from_hub = LineSplitter()
         self._open: dict[str | int, tuple[str, bytes]] = {}
-        self._answers = Answers()
+        self._answers = answers or Answers()
         self._from_client = LineSplitter(frame_max)
         self._client_open = True
         self._heard = time.monotonic()

@@ -22,6 +22,7 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.lazy import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
+from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls
 from learning_memory_server.hub.lines import FrontLines
@@ -31,6 +32,7 @@ from learning_memory_server.operations import operate
 from learning_memory_server.paths import LOCK
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.settings import unknown_variables
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ log = structlog.get_logger()
 _HELLO_SECONDS: Final = 10.0
 _CALLS_END_SECONDS: Final = 10.0
 """How long a draining hub waits for running calls."""
+_PROJECT_SECONDS: Final = 600.0
+"""How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""
 _LOOK_SECONDS: Final = 1.0
 """Seconds between checks that the hub is still needed."""
 _TURN_SECONDS: Final = 0.0005
@@ -107,6 +111,7 @@ class Hub:
         self._ending = asyncio.Event()
         self._is_interrupted = False
         self._last_needed = time.monotonic()
+        self._projects: dict[str, tuple[str, float]] = {}
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 
@@ -152,6 +157,8 @@ class Hub:
                 hello = json.loads(await reader.readline())
             if hello["role"] == "control":
                 await self._control(hello, reader, writer)
+            elif hello["role"] == "hook":
+                await self._answer_hook(hello, writer)
             elif await self._acknowledge(hello, writer):
                 await self._serve_front(hello, reader, writer)
         except (TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
@@ -182,8 +189,7 @@ class Hub:
     async def _serve_front(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        project = hello["project"] or await asyncio.to_thread(project_of, Path(hello["directory"]))
-        caller = Caller(project, session_hash(hello["session"]))
+        caller = Caller(await self._project(hello), session_hash(hello["session"]))
 
         def on_drain() -> None:
             if rendezvous.is_newer(hello["build"], self._build):
@@ -201,6 +207,7 @@ class Hub:
             around=self._counted,
             front=hello["front"],
             asked_again=lines.asked_again,
+            has_hooks=hello.get("hooks", False),
         )
         early = EarlyCalls(lines, calls)
         self._fronts += 1
@@ -210,6 +217,29 @@ class Hub:
         finally:
             self._fronts -= 1
             early.close()
+
+    async def _answer_hook(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        """Answer a client's hook that is a command. A hub that is not the right one says nothing."""
+        if self._reason_to_refuse(hello):
+            return
+        arguments = arguments_of(hello["given"])
+        session = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
+        caller = Caller(await self._project(hello), session)
+        calls = Calls(self._services.injectable(), caller, around=self._counted, has_hooks=True)
+        result = await calls.call(None, HOOK, arguments)
+        writer.write(result.text.encode() + b"\n")
+        await writer.drain()
+
+    async def _project(self, hello: dict[str, Any]) -> str:
+        """Return the project of a connection. That of a folder is remembered: asking git takes longer than a hook."""
+        directory = hello["directory"]
+        if named := hello["project"]:
+            return str(named)
+        found, until = self._projects.get(directory, ("", 0.0))
+        if time.monotonic() > until:
+            found = await asyncio.to_thread(project_of, Path(directory))
+            self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
+        return found
 
     async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
         """Leave a connection to the SDK, once it is imported."""

@@ -15,6 +15,7 @@ from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.memory import Chunking, Memory
+from learning_memory_server.domain.run import Run
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import (
@@ -87,6 +88,7 @@ def ghap_to_data(ghap: Ghap) -> Data:
             "confidence": ghap.confidence,
             "first_confidence": ghap.first_confidence,
             "notes": list(ghap.notes),
+            "runs": [run_to_data(run) for run in ghap.runs],
             "orphaned": ghap.orphaned or None,
             "requests": list(ghap.requests),
             "resolution": _resolution_to_data(ghap.resolution) if ghap.resolution else None,
@@ -124,9 +126,40 @@ def ghap_from_data(data: Data) -> Ghap:
         confidence=data.get("confidence"),
         first_confidence=data.get("first_confidence"),
         notes=tuple(data.get("notes", ())),
+        runs=tuple(run_from_data(item) for item in data.get("runs", ())),
         orphaned=data.get("orphaned", False),
         requests=tuple(data.get("requests", ())),
         resolution=_resolution_from_data(data["resolution"]) if "resolution" in data else None,
+    )
+
+
+def run_to_data(run: Run) -> Data:
+    """Return the run as JSON data."""
+    return lean(
+        {
+            "at": run.at.isoformat(),
+            "command": run.command,
+            "exit_status": run.exit_status,
+            "passed": run.passed,
+            "failed": run.failed,
+            "skipped": run.skipped,
+        }
+    )
+
+
+def run_from_data(data: Data) -> Run:
+    """Return the run that the data describes.
+
+    Raises:
+        KeyError, ValueError, TypeError: If the data does not describe one.
+    """
+    return Run(
+        at=datetime.fromisoformat(data["at"]),
+        command=data["command"],
+        exit_status=data["exit_status"],
+        passed=data.get("passed"),
+        failed=data.get("failed"),
+        skipped=data.get("skipped"),
     )
 
 

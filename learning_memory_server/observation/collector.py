@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Lesson, RootCause
     from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.domain.run import Run
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
@@ -137,6 +138,19 @@ class ObservationCollector:
         entry = replace(entry, requests=_with(caller, entry))
         self._save_open(entry)
         return entry
+
+    def add_run(self, caller: Caller, run: Run) -> Ghap | None:
+        """Keep how a test or build command ended with the caller's current entry, and return it, if there is one.
+
+        Raises:
+            JournalUnavailableError: If it cannot be written.
+        """
+        self.load()
+        entry = self._current(caller)
+        if entry is None:
+            return None
+        self._save_open(entry.with_run(run))
+        return self._open[entry.id]
 
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
         """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.

@@ -14,7 +14,6 @@ from mcp.types import Tool as AdvertisedTool
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
-from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.tools.toolset import Progress
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
 
     async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         with calls.around():
-            return _advertised()
+            return _advertised(tuple(calls.tools))
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         arguments = dict(params.arguments or {})
@@ -128,7 +127,7 @@ def _progress(context: Context) -> Progress:
 
 
 @cache
-def _advertised() -> ListToolsResult:
+def _advertised(tools: tuple[Tool, ...]) -> ListToolsResult:
     """Return the tools as clients see them; built on the first request, not at start-up."""
     return ListToolsResult(
         tools=[
@@ -139,8 +138,10 @@ def _advertised() -> ListToolsResult:
                 input_schema=tool.input_schema,
                 output_schema=tool.output_schema,
                 annotations=_hints(tool),
+                # MCP Apps' way to say that a tool is for programs. Claude Code keeps such a tool from its model.
+                _meta=None if tool.is_for_models else {"ui": {"visibility": ["app"]}},
             )
-            for tool in TOOLS
+            for tool in tools
         ]
     )
 

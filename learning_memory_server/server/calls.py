@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.server.tools.catalog import TOOLS, WITH_HOOKS
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -30,9 +30,13 @@ class Calls:
         around: Entered while a client lists or calls tools.
         front: The id of the connection's front, if it repeats calls that were not answered.
         asked_again: The ids of the requests that the front repeats.
+        has_hooks: Whether the client has hooks, and so the tool that they call.
+
+    Attributes:
+        tools: The tools that the client sees.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a connection
         self,
         services: Mapping[type, object],
         caller: Caller,
@@ -40,9 +44,11 @@ class Calls:
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         front: str | None = None,
         asked_again: Container[object] = (),
+        has_hooks: bool = False,
     ) -> None:
         self.around = around
-        self._boundary = Boundary(TOOLS, services)
+        self.tools = WITH_HOOKS if has_hooks else TOOLS
+        self._boundary = Boundary(self.tools, services)
         self._session_context = cast("SessionContext", services[SessionContext])
         self._caller = caller
         self._front = front

@@ -12,14 +12,18 @@ from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.server.startup import fast_imports
 
 
-def main() -> NoReturn:
-    """Serve until the client leaves, then exit the process."""
+def main(*, has_hooks: bool = False) -> NoReturn:
+    """Serve until the client leaves, then exit the process.
+
+    Args:
+        has_hooks: Whether the client has hooks.
+    """
     with fast_imports():
         from learning_memory_server.server.stdio import serve_stdio  # noqa: PLC0415
 
     status = 0
     try:
-        asyncio.run(serve_stdio())
+        asyncio.run(serve_stdio(has_hooks=has_hooks))
     except LearningMemoryError as error:
         print(f"learning-memory-server: {error.sentence}", file=sys.stderr)  # noqa: T201
         status = 1

@@ -28,8 +28,11 @@ _GRACE_SECONDS: Final = 5.0
 """How long open calls may run after the client has closed its side. Hosts kill the server when they think it time."""
 
 
-async def serve_stdio() -> None:
+async def serve_stdio(*, has_hooks: bool = False) -> None:
     """Serve one client on stdin and stdout until it leaves.
+
+    Args:
+        has_hooks: Whether the client has hooks.
 
     Raises:
         LearningMemoryError: If the settings are wrong, or another process has locked the journal.
@@ -47,7 +50,7 @@ async def serve_stdio() -> None:
             used.set()
             yield
 
-        server = build_server(Calls(services.injectable(), caller, around=noticed))
+        server = build_server(Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks))
         indexing = asyncio.create_task(services.writer.run_after(used))
         try:
             await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()

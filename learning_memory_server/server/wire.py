@@ -154,7 +154,44 @@ class TextWire:
         return explain_fields(error, schema)
 
 
+class SilentWire:
+    """A text that a program reads, or nothing, also where something failed: nobody can do anything about it."""
+
+    @property
+    def is_structured(self) -> bool:
+        """False: the reply is a text."""
+        return False
+
+    def payload(self, reply: str) -> dict[str, Any]:
+        """Return the reply, a text, as `text`."""
+        return {"text": reply}
+
+    def reply(self, payload: dict[str, Any]) -> Result:
+        """Return the text."""
+        return Result(payload["text"])
+
+    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+        """Return the payload as it is."""
+        del kinds
+        return payload
+
+    def failure(self, error: LearningMemoryError) -> Result:
+        """Return an empty text. The log has the failure."""
+        del error
+        return Result("")
+
+    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
+        """Return nothing."""
+        del payload
+        return {}
+
+    def explain(self, error: ValidationError, schema: Schema) -> str:
+        """Return a sentence for each problem."""
+        return explain(error, schema)
+
+
 JSON: Final = JsonWire()
+SILENT: Final = SilentWire()
 
 
 def compact(payload: Mapping[str, Any]) -> str:

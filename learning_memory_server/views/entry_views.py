@@ -54,6 +54,7 @@ class OpenEntry(TypedDict, total=False):
     first_confidence: float
     history: list[dict[str, Any]]
     notes: list[str]
+    runs: list[str]
     iteration_count: int
 
 
@@ -102,6 +103,7 @@ class WholeEntry(Experience, total=False):
     first_confidence: float
     history: list[dict[str, Any]]
     notes: list[str]
+    runs: list[str]
     iteration_count: int
 
 
@@ -157,6 +159,7 @@ def open_entry(entry: Ghap) -> dict[str, Any]:
                 for revision in entry.history
             ],
             "notes": list(entry.notes),
+            "runs": [str(run) for run in entry.runs],
             "iteration_count": entry.iteration_count,
         }
     )

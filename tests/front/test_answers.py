@@ -65,12 +65,13 @@ SESSIONS = [
 ]
 
 
+@pytest.mark.parametrize("has_hooks", [False, True])
 @pytest.mark.parametrize("session", SESSIONS)
-def test_the_front_says_what_the_server_says(session: list[dict[str, Any]]) -> None:
-    answers = Answers()
+def test_the_front_says_what_the_server_says(session: list[dict[str, Any]], *, has_hooks: bool) -> None:
+    answers = Answers(has_hooks=has_hooks)
     own = [answer for message in session if (answer := answered(answers, message)) is not None]
     assert len(own) == sum("id" in message for message in session)
-    assert own == answers_of_the_server(map(line, session))
+    assert own == answers_of_the_server(map(line, session), has_hooks=has_hooks)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.ghap import Ghap
+from learning_memory_server.domain.run import Run
 from learning_memory_server.journal.codec import ghap_to_data
 from learning_memory_server.server.replies import STORED_TEXT
 from learning_memory_server.views import entry_views
 from tests.server.agent import CALLER, agent_of
-from tests.support import full_ghap, ghap
+from tests.support import NOON, full_ghap, ghap
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
@@ -28,12 +29,14 @@ async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_jour
         first_confidence=0.9,
         orphaned=True,
         requests=("front:1",),
+        runs=(Run(NOON, "pytest", 1, passed=3, failed=1),),
     )
     assert private < ghap_to_data(kept).keys()
     shown = entry_views.open_entry(kept)
     assert shown.keys() == entry_views.OpenEntry.__annotations__.keys()
     assert shown == {
         **{name: part for name, part in ghap_to_data(kept).items() if name not in private},
+        "runs": ["pytest: exit 1, 1 failed, 3 passed"],
         "iteration_count": 2,
     }
     services.collector.add_open([kept])

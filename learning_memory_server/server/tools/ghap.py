@@ -45,6 +45,8 @@ from learning_memory_server.views import advice_views, entry_views
 
 toolset = ToolSet()
 
+_RUNS_SHOWN = 5
+
 
 class StartedEntry(TypedDict):
     """The new entry; `warning` and `orphaned_id` if the previous one was left open.
@@ -89,7 +91,10 @@ class ValueToJudge(TypedDict):
 
 
 class ResolvedEntry(TypedDict):
-    """The entry that was closed; `indexed` tells whether semantic search can find it yet."""
+    """The entry that was closed; `indexed` tells whether semantic search can find it yet.
+
+    `runs`: how the last test and build commands ended while it was open.
+    """
 
     id: str
     status: str
@@ -97,6 +102,7 @@ class ResolvedEntry(TypedDict):
     resolved_at: str
     indexed: bool
     warning: NotRequired[str]
+    runs: NotRequired[list[str]]
     value: NotRequired[ValueToJudge]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
@@ -275,6 +281,8 @@ async def resolve_ghap(
         "resolved_at": entry.outcome.resolved_at.isoformat(),
         "indexed": indexed,
     }
+    if entry.runs:
+        reply["runs"] = [str(run) for run in entry.runs[-_RUNS_SHOWN:]]
     if not indexed:
         reply["warning"] = (
             "The entry is saved. It will be indexed as soon as the model and the engine are ready."

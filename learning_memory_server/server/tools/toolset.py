@@ -65,6 +65,7 @@ class Tool:
         title: The name that people see.
         effects: What the tool does to stored data.
         wire: The form of its replies and failures.
+        is_for_models: Whether models see it.
     """
 
     function: Callable[..., Awaitable[Reply]]
@@ -73,6 +74,7 @@ class Tool:
     title: str
     effects: Effects
     wire: Wire = JSON
+    is_for_models: bool = True
 
     @property
     def name(self) -> str:
@@ -116,6 +118,7 @@ class ToolSet:
         idempotent: bool = False,
         destroys: bool = False,
         wire: Wire = JSON,
+        for_models: bool = True,
     ) -> Callable[[F], F]:
         """Register a function as a tool.
 
@@ -125,6 +128,7 @@ class ToolSet:
             idempotent: Whether repeating a call changes nothing more.
             destroys: Whether a call permanently removes data.
             wire: The form of replies and failures.
+            for_models: Whether models see it.
         """
 
         def register(function: F) -> F:
@@ -143,6 +147,7 @@ class ToolSet:
                     title=title,
                     effects=Effects(changes, destroys, idempotent or not changes),
                     wire=wire,
+                    is_for_models=for_models,
                 )
             )
             return function

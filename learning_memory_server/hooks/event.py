@@ -1,0 +1,83 @@
+"""What happened in a client, as its hooks say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SESSION_START: Final = "SessionStart"
+SESSION_END: Final = "SessionEnd"
+PROMPT: Final = "UserPromptSubmit"
+BEFORE_TOOL: Final = "PreToolUse"
+AFTER_TOOL: Final = "PostToolUse"
+AFTER_FAILURE: Final = "PostToolUseFailure"
+STOP: Final = "Stop"
+
+_OTHER_NAMES: Final = {"BeforeAgent": PROMPT, "BeforeTool": BEFORE_TOOL, "AfterTool": AFTER_TOOL}
+"""What Gemini CLI calls events."""
+_SHELLS: Final = frozenset({"Bash", "shell", "run_shell_command", "run_in_terminal"})
+"""The tools that run commands: of Claude Code, Codex, Gemini CLI and VS Code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a client's session. What a client does not say is empty.
+
+    Args:
+        name: The event, as the client calls it.
+        session: The client's id of the session.
+        folder: The working directory.
+        prompt: What the user has written.
+        command: The shell command that a tool runs or ran.
+        output: What it wrote, if it succeeded.
+        error: What the client says of a command that failed.
+        is_background: Whether it goes on in the background, so that nothing is known of its end.
+        is_again: Whether the agent goes on because of a hook of this event.
+    """
+
+    name: str
+    session: str = ""
+    folder: str = ""
+    prompt: str = ""
+    command: str = ""
+    output: str = ""
+    error: str = ""
+    is_background: bool = False
+    is_again: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its name in Claude Code."""
+        return _OTHER_NAMES.get(self.name, self.name)
+
+
+def arguments_of(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`."""
+    tool_input, response = given.get("tool_input"), given.get("tool_response")
+    tool_input = tool_input if isinstance(tool_input, dict) else {}
+    command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None
+    found = {
+        "event": given.get("hook_event_name"),
+        "session": given.get("session_id"),
+        "folder": given.get("cwd"),
+        "prompt": given.get("prompt"),
+        "command": command,
+        "error": given.get("error"),
+        "again": _flag(given.get("stop_hook_active")),
+    }
+    if isinstance(response, dict):
+        found |= {
+            "output": response.get("stdout") or response.get("llmContent"),
+            "stderr": response.get("stderr"),
+            "task": response.get("backgroundTaskId"),
+        }
+    elif isinstance(response, str):
+        found["output"] = response
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def _flag(value: object) -> str:
+    return "true" if value is True else ""

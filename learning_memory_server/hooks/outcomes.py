@@ -1,0 +1,214 @@
+"""How a test or build command ended: which commands are such, and what their output says of tests.
+
+Only counts are taken from an output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.domain.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+COMMAND_MAX: Final = 200
+"""Characters of a command that are kept."""
+_EXAMINED: Final = 8_000
+"""Characters of a command, and at the end of an output, that are looked at: the counts stand at the end."""
+
+_ANY: Final = frozenset[str]()
+_PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("pytest", "py.test", "tox", "nox", "unittest", "make", "gmake", "ninja", "ctest"), _ANY),
+    **dict.fromkeys(("jest", "vitest", "mocha", "ava", "rspec", "phpunit", "tsc", "just"), _ANY),
+    "cargo": frozenset({"test", "t", "build", "b", "check", "c", "clippy", "nextest", "bench"}),
+    "go": frozenset({"test", "build", "vet", "install"}),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"test", "t", "build"})),
+    **dict.fromkeys(("gradle", "gradlew"), frozenset({"test", "build", "check", "assemble"})),
+    **dict.fromkeys(("mvn", "mvnw"), frozenset({"test", "verify", "package", "install", "compile"})),
+    **dict.fromkeys(("dotnet", "bazel", "swift", "mix", "zig"), frozenset({"test", "build", "compile"})),
+    **dict.fromkeys(
+        ("rake", "rails", "playwright", "deno", "dune", "stack", "cabal"), frozenset({"test", "build"})
+    ),
+    "cmake": frozenset({"--build"}),
+    "docker": frozenset({"build"}),
+}
+"""The programs that test or build, with what one of their words must be; nothing for those that do nothing else."""
+_RUNNERS: Final = frozenset(
+    {"python", "uv", "poetry", "pipenv", "npx", "pdm", "hatch", "rye", "bundle", "pnpm", "yarn", "bunx"}
+)
+"""Programs that run another one, which is named behind one of `_RUN` or as the first word."""
+_RUN: Final = frozenset({"-m", "run", "exec"})
+_WRAPPERS: Final = frozenset(
+    {"sudo", "env", "time", "nice", "nohup", "exec", "command", "timeout", "xvfb-run", "stdbuf"}
+)
+_REDACTED: Final = re.compile(r"\[redacted: [^\]]*\]")
+_OPERATORS: Final = ";|&()\n"
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_NUMBER: Final = re.compile(r"[\d.]+[smhd]?")
+_VERSION: Final = re.compile(r"(?<=[A-Za-z])[\d.]+$")
+_EXIT: Final = re.compile(
+    r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE
+)
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+_WORDS: Final[Mapping[str, str]] = {
+    "passed": "passed",
+    "passing": "passed",
+    "failed": "failed",
+    "failing": "failed",
+    "failures": "failed",
+    "error": "failed",
+    "errors": "failed",
+    "skipped": "skipped",
+    "ignored": "skipped",
+    "pending": "skipped",
+    "todo": "skipped",
+}
+_COUNT: Final = re.compile(rf"\b(\d+) ({'|'.join(_WORDS)})\b")
+_NAMED_COUNT: Final = re.compile(r"\b(failures|errors|skipped|failed|passed)\s*[=:]\s*(\d+)", re.IGNORECASE)
+_SUMMARIES: Final = (
+    # pytest: = 2 failed, 5 passed in 0.12s =. nextest: Summary [0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped
+    re.compile(
+        r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+ in [\d.]+.*$"
+    ),
+    re.compile(r"^\s*Summary \[.*\d+ (?:passed|failed).*$"),
+    # Jest: Tests: 1 failed, 5 passed, 6 total. Vitest: Tests  1 failed | 5 passed (6)
+    re.compile(r"^\s*Tests:?\s+\d+ (?:passed|failed|skipped|todo).*$"),
+    # Gradle: 10 tests completed, 2 failed. ctest: 90% tests passed, 1 tests failed out of 10
+    re.compile(r"^\s*\d+ tests completed, .*\d+ failed.*$"),
+    # Maven and .NET: Tests run: 10, Failures: 1, Errors: 0, Skipped: 0. Failed: 1, Passed: 5, Skipped: 0
+    re.compile(r"^.*(?:Tests run: \d+, )?Fail(?:ures|ed):\s+\d+, (?:Errors|Passed):\s+\d+.*$"),
+    # unittest, such as FAILED with failures=1, errors=2 in brackets.
+    re.compile(r"^(?:FAILED|OK) \(\w[^)]*=\d+\)$"),
+)
+"""Lines that say how the tests of a run ended; the last one counts."""
+_CARGO: Final = re.compile(r"^test result: \w+\. .*$")
+"""There is one of each crate, and they add up."""
+_MOCHA: Final = re.compile(r"^\s*\d+ (?:passing|failing|pending)\b.*$")
+_RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
+
+
+def is_test_or_build(command: str) -> bool:
+    """Return whether one of a command's steps tests or builds."""
+    return any(_is_such(step) for step in _steps(command))
+
+
+def run_of(  # noqa: PLR0913 - what is known of a command
+    command: str, output: str, error: str, *, at: datetime, folder: str, home: str | None = None
+) -> Run | None:
+    """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
+
+    Args:
+        command: The command.
+        output: What it wrote, if it succeeded.
+        error: What the client says of one that failed: its exit status first, and what it wrote.
+        at: When it ended.
+        folder: The working directory.
+        home: The user's home folder; by default that of this process.
+    """
+    exit_status = 0
+    if error:
+        found = _EXIT.match(error)
+        if not found:
+            # It was not permitted, interrupted, or took too long.
+            return None
+        exit_status = int(found[1])
+    if not is_test_or_build(command):
+        return None
+    counts = counts_in(error or output)
+    return Run(at, shown(command, folder, home), exit_status, **counts)
+
+
+def counts_in(output: str) -> dict[str, int]:
+    """Return how many tests passed, failed and were skipped, as far as an output says so."""
+    lines = _COLOUR.sub("", output[-_EXAMINED:]).splitlines()
+    if cargo := [line for line in lines if _CARGO.match(line)]:
+        return _sum(cargo)
+    for pattern in _SUMMARIES:
+        if found := [line for line in lines if pattern.match(line)]:
+            return _completed(_sum(found[-1:]), found[-1], output)
+    if mocha := [line for line in lines if _MOCHA.match(line)]:
+        return _sum(mocha)
+    if ran := _RAN.search("\n".join(lines)):
+        return {"passed": int(ran[1])}
+    return {}
+
+
+def shown(command: str, folder: str, home: str | None = None) -> str:
+    """Return a command on one line, with paths from the working directory or the home folder, shortened."""
+    home = os.path.expanduser("~") if home is None else home  # noqa: PTH111 - a text
+    for path, instead in ((folder, "."), (home, "~")):
+        if len(path) > 1:
+            command = re.sub(rf"(?<![\w./-]){re.escape(path.rstrip('/'))}(?![\w.-])", instead, command)
+    line = " ".join("".join(c if c.isprintable() else " " for c in command[:_EXAMINED]).split())
+    return line if len(line) <= COMMAND_MAX else f"{line[: COMMAND_MAX - 1].rstrip()}\u2026"
+
+
+def _steps(command: str) -> list[list[str]]:
+    """Return the words of each program call of a command, up to a here-document or an open quote."""
+    text = _REDACTED.sub("redacted", command[:_EXAMINED]).replace("\\\n", " ").partition("<<")[0]
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    steps: list[list[str]] = [[]]
+    with suppress(ValueError):
+        for word in lexer:
+            if set(word) <= set(_OPERATORS):
+                steps.append([])
+            else:
+                steps[-1].append(word)
+    return steps
+
+
+def _is_such(step: list[str]) -> bool:
+    words = [word for word in step if not _ASSIGNMENT.match(word)]
+    while words and (words[0] in _WRAPPERS or words[0].startswith("-") or _NUMBER.fullmatch(words[0])):
+        words = words[1:]
+    if not words:
+        return False
+    name = _name(words[0])
+    if name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(words[1:], _PROGRAMS[name])):
+        return True
+    if name not in _RUNNERS:
+        return False
+    rest = words[1:]
+    for place, word in enumerate(rest[:-1]):
+        if word in _RUN:
+            return _is_such(rest[place + 1 :])
+        if not word.startswith("-"):
+            break
+    return name != "python" and _is_such(rest)
+
+
+def _named_in(words: list[str], wanted: frozenset[str]) -> bool:
+    """Return whether one of the first words is wanted; `test:unit` is a script that tests."""
+    return any(word.partition(":")[0] in wanted for word in words[:4])
+
+
+def _name(word: str) -> str:
+    return _VERSION.sub("", word.replace("\\", "/").rsplit("/", 1)[-1])
+
+
+def _sum(lines: list[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for line in lines:
+        found = [(word.lower(), count) for count, word in _COUNT.findall(line)]
+        found += [(word.lower(), count) for word, count in _NAMED_COUNT.findall(line)]
+        for word, count in found:
+            kind = _WORDS[word]
+            counts[kind] = counts.get(kind, 0) + int(count)
+    return counts
+
+
+def _completed(counts: dict[str, int], line: str, output: str) -> dict[str, int]:
+    """Return the counts with what passed, where only the number of all tests is said."""
+    ran = _TESTS_RUN.search(line) or _RAN.search(output) or re.match(r"\s*(\d+) tests completed", line)
+    if "passed" in counts or not ran:
+        return counts
+    return {**counts, "passed": max(int(ran[1]) - sum(counts.values()), 0)}

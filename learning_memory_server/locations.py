@@ -1,0 +1,112 @@
+"""Where this user's folders are and where the hub listens, as plain text.
+
+A client waits for each hook's command, so nothing is imported here that takes a millisecond: no pathlib, json or re.
+`paths` and `rendezvous` have the same as paths, with checks and messages.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Final
+
+APPLICATION: Final = "learning-memory-server"
+PREFIX: Final = "LEARNING_MEMORY_"
+CONFIG: Final = f"{PREFIX}CONFIG"
+"""The variable that names the settings file."""
+_RUNTIME_MAX: Final = 60
+"""Characters of a folder for sockets."""
+
+
+def settings_from_environment(environment: Mapping[str, str]) -> dict[str, object]:
+    """Return the raw settings from environment variables, by name."""
+    return {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        # An empty variable counts as unset: that is what `VARIABLE= command` means in a shell.
+        if value and name.startswith(PREFIX) and name != CONFIG
+    }
+
+
+def data_folder(environment: Mapping[str, str], platform: str = sys.platform) -> str:
+    """Return the default folder of this user's data."""
+    return _user_folder(environment, "XDG_DATA_HOME", os.path.join(".local", "share"), platform)  # noqa: PTH118
+
+
+def default_settings_file(environment: Mapping[str, str], platform: str = sys.platform) -> str:
+    """Return where the settings file is unless a variable names another."""
+    return os.path.join(_user_folder(environment, "XDG_CONFIG_HOME", ".config", platform), "config.toml")  # noqa: PTH118
+
+
+def storage_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
+    """Return the absolute path of the storage folder that raw settings name."""
+    named = raw.get("storage_path")
+    return absolute(str(named)) if named else data_folder(environment)
+
+
+def journal_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
+    """Return the absolute path of the journal folder that raw settings name."""
+    named = raw.get("journal_path")
+    return (
+        absolute(str(named)) if named else os.path.join(storage_folder(raw, environment), "journal")  # noqa: PTH118
+    )
+
+
+def absolute(named: str) -> str:
+    """Return a path that a user wrote, absolute.
+
+    Raises:
+        RuntimeError: If it begins with the home of a user who does not exist.
+    """
+    path = os.path.expanduser(named)  # noqa: PTH111
+    if path.startswith("~"):
+        raise RuntimeError("Could not determine home directory.")
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH117, PTH118
+
+
+def runtime_folder(environment: Mapping[str, str]) -> str:
+    """Return the folder of this user's sockets, on a system that has hubs."""
+    named = environment.get("XDG_RUNTIME_DIR", "")
+    # The path of a socket has at most 107 bytes, 103 on macOS, so a long folder cannot be used.
+    if named.startswith("/") and len(named) <= _RUNTIME_MAX and os.path.isdir(named):  # noqa: PTH112
+        return os.path.join(named, APPLICATION)  # noqa: PTH118
+    return f"/tmp/{APPLICATION}-{os.getuid()}"  # noqa: S108 - checked to be this user's alone
+
+
+def socket_file(journal: str, storage: str, environment: Mapping[str, str]) -> str:
+    """Return where the hub of some data listens.
+
+    Args:
+        journal: The journal folder, without symbolic links.
+        storage: The storage folder, the same.
+        environment: This user's variables.
+    """
+    name = digest(f"{journal}\n{storage}")
+    return os.path.join(runtime_folder(environment), f"{name}.sock")  # noqa: PTH118
+
+
+def digest(text: str) -> str:
+    """Return a short name for a text."""
+    # Enough to distinguish names, and cheap: hashlib would load a cryptographic library into every front.
+    data = text.encode()
+    return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
+
+
+def _user_folder(environment: Mapping[str, str], variable: str, default: str, platform: str) -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111
+    if home == "~":
+        raise RuntimeError("Could not determine home directory.")
+    if platform == "win32":
+        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")  # noqa: PTH118
+    elif platform == "darwin":
+        base = os.path.join(home, "Library", "Application Support")  # noqa: PTH118
+    else:
+        # The XDG specification asks for relative paths to be ignored.
+        named = environment.get(variable, "")
+        base = named if named.startswith("/") else os.path.join(home, default)  # noqa: PTH118
+    return os.path.join(base, APPLICATION)  # noqa: PTH118

@@ -1,0 +1,214 @@
+"""The tool that a client's hooks call: what each event is answered with, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.hooks.hooks import Hooks
+from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, only_text
+from tests.support import InProcessFitting
+from tests.tool_names import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.hooks.event import Event
+    from learning_memory_server.settings import Settings
+
+FAILED = "Exit code 1\n= 1 failed, 3 passed in 0.1s ="
+
+
+class Hooked:
+    """A client with hooks."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def fire(self, event: str, **given: str) -> str:
+        """Return what an event puts into the context; nothing if it is answered with silence."""
+        result = await self.client.call_tool("hook", {"event": event, "session": "s1", **given})
+        assert not result.is_error
+        assert result.structured_content is None
+        text = only_text(result)
+        if not text:
+            return ""
+        said = json.loads(text)["hookSpecificOutput"]
+        assert said.keys() == {"hookEventName", "additionalContext"}
+        assert said["hookEventName"] == event
+        context: str = said["additionalContext"]
+        return context
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        payload: dict[str, Any] = (await self.client.call_tool(tool, arguments)).structured_content or {}
+        return payload
+
+
+@asynccontextmanager
+async def hooked_to(services: Services | Mapping[type, object]) -> AsyncIterator[Hooked]:
+    injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
+    async with Client(build_server(Calls(injectable, CALLER, has_hooks=True))) as client:
+        yield Hooked(client)
+
+
+async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        listed = (await hooked.client.list_tools()).tools
+
+        assert [tool.name for tool in listed] == [*NAMES, "hook"]
+        assert listed[-1].meta == {"ui": {"visibility": ["app"]}}
+        assert all(tool.meta is None for tool in listed[:-1])
+        async with agent_of(services) as agent:
+            assert list(agent.tools) == NAMES
+            assert "There is no tool 'hook'" in (await agent.refused("hook", event="Stop"))["message"]
+
+
+async def test_a_session_starts_with_the_context_of_its_project(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        assert await hooked.fire("SessionStart") == ""
+        async with agent_of(services) as agent:
+            await agent.resolve_new(**CONFIRMED)
+
+        told = await hooked.fire("SessionStart")
+
+        assert told == services.session_context.text(CALLER)
+        assert "deploys must clear the cache" in told
+
+
+async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        assert await hooked.fire("Stop") == ""
+        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
+
+        assert await hooked.fire("Stop", again="true") == ""
+        told = await hooked.fire("Stop")
+
+        assert entry in told
+        assert ENTRY["goal"] in told
+        assert ENTRY["prediction"] in told
+        assert "resolve_ghap" in told
+        assert await hooked.fire("Stop") == ""
+        # A session that was cleared has not heard of it.
+        assert entry in await hooked.fire("Stop", session="s2")
+        await hooked.fire("SessionEnd")
+        assert entry in await hooked.fire("Stop")
+
+
+async def test_each_entry_has_its_own_reminder_and_a_resolved_one_none(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        first = (await hooked.call("start_ghap", **ENTRY))["id"]
+        assert first in await hooked.fire("Stop")
+        await hooked.call("resolve_ghap", **CONFIRMED)
+        assert await hooked.fire("Stop", session="s2") == ""
+
+        second = (await hooked.call("start_ghap", **ENTRY))["id"]
+
+        assert second in await hooked.fire("Stop")
+
+
+async def test_runs_are_kept_with_the_open_entry_and_shown_when_it_is_resolved(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
+        ran = {"folder": "/work/shop", "command": "cd /work/shop && pytest -q"}
+
+        assert await hooked.fire("PostToolUseFailure", **ran, error=FAILED) == ""
+        assert await hooked.fire("PostToolUse", **ran, output="4 passed in 0.1s", stderr="a warning") == ""
+        await hooked.fire("PostToolUse", folder="/work/shop", command="ls")
+        await hooked.fire("PostToolUse", **ran, background="true")
+        await hooked.fire("PostToolUse", **ran, task="b1")
+        await hooked.fire("PostToolUseFailure", **ran, error="It was interrupted.")
+
+        runs = ["cd . && pytest -q: exit 1, 1 failed, 3 passed", "cd . && pytest -q: exit 0, 4 passed"]
+        assert (await hooked.call("get_active_ghap"))["runs"] == runs
+        told = await hooked.fire("Stop")
+        assert all(f"Seen: {run}" in told for run in runs)
+        assert (await hooked.call("resolve_ghap", **CONFIRMED))["runs"] == runs
+        assert (await hooked.call("get_ghap_entry", ghap_id=entry))["runs"] == runs
+        # They are in the journal: a collector that reads it again has them.
+        (kept,) = ObservationCollector(services.journal, services.clock).list_resolved()
+        assert [str(run) for run in kept.runs] == runs
+
+
+async def test_a_run_without_an_open_entry_is_not_kept(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        await hooked.fire("PostToolUseFailure", command="pytest", error=FAILED)
+
+        assert "runs" not in await hooked.call("start_ghap", **ENTRY)
+        assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
+
+
+async def test_secrets_of_a_command_are_not_kept(services: Services) -> None:
+    async with hooked_to(services) as hooked:
+        await hooked.call("start_ghap", **ENTRY)
+        token = "ghp_" + "a1B2c3D4e5F6" * 3
+
+        await hooked.fire("PostToolUse", command=f"GITHUB_TOKEN={token} make", output="")
+
+        (run,) = (await hooked.call("get_active_ghap"))["runs"]
+        assert token not in run
+        assert "redacted" in run
+
+
+@pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse", "UserPromptSubmit"])
+async def test_other_events_are_answered_with_silence(services: Services, event: str) -> None:
+    async with hooked_to(services) as hooked:
+        await hooked.call("start_ghap", **ENTRY)
+
+        assert await hooked.fire(event, command="pytest") == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"event": 3}, {"event": "Stop", "unknown": "x"}, {"event": "Stop", "folder": None}]
+)
+async def test_arguments_that_do_not_fit_are_answered_with_silence(
+    services: Services, arguments: dict[str, Any]
+) -> None:
+    async with hooked_to(services) as hooked:
+        result = await hooked.client.call_tool("hook", arguments)
+
+        assert (result.is_error, only_text(result)) == (False, "")
+
+
+class Broken(Hooks):
+    """Hooks over a disk that is full."""
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    async def answer(self, event: Event, caller: Caller) -> str:
+        """Fail, whatever the event."""
+        del event, caller
+        raise self._failure
+
+
+@pytest.mark.parametrize("failure", [JournalUnavailableError("The disk is full."), RuntimeError("a defect")])
+async def test_whatever_fails_is_answered_with_silence(services: Services, failure: Exception) -> None:
+    broken: Mapping[type, object] = {**services.injectable(), Hooks: Broken(failure)}
+    async with hooked_to(broken) as hooked:
+        assert await hooked.fire("Stop") == ""
+
+
+async def test_check_ins_are_made_only_if_they_are_switched_on(settings: Settings) -> None:
+    on = settings.model_copy(update={"check_in_calls": 2})
+    async with (
+        open_services(on, purpose="a test", fitting=InProcessFitting()) as services,
+        hooked_to(services) as hooked,
+    ):
+        assert [await hooked.fire("PreToolUse") for _ in range(4)] == [""] * 4
+        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
+
+        told = [await hooked.fire("PreToolUse") for _ in range(7)]
+
+    assert [entry in each for each in told] == [False, False, True, False, False, True, False]
+    assert "2 tool calls" in told[2]
