@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import NotFoundError
-from learning_memory_server.experience_clusters.profile import Profile
+from learning_memory_server.experience_clusters.outcomes import Outcomes
 from learning_memory_server.observation.documents import axis_texts
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ExperienceCluster:
         members: The entries, most central first.
         exemplars: The entries that represent it best.
         mean_weight: The mean tier weight of the members.
-        profile: How the members ended, and when.
+        outcomes: How the members ended, and when.
         evidence: What a value is judged by, from the members the fit found.
     """
 
@@ -47,7 +47,7 @@ class ExperienceCluster:
     members: tuple[Ghap, ...]
     exemplars: tuple[Ghap, ...]
     mean_weight: float
-    profile: Profile
+    outcomes: Outcomes
     evidence: ClusterEvidence
 
 
@@ -154,6 +154,6 @@ def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, fl
         members=entries,
         exemplars=tuple(entry for _, _, entry in nsmallest(_EXEMPLARS, merits, key=itemgetter(0, 1))),
         mean_weight=sum(weights) / len(weights),
-        profile=Profile.of(entries),
+        outcomes=Outcomes.of(entries),
         evidence=fitted.evidence,
     )

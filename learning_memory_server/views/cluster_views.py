@@ -55,21 +55,21 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
         found: The cluster.
         now: When the last 30 days end.
     """
-    profile = found.profile
+    outcomes = found.outcomes
     view: dict[str, Any] = {
         "cluster_id": str(found.id),
         "label": found.label,
         "size": len(found.members),
         "avg_weight": round(found.mean_weight, 3),
         "exemplars": [exemplar(entry) for entry in found.exemplars],
-        "outcomes": {status.value: count for status, count in profile.outcomes.items()},
-        "first_seen": profile.times[0].date().isoformat(),
-        "last_seen": profile.times[-1].date().isoformat(),
-        "last_30_days": profile.recent(now),
+        "outcomes": {status.value: count for status, count in outcomes.by_status.items()},
+        "first_seen": outcomes.times[0].date().isoformat(),
+        "last_seen": outcomes.times[-1].date().isoformat(),
+        "last_30_days": outcomes.recent(now),
     }
     lessons = (member.outcome.lesson for member in found.members)
     if taken := next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), None):
         view["takeaway"] = taken if len(taken) <= _TAKEAWAY else taken[: _TAKEAWAY - 1].rstrip() + "…"
-    if profile.root_causes:
-        view["root_causes"] = {cause.value: count for cause, count in profile.root_causes.items()}
+    if outcomes.by_root_cause:
+        view["root_causes"] = {cause.value: count for cause, count in outcomes.by_root_cause.items()}
     return view

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from learning_memory_server.domain.ghap import Ghap, RootCause
 from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
-from learning_memory_server.experience_clusters.profile import Profile
+from learning_memory_server.experience_clusters.outcomes import Outcomes
 from tests.support import CONFIRMED, NOON, numbered
 
 
@@ -22,7 +22,7 @@ def ended(day: int, status: OutcomeStatus, cause: RootCauseCategory | None = Non
 
 
 def test_outcomes_and_causes_are_counted_most_frequent_first() -> None:
-    profile = Profile.of(
+    outcomes = Outcomes.of(
         [
             ended(0, OutcomeStatus.CONFIRMED),
             ended(1, OutcomeStatus.FALSIFIED, RootCauseCategory.OVERSIGHT),
@@ -32,22 +32,22 @@ def test_outcomes_and_causes_are_counted_most_frequent_first() -> None:
         ]
     )
 
-    assert list(profile.outcomes.items()) == [
+    assert list(outcomes.by_status.items()) == [
         (OutcomeStatus.FALSIFIED, 3),
         (OutcomeStatus.ABANDONED, 1),
         (OutcomeStatus.CONFIRMED, 1),
     ]
-    assert list(profile.root_causes.items()) == [
+    assert list(outcomes.by_root_cause.items()) == [
         (RootCauseCategory.WRONG_ASSUMPTION, 2),
         (RootCauseCategory.OVERSIGHT, 1),
     ]
 
 
 def test_recent_members_are_those_of_the_last_thirty_days() -> None:
-    profile = Profile.of([ended(day, OutcomeStatus.CONFIRMED) for day in (40, 0, 10, 11)])
+    outcomes = Outcomes.of([ended(day, OutcomeStatus.CONFIRMED) for day in (40, 0, 10, 11)])
 
-    assert (profile.times[0], profile.times[-1]) == (NOON, NOON + timedelta(days=40))
+    assert (outcomes.times[0], outcomes.times[-1]) == (NOON, NOON + timedelta(days=40))
     now = NOON + timedelta(days=40)
-    assert profile.recent(now) == 3
-    assert profile.recent(now + timedelta(seconds=1)) == 2
-    assert profile.recent(now + timedelta(days=31)) == 0
+    assert outcomes.recent(now) == 3
+    assert outcomes.recent(now + timedelta(seconds=1)) == 2
+    assert outcomes.recent(now + timedelta(days=31)) == 0

@@ -22,22 +22,22 @@ RECENT: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Outcomes:
     """How the members ended, and when.
 
     Args:
-        outcomes: The number of members per outcome, most frequent first.
-        root_causes: The number of members per root cause, most frequent first; members without one do not count.
+        by_status: The number of members per outcome, most frequent first.
+        by_root_cause: The number of members per root cause, most frequent first; members without one do not count.
         times: When they were resolved, in order.
     """
 
-    outcomes: Mapping[OutcomeStatus, int]
-    root_causes: Mapping[RootCauseCategory, int]
+    by_status: Mapping[OutcomeStatus, int]
+    by_root_cause: Mapping[RootCauseCategory, int]
     times: Sequence[datetime]
 
     @classmethod
-    def of(cls, members: Sequence[Ghap]) -> Profile:
-        """Return the profile of at least one resolved entry."""
+    def of(cls, members: Sequence[Ghap]) -> Outcomes:
+        """Return the outcomes of at least one resolved entry."""
         ends = [member.outcome for member in members]
         return cls(
             _ranked(Counter(end.status for end in ends)),
