@@ -14,6 +14,7 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
+from learning_memory_server.files import disk_use
 from learning_memory_server.heap import release_mapped
 from learning_memory_server.storage.edge_filters import shared_fields
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR
@@ -32,6 +33,8 @@ _REMOVABLE: Final = (
 )
 _NEVER_KB: Final = 100_000_000
 """A segment size that no collection reaches: exact search is fast enough, and building a graph blocks for minutes."""
+_MUCH_LOG: Final = 1 << 20
+"""Bytes of a write-ahead log from which releasing its RAM is worth what it takes: 2 ms, six times at each start."""
 
 
 @dataclass(slots=True)
@@ -156,7 +159,9 @@ def load_shard(directory: Path) -> Shard:
             engine.scroll(ScrollRequest(limit=1, with_payload=True, with_vector=True))
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
-            release_mapped(directory / "wal")
+            log = directory / "wal"
+            if disk_use(log) > _MUCH_LOG:
+                release_mapped(log)
         return Shard(engine, dimension, about, shared)
 
 

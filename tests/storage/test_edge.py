@@ -19,8 +19,10 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
+from learning_memory_server.files import disk_use
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.edge import EdgeStore
+from tests.test_heap import resident
 
 MORE_THAN_ANY_DISK = 2**62
 
@@ -295,6 +297,21 @@ async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpe
     schema = store._shards.get("notes").engine.info().payload_schema
     assert sorted(schema) == ["created_at", "keys__project__tags", "later", "seen_at"]
     await store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
+async def test_a_log_of_some_megabytes_does_not_stay_in_ram_after_it_was_read(
+    used: Path, store: EdgeStore
+) -> None:
+    writing = EdgeStore(used)
+    large = [replace(point, payload={"text": "x" * 100_000}) for point in points(30)]
+    await writing.upsert("notes", large)
+    await writing.close()
+
+    assert await store.count("notes") == len(large)
+    logs = list((used / "notes" / "wal").glob("open-*"))
+    assert disk_use(used / "notes" / "wal") > sum(len(point.payload["text"]) for point in large)
+    assert [resident(path) for path in logs] == [0] * len(logs)
 
 
 async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_count(
