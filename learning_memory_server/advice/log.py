@@ -23,7 +23,7 @@ class AdviceLog(Records[Advice]):
 
     def __init__(self, log: Log) -> None:
         super().__init__(log, ADVICE)
-        self._added = 0
+        self._marked = 0
         self._effects: tuple[tuple[int, int], dict[str, tuple[int, int]]] | None = None
 
     def of(self, entry: Ghap) -> list[Advice]:
@@ -37,8 +37,11 @@ class AdviceLog(Records[Advice]):
 
     def add(self, *things: Advice, at: datetime | None = None) -> None:
         """Write advice to the log; see `Records.add`."""
+        before = [self.find(each.id) for each in things]
         super().add(*things, at=at)
-        self._added += len(things)
+        # What is shown says nothing of effects yet, and counting them again would take longer, the more there is.
+        if any(item.effect for each in (*before, *things) if each for item in each.items):
+            self._marked += 1
 
     def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
         """Record what helped and what misled. What changes nothing is left out.
@@ -61,13 +64,12 @@ class AdviceLog(Records[Advice]):
 
     def effects(self) -> Mapping[str, tuple[int, int]]:
         """Return for how many entries each thing misled, and for how many it helped, by its id."""
-        everything = self.all()
-        # One of the two changes with everything that is written or forgotten.
-        state = self._added, len(everything)
+        self._loaded()
+        state = self._marked, len(self._tombstones)
         if self._effects is None or self._effects[0] != state:
             said = {
                 (advice.ghap_id, item.id, item.effect)
-                for advice in everything
+                for advice in self.all()
                 for item in advice.items
                 if item.effect
             }
@@ -77,6 +79,16 @@ class AdviceLog(Records[Advice]):
                 counts[name] = (misled, helped + 1) if effect is Effect.HELPED else (misled + 1, helped)
             self._effects = state, counts
         return self._effects[1]
+
+    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
+        """Return the ids of what is withheld for these entries."""
+        return frozenset(
+            item.id
+            for entry in entries
+            for advice in self.of(entry)
+            if advice.withheld
+            for item in advice.items
+        )
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""

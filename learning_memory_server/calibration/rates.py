@@ -10,7 +10,7 @@ from learning_memory_server.domain.support import wilson_interval
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from learning_memory_server.domain.ghap import Ghap
 
@@ -39,9 +39,7 @@ class Rate:
 
 def rate(entries: Iterable[Ghap], name: str = "all") -> Rate:
     """Return how many of the resolved entries held."""
-    statuses = Counter(entry.outcome.status for entry in entries)
-    held = statuses[OutcomeStatus.CONFIRMED]
-    return Rate(name, held, held + statuses[OutcomeStatus.FALSIFIED])
+    return _rate_of(Counter(entry.outcome.status for entry in entries), name)
 
 
 def rates_by(entries: Iterable[Ghap], name_of: Callable[[Ghap], str]) -> list[Rate]:
@@ -53,17 +51,22 @@ def rates_by(entries: Iterable[Ghap], name_of: Callable[[Ghap], str]) -> list[Ra
     return sorted((one for one in rates if one.total), key=lambda one: (-one.total, one.name))
 
 
-def track_record(entry: Ghap, alike: Iterable[Ghap]) -> str | None:
+def track_record(entry: Ghap, alike: Mapping[OutcomeStatus, int]) -> str | None:
     """Return one line on what became of resolved entries like this one, or None if too few are judged.
 
     Args:
         entry: The new entry.
-        alike: The resolved entries of its project, domain and strategy.
+        alike: How many of the resolved entries of its project, domain and strategy ended in which way.
     """
-    past = rate(alike)
+    past = _rate_of(alike, "alike")
     if past.total < ENOUGH:
         return None
     return (
         f"{past.held} of {past.total} earlier hypotheses held ({past.held / past.total:.0%}) "
         f"in this project with {entry.domain} and {entry.strategy}."
     )
+
+
+def _rate_of(statuses: Mapping[OutcomeStatus, int], name: str) -> Rate:
+    held = statuses.get(OutcomeStatus.CONFIRMED, 0)
+    return Rate(name, held, held + statuses.get(OutcomeStatus.FALSIFIED, 0))

@@ -117,8 +117,10 @@ class Records(Generic[T]):
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
         """Return what `forget` would return, and change nothing."""
-        known = {**self._loaded(), **also} if also else self._loaded()
-        return Forgetting.of(ids, known, self._tombstones)
+        loaded, wanted = self._loaded(), list(ids)
+        # A copy of everything would take longer, the more there is.
+        known = {name: thing for name in wanted if (thing := also.get(name) or loaded.get(name))}
+        return Forgetting.of(wanted, known, self._tombstones)
 
     def look_up_project(self, project: str) -> Forgetting[T]:
         """Return what forgetting everything of a project would return, and change nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,8 +13,10 @@ from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.observation.query import EntryQuery
+from learning_memory_server.observation.timeline import Timeline
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
@@ -57,7 +58,7 @@ class ObservationCollector:
         self._resolved = Records(journal.entries, GHAP)
         self._loaded = False
         self._open: dict[str, Ghap] = {}
-        self._by_time: list[Ghap] = []
+        self._timeline = Timeline()
 
     def start(  # noqa: PLR0913 - a GHAP has six parts
         self,
@@ -190,7 +191,7 @@ class ObservationCollector:
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
         self._resolved.add(resolved, at=now)
         self._open.pop(resolved.id, None)
-        insort(self._by_time, resolved, key=_resolution_order)
+        self._timeline.add(resolved)
         # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
@@ -206,7 +207,7 @@ class ObservationCollector:
             (entry for entry in entries if entry.id not in self._open), self._clock()
         )
         for entry in new:
-            insort(self._by_time, entry, key=_resolution_order)
+            self._timeline.add(entry)
         return new
 
     def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
@@ -236,7 +237,7 @@ class ObservationCollector:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
         changed = {entry.id: entry for entry in entries}
         self._resolved.hold(*changed.values())
-        self._by_time = [changed.get(entry.id, entry) for entry in self._by_time]
+        self._timeline = self._timeline.replaced(changed)
 
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
@@ -246,7 +247,7 @@ class ObservationCollector:
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
         """Return what `forget` would return for everything in a project, and change nothing."""
         self.load()
-        entries = (*self._by_time, *self._open.values())
+        entries = (*self._timeline, *self._open.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
@@ -257,7 +258,7 @@ class ObservationCollector:
         self.load()
         forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open)
         gone = {entry.id for entry in forgetting.found}
-        self._by_time = [entry for entry in self._by_time if entry.id not in gone]
+        self._timeline = self._timeline.without({each.id for each in forgetting.found if each.resolution})
         for ghap_id in gone:
             if self._open.pop(ghap_id, None):
                 # The tombstone is on the disk: a leftover open file is removed at the next start.
@@ -309,7 +310,7 @@ class ObservationCollector:
         """Return the resolved entries that match, most recently resolved first."""
         self.load()
         wanted = query or EntryQuery()
-        return [entry for entry in reversed(self._by_time) if wanted.matches(entry)]
+        return [entry for entry in self._timeline.newest(wanted.project) if wanted.matches(entry)]
 
     def list_newest(self, limit: int, project: str | None = None) -> list[Ghap]:
         """Return the entries that were resolved last, newest first.
@@ -319,14 +320,18 @@ class ObservationCollector:
             project: Only entries of this project; None for all.
         """
         self.load()
-        newest = (entry for entry in reversed(self._by_time) if project is None or entry.project == project)
-        return list(islice(newest, limit))
+        return list(islice(self._timeline.newest(project), limit))
+
+    def outcomes_like(self, entry: Ghap) -> Counter[OutcomeStatus]:
+        """Return how many resolved entries of its project, domain and strategy ended in which way."""
+        self.load()
+        return self._timeline.outcomes(entry.project, entry.domain, entry.strategy)
 
     def load(self) -> None:
         """Read the journal, once."""
         if self._loaded:
             return
-        self._by_time = sorted(self._resolved.all(), key=_resolution_order)
+        self._timeline = Timeline(self._resolved.all())
         still_open = {entry.id: entry for entry in self._journal.open_entries()}
         self._open = {ghap_id: still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown}
         # A crash in `start` can leave a caller with two entries that are not orphaned; the newest is current.
@@ -388,7 +393,3 @@ class ObservationCollector:
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:
     before = entry.requests if entry else ()
     return (*before, caller.request) if caller.request else before
-
-
-def _resolution_order(entry: Ghap) -> tuple[datetime, str]:
-    return entry.outcome.resolved_at, entry.id

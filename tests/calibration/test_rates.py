@@ -50,8 +50,7 @@ def test_groups_come_largest_first_and_those_without_a_judged_entry_not_at_all()
 
 
 def test_a_track_record_needs_ten_judged_entries() -> None:
-    alike = [*[HELD] * 6, *[FAILED] * 3, DROPPED]
-    assert track_record(ghap(), ended(*alike)) is None
-    assert track_record(ghap(), ended(*alike, FAILED)) == (
+    assert track_record(ghap(), {HELD: 6, FAILED: 3, DROPPED: 1}) is None
+    assert track_record(ghap(), {HELD: 6, FAILED: 4}) == (
         "6 of 10 earlier hypotheses held (60%) in this project with debugging and read-the-error."
     )

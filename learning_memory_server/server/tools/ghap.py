@@ -176,8 +176,7 @@ async def start_ghap(
     }
     if entry.confidence is not None:
         reply["confidence"] = entry.confidence
-    alike = EntryQuery(domain=entry.domain, strategy=entry.strategy, project=entry.project)
-    if record := track_record(entry, collector.list_resolved(alike)):
+    if record := track_record(entry, collector.outcomes_like(entry)):
         reply["track_record"] = record
     if started.orphan is not None:
         reply["orphaned_id"] = started.orphan.id

@@ -1,0 +1,54 @@
+"""Resolved entries in time order, by project, and how those of a kind ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.observation.timeline import Timeline
+from tests.support import CONFIRMED, NOON, ghap, ids, numbered
+
+HELD, FAILED = OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED
+KIND = ghap().project, ghap().domain, ghap().strategy
+
+FIRST, SECOND, THIRD = (
+    numbered(n, resolution=replace(CONFIRMED, resolved_at=NOON + timedelta(hours=n))) for n in (1, 2, 3)
+)
+
+
+def test_the_newest_are_those_resolved_last_however_they_came() -> None:
+    timeline = Timeline([SECOND])
+    timeline.add(THIRD)
+    timeline.add(FIRST)
+    assert ids(list(timeline)) == ids([FIRST, SECOND, THIRD])
+    assert ids(list(timeline.newest())) == ids([THIRD, SECOND, FIRST])
+
+
+def test_each_project_has_its_own_order() -> None:
+    other = replace(THIRD, project="elsewhere")
+    timeline = Timeline([FIRST, other])
+    timeline.add(SECOND)
+    assert ids(list(timeline.newest(FIRST.project))) == ids([SECOND, FIRST])
+    assert ids(list(timeline.newest("elsewhere"))) == ids([other])
+    assert list(timeline.newest("nowhere")) == []
+
+
+def test_outcomes_are_those_of_the_project_the_domain_and_the_strategy() -> None:
+    timeline = Timeline([FIRST, replace(SECOND, resolution=replace(CONFIRMED, status=FAILED))])
+    timeline.add(THIRD)
+    assert timeline.outcomes(*KIND) == Counter({HELD: 2, FAILED: 1})
+    assert not timeline.outcomes("elsewhere", *KIND[1:])
+    assert not timeline.outcomes(KIND[0], Domain.SECURITY, KIND[2])
+    assert not timeline.outcomes(*KIND[:2], Strategy.ASK_USER)
+
+
+def test_what_is_taken_out_or_replaced_counts_no_longer() -> None:
+    timeline = Timeline([FIRST, SECOND, THIRD]).without({SECOND.id})
+    assert ids(list(timeline.newest(KIND[0]))) == ids([THIRD, FIRST])
+    assert timeline.outcomes(*KIND) == Counter({HELD: 2})
+    changed = replace(FIRST, goal="another")
+    replaced = timeline.replaced({FIRST.id: changed})
+    assert list(replaced) == [changed, THIRD]
+    assert list(replaced.newest(KIND[0])) == [THIRD, changed]
