@@ -42,7 +42,7 @@ def test_nothing_below_the_threshold_is_shown() -> None:
 
 
 def test_a_falsified_hypothesis_that_matches_as_well_comes_before_confirmed_ones() -> None:
-    falsified = scored(4, 0.82, OutcomeStatus.FALSIFIED)
+    falsified = scored(4, 0.84, OutcomeStatus.FALSIFIED)
     assert shown(scored(1, 0.9), scored(2, 0.88), scored(3, 0.86), falsified) == [4, 1]
 
 
@@ -52,7 +52,7 @@ def test_a_falsified_hypothesis_that_matches_worse_comes_after_confirmed_ones() 
 
 def test_the_threshold_rises_with_a_large_store_only() -> None:
     assert MEASURED.least(0) == MEASURED.least(100) == 0.7
-    assert MEASURED.least(100) < MEASURED.least(1_000) < MEASURED.least(100_000) < 0.85
+    assert MEASURED.least(100) < MEASURED.least(1_000) < MEASURED.least(100_000) < 1
 
 
 def test_rare_terms_that_an_experience_shares_count_more_than_common_ones() -> None:
@@ -73,13 +73,14 @@ def test_the_same_cosine_is_worth_more_where_others_are_lower() -> None:
 
 
 def test_few_entries_are_compared_with_what_is_usual() -> None:
-    assert Background(WANTED, [], [0.9], MEASURED).score(0.9, frozenset()) > 1
+    one, many = Background(WANTED, [], [0.9], MEASURED), Background(WANTED, [], [0.9] * 200, MEASURED)
+    assert one.score(0.9, frozenset()) > many.score(0.9, frozenset()) + 0.1
 
 
 def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
     assert sunk(0.9, misled=0, helped=3) == 0.9
     assert sunk(0.9, misled=1, helped=1) == 0.9
-    assert sunk(0.9, misled=2, helped=0) == pytest.approx(0.6)
+    assert sunk(0.9, misled=2, helped=0) == pytest.approx(0.7)
 
 
 def test_an_entry_teaches_by_its_lesson_or_its_root_cause() -> None:
