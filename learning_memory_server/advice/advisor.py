@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -18,10 +18,11 @@ from learning_memory_server.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from learning_memory_server.advice.finder import AdviceFinder
     from learning_memory_server.advice.log import AdviceLog
+    from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.value import Value
@@ -31,7 +32,26 @@ if TYPE_CHECKING:
 WITHIN: Final = 0.05
 """Seconds that advice may add to a call. What is late is not shown: the entry is started, and its reply should not wait."""
 
+_SESSIONS: Final = 1_000
+"""Sessions for which is kept what they were shown before their first entry; the oldest are dropped."""
+
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Toss:
+    """Whether an entry's advice is withheld, and the probability with which it was to be."""
+
+    withheld: bool
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a session was shown, or would have been, while it had no entry."""
+
+    toss: Toss
+    items: dict[Channel, tuple[Item, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +96,7 @@ class Advisor:
         self._withheld = withheld
         self._within = within
         self._chance = chance
+        self._ahead: dict[tuple[str, str], Ahead] = {}
 
     async def advise(self, entry: Ghap, channel: Channel) -> Related:
         """Return what to show for an entry's present hypothesis, and record it.
@@ -86,29 +107,44 @@ class Advisor:
         Raises:
             JournalUnavailableError: If it could not be recorded.
         """
+        if channel is Channel.START and (
+            ahead := self._ahead.pop((entry.project, entry.agent_session), None)
+        ):
+            for early, shown in ahead.items.items():
+                self._record(entry, early, shown, ahead.toss)
         before = self._log.of(entry)
         this = advice_id(entry.id, entry.iteration_count, channel)
         if known := next((advice for advice in before if advice.id == this), None):
             return self._shown(known)
-        seen = {item.id for advice in before for item in advice.items}
+        # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
+        seen = {
+            item.id for advice in before if advice.channel is not Channel.CONTEXT for item in advice.items
+        }
         items = [item for item in await self._find(entry) if item.id not in seen][:AT_MOST]
-        if not items:
-            return Related()
-        # The same for every channel and hypothesis of an entry: otherwise what was withheld once is shown next time.
-        probability = before[0].probability if before else self._withheld
-        is_withheld = before[0].withheld if before else bool(probability) and self._chance() < probability
-        advice = Advice(
-            entry.id,
-            entry.iteration_count,
-            channel,
-            tuple(items),
-            entry.project,
-            self._clock(),
-            withheld=is_withheld,
-            probability=probability,
-        )
-        self._log.add(advice)
-        return self._shown(advice)
+        return self._shown(self._record(entry, channel, items)) if items else Related()
+
+    def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
+        """Return whether a session may be shown these things outside a call about an entry, and record that.
+
+        They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
+
+        Raises:
+            JournalUnavailableError: If it could not be recorded.
+        """
+        if entry := self._collector.find_current(caller):
+            return not (items and self._record(entry, channel, items).withheld)
+        key = caller.project, caller.session
+        if (ahead := self._ahead.get(key)) is None:
+            ahead = self._ahead[key] = Ahead(self._tossed())
+        if items:
+            ahead.items[channel] = _joined(ahead.items.get(channel, ()), items)
+        if len(self._ahead) > _SESSIONS:
+            self._ahead.pop(next(iter(self._ahead)))
+        return not ahead.toss.withheld
+
+    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
+        """Return the ids of what is withheld for these entries."""
+        return self._log.withheld_from(entries)
 
     def checked(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> dict[str, Effect]:
         """Return the effects that an agent states, by id.
@@ -119,13 +155,13 @@ class Advisor:
         shown = {
             item.id: None for advice in self._log.of(entry) if not advice.withheld for item in advice.items
         }
-        for field, names in (("helped", helped), ("misled", misled)):
+        for argument, names in (("helped", helped), ("misled", misled)):
             if unknown := [name for name in names if name not in shown]:
                 raise InvalidInputError(
-                    f"{field}: {', '.join(unknown)} was not shown for {entry.id}.",
+                    f"{argument}: {', '.join(unknown)} was not shown for {entry.id}.",
                     hint=f"Shown were {', '.join(shown)}."
                     if shown
-                    else f"Nothing was shown: leave {field} out.",
+                    else f"Nothing was shown: leave {argument} out.",
                 )
         if both := [name for name in helped if name in misled]:
             raise InvalidInputError(f"helped, misled: {', '.join(both)} cannot be in both.")
@@ -139,6 +175,35 @@ class Advisor:
         """
         if effects:
             self._log.mark(entry, effects, self._clock())
+
+    def _tossed(self) -> Toss:
+        return Toss(bool(self._withheld) and self._chance() < self._withheld, self._withheld)
+
+    def _record(
+        self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None
+    ) -> Advice:
+        """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
+        before = self._log.of(entry)
+        this = advice_id(entry.id, entry.iteration_count, channel)
+        known = next((advice for advice in before if advice.id == this), None)
+        if known:
+            advice = replace(known, items=_joined(known.items, items))
+        else:
+            # The same for every channel and hypothesis of an entry: otherwise what was withheld once is shown next time.
+            toss = Toss(before[0].withheld, before[0].probability) if before else toss or self._tossed()
+            advice = Advice(
+                entry.id,
+                entry.iteration_count,
+                channel,
+                tuple(items),
+                entry.project,
+                self._clock(),
+                withheld=toss.withheld,
+                probability=toss.probability,
+            )
+        if advice != known:
+            self._log.add(advice)
+        return advice
 
     async def _find(self, entry: Ghap) -> list[Item]:
         try:
@@ -162,3 +227,8 @@ class Advisor:
         entries = self._collector.look_up(ids).found
         values = (self._values.find(name) for name in ids)
         return Related(entries, tuple(value for value in values if value))
+
+
+def _joined(before: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items of both, each once."""
+    return (*before, *(item for item in items if all(item.id != each.id for each in before)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.journal import Journal
@@ -29,12 +30,14 @@ def show_context() -> None:
     log = ValueLog(journal.values)
     chosen = log.current(None, caller.project, superseded=False)
     standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
-    text = context(
-        # No session of a client runs this, so all open entries are of others.
-        entries.list_orphans(caller),
+    # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
+    still_open = entries.list_orphans(caller)
+    found = context(
+        still_open,
         ordered(standings, ValueOrder.SUPPORT),
         entries.list_resolved(EntryQuery(project=caller.project)),
         settings.budget_bytes,
+        AdviceLog(journal.advice).withheld_from(still_open),
     )
-    output().file.write(text)
+    output().file.write(found.text)
     output().file.flush()

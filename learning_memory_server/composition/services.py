@@ -211,7 +211,15 @@ def _build(
         settings.min_experiences,
     )
     value_listing = ValueListing(value_log, verdicts, collector, index)
-    session_context = SessionContext(collector, value_listing, settings.budget_bytes)
+    advisor = Advisor(
+        AdviceFinder(collector, index, value_log, verdicts, is_everywhere=settings.advice_scope == "all"),
+        advice_log,
+        collector,
+        value_log,
+        clock,
+        withheld=settings.advice_withheld,
+    )
+    session_context = SessionContext(collector, value_listing, advisor, settings.budget_bytes)
     return Services(
         settings=settings,
         redaction=redaction,
@@ -233,14 +241,7 @@ def _build(
         value_judge=ValueJudge(value_log, verdicts, collector, index, clock),
         value_listing=value_listing,
         advice_log=advice_log,
-        advisor=Advisor(
-            AdviceFinder(collector, index, value_log, verdicts, is_everywhere=settings.advice_scope == "all"),
-            advice_log,
-            collector,
-            value_log,
-            clock,
-            withheld=settings.advice_withheld,
-        ),
+        advisor=advisor,
         failure_log=failure_log,
         shield=Shield(failure_log, redaction, clock),
         memory_log=memory_log,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.domain.advice import Channel, Item, Kind
 from learning_memory_server.domain.support import Status
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 from learning_memory_server.observation.query import EntryQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
+    from learning_memory_server.advice.advisor import Advisor
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.observation.collector import ObservationCollector
@@ -32,28 +34,58 @@ class SessionContext:
     Args:
         collector: Where the entries are.
         values: Where the values are.
+        advisor: Records what is shown, and knows what is withheld.
         budget: Bytes of UTF-8 that the text has at most.
     """
 
     collector: ObservationCollector
     values: ValueListing
+    advisor: Advisor
     budget: int
 
     def text(self, caller: Caller) -> str:
-        """Return the text for a caller's project; empty if there is nothing to say."""
+        """Return the text for a caller's project; empty if there is nothing to say.
+
+        The values and lessons in it are recorded as advice. Without those that are withheld for an open entry.
+
+        Raises:
+            JournalUnavailableError: If they could not be recorded.
+        """
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
-        return context(
+        others = self.advisor.withheld_from(each for each in still_open if each is not current)
+        found = context(
             still_open,
             self.values.list_values(project=caller.project),
             self.collector.list_resolved(EntryQuery(project=caller.project)),
             self.budget,
+            others,
         )
+        if self.advisor.may_show(caller, Channel.CONTEXT, found.items):
+            return found.text
+        return context(still_open, (), (), self.budget).text
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a new session is told.
+
+    Args:
+        text: Lines, or nothing if there is no item or none fits.
+        items: The values and the experiences in it.
+    """
+
+    text: str
+    items: tuple[Item, ...]
 
 
 def context(
-    still_open: Sequence[Ghap], values: Sequence[Standing], resolved: Sequence[Ghap], budget: int
-) -> str:
+    still_open: Sequence[Ghap],
+    values: Sequence[Standing],
+    resolved: Sequence[Ghap],
+    budget: int,
+    withheld: Container[str] = (),
+) -> Context:
     """Return the open entries, the values in force and the latest lessons, each on a line.
 
     An item that does not fit is left out whole. Lessons of falsified entries come before those of confirmed ones, and a
@@ -64,38 +96,40 @@ def context(
         values: Values, the best first.
         resolved: Resolved entries, the newest first.
         budget: Bytes of UTF-8, line feeds included.
-
-    Returns:
-        Lines, or nothing if there is no item or none fits.
+        withheld: The ids of values and entries to leave out.
     """
     text = _OPENING
+    said: list[Item] = []
     for title, items in (
         ("Open entries (get_active_ghap):", _open_items(still_open)),
-        ("Values:", _value_items(values)),
-        ("Lessons:", _lesson_items(resolved)),
+        ("Values:", _value_items(each for each in values if each.value.id not in withheld)),
+        ("Lessons:", _lesson_items([each for each in resolved if each.id not in withheld])),
     ):
         lead = f"{title}\n"
         shown = 0
-        for item in items:
-            line = f"{lead}- {item}\n"
-            if shown < _MOST and _size(text) + _size(line) <= budget:
+        for item, words in items:
+            line = f"{lead}- {words}\n"
+            if _size(text) + _size(line) <= budget:
                 text, lead, shown = text + line, "", shown + 1
-    return "" if text == _OPENING else text
+                said += [item] if item else []
+            if shown == _MOST:
+                break
+    return Context("" if text == _OPENING else text, tuple(said))
 
 
-def _open_items(entries: Iterable[Ghap]) -> Iterator[str]:
+def _open_items(entries: Iterable[Ghap]) -> Iterator[tuple[None, str]]:
     for entry in entries:
-        yield f"{entry.id}: {_line(entry.goal)}"
+        yield None, f"{entry.id}: {_line(entry.goal)}"
 
 
-def _value_items(values: Iterable[Standing]) -> Iterator[str]:
+def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
     for value in values:
         if value.is_in_force:
             doubt = " (unattested)" if value.support.status is Status.UNATTESTED else ""
-            yield f"{_line(value.value.text)}{doubt}"
+            yield Item(value.value.id, Kind.VALUE), f"{_line(value.value.text)}{doubt}"
 
 
-def _lesson_items(entries: Sequence[Ghap]) -> Iterator[str]:
+def _lesson_items(entries: Sequence[Ghap]) -> Iterator[tuple[Item, str]]:
     wrong = [entry for entry in entries if entry.outcome.status is OutcomeStatus.FALSIFIED]
     right = [entry for entry in entries if entry.outcome.status is OutcomeStatus.CONFIRMED]
     said = set()
@@ -104,7 +138,7 @@ def _lesson_items(entries: Sequence[Ghap]) -> Iterator[str]:
         takeaway = _line(lesson.takeaway or "") if lesson else ""
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
-            yield takeaway
+            yield Item(entry.id, Kind.EXPERIENCE), takeaway
 
 
 def _line(text: str) -> str:

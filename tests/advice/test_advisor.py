@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from learning_memory_server.advice.advisor import Advisor, Related
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.domain.advice import Channel, Effect
+from learning_memory_server.domain.advice import Channel, Effect, Item, Kind
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.values.log import document_of
@@ -184,3 +185,61 @@ async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Part
     await advisor(parts).advise(entry, Channel.START)
     parts.collector.forget([OLD.id], NOON)
     assert await advisor(parts).advise(entry, Channel.START) == Related()
+
+
+def said(parts: Parts) -> list[tuple[Channel, list[str], bool]]:
+    return [(each.channel, [item.id for item in each.items], each.withheld) for each in kept(parts)]
+
+
+THEY = [Item(OLD.id, Kind.EXPERIENCE)]
+
+
+async def test_what_a_session_is_shown_is_kept_with_its_open_entry(parts: Parts) -> None:
+    entry = started(parts)
+    for _ in range(2):
+        assert advisor(parts).may_show(ALICE, Channel.CONTEXT, THEY)
+    assert advisor(parts).may_show(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", Kind.VALUE)])
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id, "value_1"], False)]
+    assert advisor(parts).checked(entry, [OLD.id], []) == {OLD.id: Effect.HELPED}
+
+
+async def test_what_a_session_is_shown_before_its_first_entry_is_kept_with_that(parts: Parts) -> None:
+    shows = advisor(parts)
+    assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert shows.may_show(ALICE, Channel.HOOK, [])
+    assert kept(parts) == []
+    assert ids(list((await shows.advise(started(parts), Channel.START)).experiences)) == [OLD.id]
+    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], False), (Channel.START, [OLD.id], False)]
+    await shows.advise(started(parts, "types"), Channel.START)
+    assert len(kept(parts)) == 2
+
+
+async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(
+    parts: Parts,
+) -> None:
+    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    entry = started(parts)
+    assert await shows.advise(entry, Channel.START) == Related()
+    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], True), (Channel.START, [OLD.id], True)]
+    assert shows.withheld_from([entry]) == {OLD.id}
+    assert shows.withheld_from([]) == frozenset()
+
+
+async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
+    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
+    await shows.advise(started(parts), Channel.START)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert all(withheld for _, _, withheld in said(parts))
+
+
+async def test_only_the_newest_sessions_without_an_entry_are_remembered(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learning_memory_server.advice.advisor._SESSIONS", 2)
+    shows = advisor(parts)
+    for session in (ALICE.session, "b", "c"):
+        assert shows.may_show(replace(ALICE, session=session), Channel.CONTEXT, THEY)
+    await shows.advise(started(parts, "types"), Channel.START)
+    assert kept(parts) == []

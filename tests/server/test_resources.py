@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.finder import AdviceFinder
+from learning_memory_server.domain.advice import Channel
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import CONTEXT_URI
 from learning_memory_server.views.context_views import SessionContext
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
 from tests.tool_names import NAMES
 
 if TYPE_CHECKING:
@@ -54,6 +58,43 @@ async def test_the_context_is_the_projects_own(services: Services) -> None:
         assert "deploys must clear the cache" in await read_context(agent)
 
 
+async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_entry(
+    services: Services,
+) -> None:
+    async with agent_of(services) as agent:
+        before = await agent.resolve_new(**CONFIRMED)
+        started = await agent.call("start_ghap", **ENTRY)
+        await read_context(agent)
+        await read_context(agent)
+        (advice,) = services.advice_log.all()
+        assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
+        await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
+    assert services.advice_log.effects() == {before: (0, 1)}
+
+
+async def test_what_is_withheld_from_an_open_entry_is_in_no_context(services: Services) -> None:
+    withholding = replace(services.session_context, advisor=advisor_that_withholds(services))
+    async with agent_of(services) as agent:
+        await agent.resolve_new(**CONFIRMED)
+        started = await agent.call("start_ghap", **ENTRY)
+        caller = Caller(CALLER.project, CALLER.session)
+        assert withholding.text(caller).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+        assert [each.withheld for each in services.advice_log.all()] == [True]
+        # Another session could take the entry over.
+        shown = services.session_context.text(Caller(CALLER.project, "another"))
+    assert started["id"] in shown
+    assert "deploys must clear the cache" not in shown
+
+
+def advisor_that_withholds(services: Services) -> Advisor:
+    finder = AdviceFinder(
+        services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
+    )
+    return Advisor(
+        finder, services.advice_log, services.collector, services.value_log, services.clock, withheld=1.0
+    )
+
+
 async def test_another_resource_is_refused(services: Services) -> None:
     async with agent_of(services) as agent:
         with pytest.raises(MCPError, match=re.escape(CONTEXT_URI)):
@@ -61,7 +102,7 @@ async def test_another_resource_is_refused(services: Services) -> None:
 
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services) -> None:
-    broken = SessionContext(object(), object(), 800)  # type: ignore[arg-type]
+    broken = SessionContext(object(), object(), object(), 800)  # type: ignore[arg-type]
     server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
     async with agent_of(services) as agent:
         pass
