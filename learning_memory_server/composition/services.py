@@ -191,6 +191,7 @@ def _build(
     value_log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
     advice_log = AdviceLog(journal.advice)
     failure_log = FailureLog(journal.failures)
+    shield = Shield(failure_log, redaction, clock)
     embeddings = EmbeddingService(load)
     outdated = OutdatedPoints(settings.outdated_file)
     index = VectorIndex(embeddings, partial(_open_store, settings, outdated), ALL_SHAPES)
@@ -243,12 +244,14 @@ def _build(
         advice_log=advice_log,
         advisor=advisor,
         failure_log=failure_log,
-        shield=Shield(failure_log, redaction, clock),
+        shield=shield,
         memory_log=memory_log,
         memories=MemoryStore(memory_log, writer, clock),
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
         session_context=session_context,
-        hooks=Hooks(collector, session_context, Sessions(), clock, check_in_calls=settings.check_in_calls),
+        hooks=Hooks(
+            collector, session_context, shield, Sessions(), clock, check_in_calls=settings.check_in_calls
+        ),
         statistics=Statistics(
             settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction
         ),

@@ -25,6 +25,9 @@ _HUB_SECONDS: Final = 1.0
 """How long the hub may take. At the end of a session, Claude Code waits one and a half seconds for all of it."""
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
+_FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
+_LAST: Final = b"}}\n"
+"""How an answer begins and ends that says something."""
 _TYPE_AND_OTHERS: Final = 0o170077
 """The bits of a mode that say what a file is, and what other users may do with it."""
 _PRIVATE_FOLDER: Final = 0o040000
@@ -126,7 +129,10 @@ def _quoted(text: str) -> str:
 
 
 def _ask(connection: Any, hello: bytes) -> bytes:  # noqa: ANN401 - see `_connect`
-    """Return the hub's answer, without its line feed; nothing if it is late or not complete."""
+    """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
+
+    Claude Code takes any other text for context.
+    """
     answer = b""
     try:
         connection.sendall(hello)
@@ -136,7 +142,7 @@ def _ask(connection: Any, hello: bytes) -> bytes:  # noqa: ANN401 - see `_connec
         return b""
     finally:
         connection.close()
-    return answer[:-1] if answer.endswith(b"\n") else b""
+    return answer[:-1] if answer.startswith(_FIRST) and answer.endswith(_LAST) else b""
 
 
 def _write(answer: bytes) -> None:

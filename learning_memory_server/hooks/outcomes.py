@@ -5,13 +5,13 @@ Only counts are taken from an output.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.run import Run
+from learning_memory_server.failures.texts import tidied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +101,7 @@ def is_test_or_build(command: str) -> bool:
 
 
 def run_of(  # noqa: PLR0913 - what is known of a command
-    command: str, output: str, error: str, *, at: datetime, folder: str, home: str | None = None
+    command: str, output: str, error: str, *, at: datetime, project: str, folder: str
 ) -> Run | None:
     """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
 
@@ -110,20 +110,22 @@ def run_of(  # noqa: PLR0913 - what is known of a command
         output: What it wrote, if it succeeded.
         error: What the client says of one that failed: its exit status first, and what it wrote.
         at: When it ended.
+        project: The project's name.
         folder: The working directory.
-        home: The user's home folder; by default that of this process.
     """
-    exit_status = 0
-    if error:
-        found = _EXIT.match(error)
-        if not found:
-            # It was not permitted, interrupted, or took too long.
-            return None
-        exit_status = int(found[1])
-    if not is_test_or_build(command):
+    status = exit_status(error) if error else 0
+    if status is None or not is_test_or_build(command):
         return None
-    counts = counts_in(error or output)
-    return Run(at, shown(command, folder, home), exit_status, **counts)
+    return Run(at, shown(command, project, folder), status, **counts_in(error or output))
+
+
+def exit_status(error: str) -> int | None:
+    """Return the exit status that a client says first of a command that failed.
+
+    None if it says none: the command was not permitted, was interrupted, or took too long.
+    """
+    found = _EXIT.match(error)
+    return int(found[1]) if found else None
 
 
 def counts_in(output: str) -> dict[str, int]:
@@ -141,13 +143,10 @@ def counts_in(output: str) -> dict[str, int]:
     return {}
 
 
-def shown(command: str, folder: str, home: str | None = None) -> str:
-    """Return a command on one line, with paths from the working directory or the home folder, shortened."""
-    home = os.path.expanduser("~") if home is None else home  # noqa: PTH111 - a text
-    for path, instead in ((folder, "."), (home, "~")):
-        if len(path) > 1:
-            command = re.sub(rf"(?<![\w./-]){re.escape(path.rstrip('/'))}(?![\w.-])", instead, command)
-    line = " ".join("".join(c if c.isprintable() else " " for c in command[:_EXAMINED]).split())
+def shown(command: str, project: str, folder: str) -> str:
+    """Return a command on one line, without folders of this machine, shortened."""
+    tidy = tidied(command[:_EXAMINED], project, folder or None)
+    line = " ".join("".join(c if c.isprintable() else " " for c in tidy).split())
     return line if len(line) <= COMMAND_MAX else f"{line[: COMMAND_MAX - 1].rstrip()}\u2026"
 
 

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way i
 
 GIVEN = b'{"hook_event_name":"SessionStart","session_id":"s1"}'
 
+ANSWER = b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"a lesson"}}'
+
 
 class OneAnswer:
     """Listens where the hub of this environment would, and answers one hook."""
@@ -90,9 +92,9 @@ def test_the_hub_hears_what_the_client_says_and_where(
 ) -> None:
     if project:
         monkeypatch.setenv("LEARNING_MEMORY_PROJECT", project)
-    hub = answering(b'{"said":', b"1}\n")
+    hub = answering(ANSWER[:20], ANSWER[20:] + b"\n")
 
-    assert hook._answer(GIVEN) == b'{"said":1}'
+    assert hook._answer(GIVEN) == ANSWER
     assert hub.heard == {
         "hello": rendezvous.PROTOCOL_VERSION,
         "role": "hook",
@@ -117,7 +119,9 @@ def test_with_a_settings_file_it_finds_the_same_hub(
     assert hub.heard["journal"] == str(tmp_path / "data" / "journal")
 
 
-@pytest.mark.parametrize("parts", [(), (b'{"half',), (b"",)])
+@pytest.mark.parametrize(
+    "parts", [(), (b"",), (ANSWER,), (ANSWER[:-1] + b"\n",), (b"garbage\n",), (b"{}\n",)]
+)
 def test_an_answer_that_is_not_complete_is_not_shown(
     answering: Callable[..., OneAnswer], parts: tuple[bytes, ...]
 ) -> None:
@@ -180,11 +184,11 @@ def run(*command: str, given: bytes, **variables: str) -> subprocess.CompletedPr
 def test_as_a_command_it_prints_the_answer_and_nothing_else(
     answering: Callable[..., OneAnswer], command: tuple[str, ...]
 ) -> None:
-    hub = answering(b'{"said":1}\n')
+    hub = answering(ANSWER + b"\n")
 
     done = run(*command, given=b'{\n "hook_event_name":\n "Stop"}\n')
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, b'{"said":1}', b"")
+    assert (done.returncode, done.stdout, done.stderr) == (0, ANSWER, b"")
     assert hub.heard["given"] == {"hook_event_name": "Stop"}
 
 
@@ -221,7 +225,7 @@ def test_whatever_is_wrong_it_is_silent_and_succeeds(
 
 @pytest.mark.slow
 def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer]) -> None:
-    answering(b'{"said":1}\n', delay=30)
+    answering(ANSWER + b"\n", delay=30)
 
     done = run("-m", "learning_memory_server", "hook", given=GIVEN)
 

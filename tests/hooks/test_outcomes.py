@@ -100,7 +100,7 @@ def test_an_output_without_a_summary_has_no_counts(output: str) -> None:
 def test_a_failing_run_is_its_command_its_status_and_its_counts_and_nothing_of_its_output() -> None:
     error = "Exit code 1\nsecret words of the output\n= 1 failed, 3 passed in 0.1s ="
 
-    run = run_of("pytest -q", "", error, at=NOON, folder="/home/ann/shop", home="/home/ann")
+    run = run_of("pytest -q", "", error, at=NOON, project="shop", folder="/home/ann/shop")
 
     assert run is not None
     assert str(run) == "pytest -q: exit 1, 1 failed, 3 passed"
@@ -108,7 +108,7 @@ def test_a_failing_run_is_its_command_its_status_and_its_counts_and_nothing_of_i
 
 
 def test_a_run_that_succeeds_has_status_0() -> None:
-    run = run_of("make", "all is well", "", at=NOON, folder="")
+    run = run_of("make", "all is well", "", at=NOON, project="shop", folder="")
 
     assert run is not None
     assert str(run) == "make: exit 0"
@@ -116,11 +116,11 @@ def test_a_run_that_succeeds_has_status_0() -> None:
 
 @pytest.mark.parametrize("error", ["The user does not want this.", "Command timed out after 2m 0s"])
 def test_a_command_that_did_not_end_by_itself_is_no_run(error: str) -> None:
-    assert run_of("pytest", "", error, at=NOON, folder="") is None
+    assert run_of("pytest", "", error, at=NOON, project="shop", folder="") is None
 
 
 def test_a_command_is_shown_without_paths_of_the_machine_and_on_one_line() -> None:
-    command = "cd /home/ann/shop &&\n  /home/ann/shop/run /home/ann/.cargo/bin/cargo test /home/anna"
+    command = "cd /home/ann/shop &&\n  /home/ann/shop/run /home/ann/.cargo/bin/cargo test"
 
-    assert shown(command, "/home/ann/shop", "/home/ann") == "cd . && ./run ~/.cargo/bin/cargo test /home/anna"
-    assert len(shown("pytest " + "x" * 1000, "")) == COMMAND_MAX
+    assert shown(command, "acme/shop", "/home/ann/shop") == "cd . && run ~/.cargo/bin/cargo test"
+    assert len(shown("pytest " + "x" * 1000, "shop", "")) == COMMAND_MAX

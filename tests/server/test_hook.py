@@ -160,6 +160,26 @@ async def test_secrets_of_a_command_are_not_kept(services: Services) -> None:
         assert "redacted" in run
 
 
+async def test_a_failing_command_is_answered_with_what_mended_its_error_in_another_session(
+    services: Services,
+) -> None:
+    failing = {
+        "folder": "/work/shop",
+        "command": "npm run build",
+        "error": "Exit code 1\nsh: 1: tsc: not found",
+    }
+    async with hooked_to(services) as hooked:
+        assert await hooked.fire("PostToolUseFailure", **failing) == ""
+        await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --if-present")
+
+        told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
+
+        assert "seen once before" in told
+        assert "This worked: npm run build --if-present" in told
+        # What a user did not permit says nothing of the command.
+        assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
+
+
 @pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse", "UserPromptSubmit"])
 async def test_other_events_are_answered_with_silence(services: Services, event: str) -> None:
     async with hooked_to(services) as hooked:

@@ -1,0 +1,187 @@
+"""Claude Code with a scripted model: a home of its own, loopback only, no account."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.acceptance.hubs import Memory
+from tests.acceptance.wire import COMMAND
+from tests.claude_code.model import ScriptedModel
+from tests.docs.test_documents import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.claude_code.model import Said
+
+PLUGIN: Final = ROOT / "plugins" / "claude-code"
+VARIABLE: Final = "CLAUDE_CODE_CLI"
+"""Names the program, where it is not on the PATH."""
+_SECONDS: Final = 110
+_MARK: Final = "hook additional context: "
+
+
+def find_cli() -> str | None:
+    """Return Claude Code's command, if this machine has it."""
+    named = os.environ.get(VARIABLE)
+    return shutil.which(named or "claude")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of Claude Code.
+
+    Args:
+        done: The process.
+        requests: What it asked the model, with tools.
+        everything: All its requests.
+    """
+
+    done: subprocess.CompletedProcess[str]
+    requests: list[dict[str, Any]]
+    everything: list[dict[str, Any]]
+
+    def told(self, request: int = -1) -> str:
+        """Return the part of a request that a hook put there; nothing if none did."""
+        return "\n".join(
+            # The context of a new session is followed by what Claude Code says of the machine.
+            text.partition(_MARK)[2]
+            .partition("\n# Environment")[0]
+            .removesuffix("</system-reminder>")
+            .rstrip()
+            for text in texts_of(self.requests[request]["messages"])
+            if _MARK in text
+        )
+
+    def results(self) -> list[str]:
+        """Return the results of the tools that the model called, as it saw them."""
+        return [
+            "".join(texts_of(block.get("content", "")))
+            for message in self.requests[-1]["messages"]
+            if isinstance(message["content"], list)
+            for block in message["content"]
+            if block.get("type") == "tool_result"
+        ]
+
+
+class ClaudeCode:
+    """Runs sessions on one memory.
+
+    Args:
+        cli: The program.
+        folder: Holds the home, the project and the data.
+        memory: The memory that the sessions share.
+    """
+
+    def __init__(self, cli: str, folder: Path, memory: Memory) -> None:
+        self.memory = memory
+        self.home = folder / "home"
+        self.project = folder / "shop"
+        for path in (self.home, self.project):
+            path.mkdir()
+        self._cli = cli
+
+    def environment(self) -> dict[str, str]:
+        """Return all variables that the client gets."""
+        return {
+            # The installed command, as on a user's PATH.
+            "PATH": f"{COMMAND.parent}:{os.environ['PATH']}",
+            "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.memory.runtime),
+            "LEARNING_MEMORY_STORAGE_PATH": str(self.memory.storage),
+            "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+            "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            # As long as an unlucky machine takes to start a hub.
+            "MCP_TIMEOUT": "60000",
+        }
+
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+        return subprocess.run(
+            [self._cli, *arguments],
+            env={**self.environment(), **variables},
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+
+    def session(
+        self,
+        prompt: str,
+        script: Iterable[Said],
+        *options: str,
+        plugin: Path | None = PLUGIN,
+        **variables: str,
+    ) -> Session:
+        """Run a session in which the model says what the script has."""
+        model = ScriptedModel(script)
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        given = ["--plugin-dir", str(plugin)] if plugin else []
+        try:
+            done = self.run(
+                "-p",
+                prompt,
+                *given,
+                "--allowedTools",
+                "Bash,mcp__plugin_learning-memory_memory",
+                *options,
+                **{"ANTHROPIC_BASE_URL": model.url, **variables},
+            )
+        finally:
+            model.shutdown()
+            model.server_close()
+        with_tools = [request for request in model.requests if request.get("tools")]
+        return Session(done, with_tools, model.requests)
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Iterator[ClaudeCode]:
+    with claude_in(tmp_path) as started:
+        yield started
+
+
+@contextmanager
+def claude_in(folder: Path) -> Iterator[ClaudeCode]:
+    """Use Claude Code in a folder, and leave no process behind."""
+    cli = find_cli()
+    if cli is None:
+        reason = f"Claude Code is neither on the PATH nor named by {VARIABLE}"
+        print(reason, file=sys.stderr)  # noqa: T201 - -rs is not always given
+        pytest.skip(reason)
+    storage = folder / "data"
+    storage.mkdir(mode=0o700, exist_ok=True)
+    # pytest's own directories have names that are too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="lms-") as runtime:
+        memory = Memory(storage, Path(runtime))
+        try:
+            yield ClaudeCode(cli, folder, memory)
+        finally:
+            memory.end()
+
+
+def texts_of(request: Any) -> list[str]:
+    """Return all texts in a request, in order."""
+    if isinstance(request, str):
+        return [request]
+    if isinstance(request, dict):
+        return [text for part in request.values() for text in texts_of(part)]
+    if isinstance(request, list):
+        return [text for part in request for text in texts_of(part)]
+    return []
