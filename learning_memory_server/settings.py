@@ -44,6 +44,13 @@ def _no_boolean(value: object) -> object:
     return value
 
 
+def _joined(value: object) -> object:
+    """Return a list of texts as one text, as a variable holds it."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    return value
+
+
 def _from_json(value: object) -> object:
     """Return what a variable holds as JSON; a file has lists and tables of its own."""
     if not isinstance(value, str):
@@ -93,10 +100,16 @@ class Settings(BaseModel):
     project: Annotated[str, Field(min_length=1, max_length=limits.PROJECT_MAX)] | None = Field(
         default=None, description="The project's name; by default from the git remote, else the folder."
     )
-    qdrant_url: str | None = Field(
-        default=None, description="A Qdrant server or cluster; by default the embedded engine is used."
+    qdrant_url: Annotated[str, BeforeValidator(_joined)] | None = Field(
+        default=None,
+        description="A Qdrant server; by default the embedded engine is used. For a cluster, the URLs of several nodes: "
+        "a list, or separated by commas.",
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="The key for qdrant_url.")
+    qdrant_allow_plaintext_key: bool = Field(
+        default=False,
+        description="Whether the key may be sent over http:// to another machine than this one.",
+    )
     qdrant_shard_number: Annotated[Number, Field(ge=1)] | None = Field(
         default=None,
         description="How many shards a new collection at qdrant_url has; by default the server decides.",
@@ -190,7 +203,9 @@ class Settings(BaseModel):
     @field_validator("qdrant_url", "ollama_url")
     @classmethod
     def _is_http(cls, url: str | None) -> str | None:
-        if url is not None and not url.startswith(("http://", "https://")):
+        if url is not None and not all(
+            each.strip().startswith(("http://", "https://")) for each in url.split(",")
+        ):
             raise ValueError("must begin with http:// or https://")
         return url
 
@@ -231,6 +246,11 @@ class Settings(BaseModel):
     def index_directory(self) -> Path:
         """Where the embedded engine stores its files."""
         return self.storage_path / "index"
+
+    @property
+    def owner_file(self) -> Path:
+        """The file that says whose this storage folder's points are on a Qdrant server."""
+        return self.storage_path / "qdrant-owner.json"
 
     @property
     def outdated_file(self) -> Path:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
         CollectionSpec,
         Filter,
         Hit,
-        Payload,
         Point,
+        Rebuild,
         Record,
         SparseVector,
         Vector,
@@ -54,19 +54,20 @@ class FaultyStore:
         self.gate.clear()
         self.entered.clear()
 
-    async def ensure(self, spec: CollectionSpec) -> Payload:
+    async def ensure(self, spec: CollectionSpec) -> str | None:
         await self._check()
         return await self.inner.ensure(spec)
 
-    async def drop(self, collection: str) -> None:
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> FaultyRebuild:
         await self._check()
-        await self.inner.drop(collection)
-
-    async def promote(self, source: str, target: str) -> None:
-        await self._check()
-        await self.inner.promote(source, target)
+        return FaultyRebuild(self, await self.inner.rebuild(spec, resume=resume))
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        await self.before_writing()
+        await self.inner.upsert(collection, points)
+
+    async def before_writing(self) -> None:
+        """Do what has been asked for before points are written."""
         self.attempts.append(asyncio.get_running_loop().time())
         self.entered.set()
         self.before_upsert()
@@ -74,7 +75,6 @@ class FaultyStore:
         await self._check()
         if self.failures:
             raise self.failures.pop(0)
-        await self.inner.upsert(collection, points)
 
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
@@ -89,6 +89,14 @@ class FaultyStore:
     async def count(self, collection: str) -> int:
         await self._check()
         return await self.inner.count(collection)
+
+    async def size(self, collection: str) -> int:
+        await self._check()
+        return await self.inner.size(collection)
+
+    async def former_ids(self, collection: str) -> set[str]:
+        await self._check()
+        return await self.inner.former_ids(collection)
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         await self._check()
@@ -132,3 +140,19 @@ class FaultyStore:
             await asyncio.Event().wait()
         if self.down is not None:
             raise self.down
+
+
+class FaultyRebuild:
+    """A rebuild whose writes fail and wait as those of its store do."""
+
+    def __init__(self, store: FaultyStore, inner: Rebuild) -> None:
+        self._store = store
+        self._inner = inner
+        self.ids = inner.ids
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        await self._store.before_writing()
+        await self._inner.upsert(points)
+
+    async def finish(self, ids: Collection[str]) -> None:
+        await self._inner.finish(ids)

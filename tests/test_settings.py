@@ -278,3 +278,12 @@ def test_a_wrong_pattern_is_refused_with_its_setting(name: str, value: str, reas
         load(file, **{name: value})
     assert raised.value.message.startswith(f"LEARNING_MEMORY_{name}")
     assert reason in raised.value.message
+
+
+def test_a_cluster_has_several_addresses(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('qdrant_url = ["http://a:6333", "https://b"]')
+    assert load(file).qdrant_url == "http://a:6333,https://b"
+    assert load(file, qdrant_url="http://a, http://b").qdrant_url == "http://a, http://b"
+    with pytest.raises(InvalidSettingsError, match="must begin with http"):
+        load(file, qdrant_url="http://a,b:6333")

@@ -20,9 +20,10 @@ _MINUTE: Final = 60
 def describe_engine(settings: Settings) -> str:
     """Say which engine stores the index, where, and how large it is."""
     if settings.qdrant_url is not None:
+        parts = [urlsplit(url.strip()) for url in settings.qdrant_url.split(",")]
         # A URL may carry a password before its host.
-        address = urlsplit(settings.qdrant_url)
-        return f"Qdrant at {address.scheme}://{address.netloc.rpartition('@')[2]}"
+        shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
+        return f"Qdrant at {', '.join(shown)}"
     folder = settings.index_directory
     return f"embedded Qdrant in {folder} ({readable_size(disk_use(folder))})"
 

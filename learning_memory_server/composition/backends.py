@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.storage.qdrant import QdrantStore
 
 log = structlog.get_logger()
 
@@ -112,7 +113,7 @@ def open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
     key = settings.qdrant_api_key
-    return open_server(settings, identity, settings.qdrant_url, key.get_secret_value() if key else None)
+    return open_server(settings, settings.qdrant_url, key.get_secret_value() if key else None)
 
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
@@ -148,15 +149,19 @@ def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> in
     return len(unused)
 
 
-def open_server(settings: Settings, identity: EmbeddingIdentity, url: str, key: str | None) -> VectorStore:
-    """Return a Qdrant server for one identity, without connecting to it.
+def open_server(settings: Settings, url: str, key: str | None) -> QdrantStore:
+    """Return a Qdrant server for the owner of the storage folder, without connecting to it.
 
     Args:
-        settings: How a cluster shards and replicates new collections.
-        identity: The model whose vectors it stores.
-        url: The server's URL, which may differ from the one in the settings.
+        settings: The storage folder, and how a cluster shards and replicates new collections.
+        url: The server's URL, which may differ from the one in the settings; or several, separated by commas.
         key: Its API key.
+
+    Raises:
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+        StorageUnavailableError: If the owner's file is damaged, or cannot be read or written.
     """
+    from learning_memory_server.storage.owner import open_owner  # noqa: PLC0415
     from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
     from learning_memory_server.storage.qdrant_schema import Spread  # noqa: PLC0415
 
@@ -165,4 +170,10 @@ def open_server(settings: Settings, identity: EmbeddingIdentity, url: str, key: 
         settings.qdrant_replication_factor,
         settings.qdrant_write_consistency_factor,
     )
-    return QdrantStore(url, api_key=key, suffix=identity.digest, spread=spread)
+    return QdrantStore(
+        [each.strip() for each in url.split(",")],
+        open_owner(settings.owner_file),
+        api_key=key,
+        spread=spread,
+        allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+    )

@@ -93,7 +93,7 @@ class VectorIndex:
         identity = await self._embeddings.identity()
         async with self._opening:
             if self._store is None:
-                specs = [await self._blueprints.spec(collection) for collection in Collection]
+                specs = await self.specs()
                 store = self._open_store(identity)
                 try:
                     for spec in specs:
@@ -106,6 +106,10 @@ class VectorIndex:
                     raise
                 self._store = store
             return self._store
+
+    async def specs(self) -> list[CollectionSpec]:
+        """Wait for the model and return what each collection should be."""
+        return [await self._blueprints.spec(collection) for collection in Collection]
 
     async def identity(self) -> EmbeddingIdentity:
         """Wait for the model and return its identity; see `EmbeddingService.identity`."""
@@ -175,10 +179,10 @@ class VectorIndex:
         progress: Callable[[int], None],
         outdated: Container[str] | None = None,
     ) -> None:
-        """Build a new collection next to the present one, which answers until the new one is complete and replaces it.
+        """Build a collection again. What it has answers in the meantime.
 
-        A rebuild that computes every vector resumes an interrupted one. Whatever is written to the present collection
-        during the rebuild is in the new one only if `documents` returns it.
+        A rebuild that computes every vector resumes an interrupted one. Whatever else is written to the collection during
+        the rebuild is certain to be there afterwards only if `documents` returns it.
 
         Args:
             collection: The collection.
@@ -190,12 +194,9 @@ class VectorIndex:
             EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
         """
         store = await self._open()
-        spec = await self._blueprints.spec(collection, is_staged=True)
-        if outdated is not None:
-            # An interrupted rebuild may have left points with their earlier texts.
-            await store.drop(spec.name)
-        await self._ensure(store, spec)
-        there = {record.id for record in await store.scroll(spec.name)}
+        # An interrupted rebuild may have left points with their earlier texts.
+        rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
+        there = set(rebuild.ids)
         progress(len(there))
         # Repeat until no document has arrived while the others were embedded.
         was_complete = False
@@ -207,13 +208,12 @@ class VectorIndex:
                 if missing:
                     was_complete = False
                     vectors = await self._vectors_for(collection, missing, outdated)
-                    await store.upsert(spec.name, points_of(missing, vectors))
+                    await rebuild.upsert(points_of(missing, vectors))
                     there.update(document.point_id for document in missing)
                     progress(len(missing))
-        await store.delete(spec.name, sorted(there - wanted))
-        await store.promote(spec.name, collection)
+        await rebuild.finish(wanted)
         self._generations[collection] += 1
-        log.info("collection.rebuilt", collection=collection.value, count=len(there))
+        log.info("collection.rebuilt", collection=collection.value, count=len(wanted))
 
     async def _vectors_for(
         self, collection: Collection, documents: Sequence[Document], outdated: Container[str] | None

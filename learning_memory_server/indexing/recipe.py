@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from learning_memory_server.embedding.probe import PROBE, agrees
-from learning_memory_server.errors import DamagedCollectionError, WrongDimensionError
 from learning_memory_server.indexing.document import DocumentShape
 from learning_memory_server.search.terms import encode_document
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
@@ -22,12 +24,11 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Collection, Document
-    from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.storage.base import Payload, VectorStore
 
 log = structlog.get_logger()
 
-_STAGED: Final = "_next"
-"""The suffix of a collection that is being built to replace another."""
+_VARIANT_DIGITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,8 @@ class Blueprints:
         """Return the recipe of a collection."""
         return Recipe(self._shape(collection).form)
 
-    async def spec(self, collection: Collection, *, is_staged: bool = False) -> CollectionSpec:
+    async def spec(self, collection: Collection) -> CollectionSpec:
         """Wait for the model and return the collection's specification.
-
-        Args:
-            collection: The collection.
-            is_staged: Whether it is built next to the present one, to replace it.
 
         Raises:
             EmbeddingUnavailableError: If there is no model.
@@ -86,12 +83,17 @@ class Blueprints:
             (probe,) = await self._embeddings.embed_documents([PROBE])
             self._model = {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
         shape = self._shape(collection)
+        recipe = asdict(self.recipe(collection))
+        depends_on = json.dumps([identity.digest, recipe], sort_keys=True)
+        about = recipe | self._model
         return CollectionSpec(
-            f"{collection}{_STAGED}" if is_staged else collection,
+            collection,
             identity.dimension,
             shape.keywords,
             shape.datetimes,
-            asdict(self.recipe(collection)) | self._model,
+            about,
+            hashlib.sha256(depends_on.encode()).hexdigest()[:_VARIANT_DIGITS],
+            partial(_reason_against, collection, about),
         )
 
     async def ensure(self, store: VectorStore, spec: CollectionSpec) -> str | None:
@@ -103,24 +105,23 @@ class Blueprints:
         Raises:
             StorageUnavailableError: If the engine failed.
         """
-        try:
-            about = await store.ensure(spec)
-        except (DamagedCollectionError, WrongDimensionError) as error:
-            reason = error.message
-        else:
-            if any(about.get(part) != spec.about[part] for part in asdict(Recipe())):
-                reason = f"Collection `{spec.name}` was made by another version of this program."
-            elif not agrees(about.get("probe", ()), spec.about["probe"]):
-                reason = f"The model no longer makes the vectors that are in `{spec.name}`."
-            else:
-                return None
+        reason = await store.ensure(spec)
+        if reason is None:
+            return None
         log.warning("collection.outdated", collection=spec.name, reason=reason)
-        await store.drop(spec.name)
-        await store.ensure(spec)
         return f"{reason} It is rebuilt from the journal."
 
     def _shape(self, collection: Collection) -> DocumentShape:
         return self._shapes.get(collection, DocumentShape())
+
+
+def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | None:
+    """Return why a collection does not have the points that it should, by the data it was created with."""
+    if any(about.get(part) != wanted[part] for part in asdict(Recipe())):
+        return f"Collection `{collection}` was made by another version of this program."
+    if not agrees(about.get("probe", ()), wanted["probe"]):
+        return f"The model no longer makes the vectors that are in `{collection}`."
+    return None
 
 
 def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:

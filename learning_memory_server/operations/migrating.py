@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
     from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.storage.qdrant import QdrantStore
 
 
 async def migrate(
@@ -42,10 +43,10 @@ async def migrate(
     if not url.startswith(("http://", "https://")):
         raise InvalidInputError("The URL must begin with http:// or https://.")
     report("Loading the embedding model")
-    identity = await services.index.identity()
+    await services.index.identity()
     if services.settings.qdrant_url == url:
         return await move_between(services, report, None, to_server=to_server)
-    server = open_server(services.settings, identity, url, key)
+    server = open_server(services.settings, url, key)
     try:
         return await move_between(services, report, server, to_server=to_server)
     finally:
@@ -53,7 +54,7 @@ async def migrate(
 
 
 async def move_between(
-    services: Services, report: Report, server: VectorStore | None, *, to_server: bool
+    services: Services, report: Report, server: QdrantStore | None, *, to_server: bool
 ) -> dict[str, Any]:
     """Copy between the embedded engine and a server; see `migrate`.
 
@@ -69,6 +70,9 @@ async def move_between(
         if settings.qdrant_url is not None:
             embedded = open_embedded(settings, await index.identity())
             opened.push_async_callback(embedded.close)
+        if server is not None and not to_server:
+            for spec in await index.specs():
+                await server.find(spec)
         source, target = (embedded, server or index) if to_server else (server or index, embedded)
         move = IndexMove(source, _as_index(target, services), services.embeddings)
         moved = await move.run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -66,11 +66,13 @@ class Record:
 class Hit:
     """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0.
 
-    It carries no payload: reading a hundred would take longer than the search.
+    The payload is None unless the engine sends it with the search: reading a hundred from the embedded engine would take
+    longer than the search, and asking a server again costs another round trip.
     """
 
     id: str
     score: float
+    payload: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ class CollectionSpec:
         keyword_fields: Payload fields that filters match exactly.
         datetime_fields: Payload fields that filters range over.
         about: JSON data that is stored with the collection when it is created.
+        variant: A short digest of what the points depend on. A server keeps each variant in a collection of its own.
+        refuses: Returns why a collection cannot be used that was created with the given `about`, None if it can.
     """
 
     name: str
@@ -114,6 +118,28 @@ class CollectionSpec:
     keyword_fields: tuple[str, ...] = ()
     datetime_fields: tuple[str, ...] = ()
     about: Payload = field(default_factory=dict)
+    variant: str = ""
+    refuses: Callable[[Payload], str | None] = lambda _about: None
+
+
+class Rebuild(Protocol):
+    """The rebuild of a collection. What is in the collection answers until the rebuild is finished."""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The points that an interrupted rebuild had written already."""
+        ...
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Write points of the rebuilt collection."""
+        ...
+
+    async def finish(self, ids: Collection[str]) -> None:
+        """Let the collection have exactly these points, all of them written by this rebuild.
+
+        What was written to the collection since the rebuild began may be in it too.
+        """
+        ...
 
 
 class VectorStore(Protocol):
@@ -124,26 +150,23 @@ class VectorStore(Protocol):
     vector does not fit.
     """
 
-    async def ensure(self, spec: CollectionSpec) -> Payload:
-        """Create the collection and its payload indexes unless they exist, and return its `about`. Idempotent.
+    async def ensure(self, spec: CollectionSpec) -> str | None:
+        """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.
 
-        Raises:
-            WrongDimensionError: If it exists and has another dimension.
-            DamagedCollectionError: If it exists and cannot be opened.
+        A collection that is damaged, has another dimension, or is refused by `spec` is not used: an empty one takes its
+        place. On a server the other one remains, because others may use it.
+
+        Returns:
+            Why the collection that was there cannot be used and is gone; None if there was none, or it can.
         """
         ...
 
-    async def drop(self, collection: str) -> None:
-        """Remove the collection with everything in it, damaged or not, if it exists."""
-        ...
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
+        """Begin to rebuild an ensured collection, or resume a rebuild that was interrupted.
 
-    async def promote(self, source: str, target: str) -> None:
-        """Replace the collection `target` and its points with `source`, which no longer exists afterwards.
-
-        Readers of `target` see either the old or the new one, even after a crash.
-
-        Raises:
-            MissingCollectionError: If `source` does not exist.
+        Args:
+            spec: The collection.
+            resume: Whether to keep what an interrupted rebuild has written.
         """
         ...
 
@@ -163,6 +186,14 @@ class VectorStore(Protocol):
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points."""
+        ...
+
+    async def size(self, collection: str) -> int:
+        """Return how many points there should be, as far as this store knows, without asking a server if it can."""
+        ...
+
+    async def former_ids(self, collection: str) -> set[str]:
+        """Return the ids of points in other collections of that name that `delete` also reaches: other variants."""
         ...
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
@@ -202,8 +233,8 @@ class VectorStore(Protocol):
 
         The score is the sum over the terms that query and point share: weight in the query * weight in the point *
         ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the number of points that have terms, and n the number of those
-        with this term. N and n count all points of the collection, whatever `where` and `ids` say, and an engine may
-        still count deleted points.
+        with this term. N and n count all points that this store can see, whatever `where` and `ids` say, and the
+        embedded engine may still count deleted points.
         Points that share no term are left out, so an empty query finds nothing.
 
         Args:

@@ -7,9 +7,11 @@ of a few milliseconds, and yield to other tasks in between.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from learning_memory_server.errors import DamagedCollectionError
 from learning_memory_server.heap import release_mapped
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.edge_filters import edge_filter, keys_field, with_keys, without_keys
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import (
         CollectionSpec,
         Filter,
-        Payload,
         Point,
         SparseVector,
         Vector,
@@ -50,6 +51,8 @@ _TURNS: Final = 20
 answer, and would otherwise wait for a batch at each of them. An idle turn takes 15 us."""
 _RELEASE_AFTER: Final = 1_000
 """Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
+_STAGED: Final = "_next"
+"""The suffix of a collection that is being built to replace another."""
 MIN_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes are refused."""
 
@@ -68,13 +71,14 @@ class EdgeStore:
         self._path = path
         self._shards = OpenShards(path, min_free_bytes)
 
-    async def ensure(self, spec: CollectionSpec) -> Payload:
-        """Create the collection and its payload indexes unless they exist; see the port."""
+    async def ensure(self, spec: CollectionSpec) -> str | None:
+        """Make the collection usable, in place of one that cannot be used; see the port."""
         from qdrant_edge import PayloadSchemaType, UpdateOperation  # noqa: PLC0415 - loaded on first use
 
+        reason = self._unusable(spec)
+        if reason is not None:
+            self._shards.drop(spec.name)
         shard = self._shards.ensure(spec)
-        if shard.dimension != spec.dimension:
-            raise wrong_dimension(spec.name, shard.dimension, spec.dimension)
         with engine_errors(spec.name):
             schema = shard.engine.info().payload_schema.keys()
             if not schema and spec.keyword_fields:
@@ -88,15 +92,16 @@ class EdgeStore:
                 self._shards.require_space()
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
-        return shard.about
+        return reason
 
-    async def drop(self, collection: str) -> None:
-        """Remove the collection; see the port."""
-        self._shards.drop(collection)
-
-    async def promote(self, source: str, target: str) -> None:
-        """Replace one collection with another; see the port."""
-        self._shards.promote(source, target)
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:
+        """Build another collection that takes the place of the present one; see the port."""
+        staged = replace(spec, name=f"{spec.name}{_STAGED}")
+        if not resume:
+            self._shards.drop(staged.name)
+        await self.ensure(staged)
+        ids = frozenset(record.id for record in await self.scroll(staged.name))
+        return StagedRebuild(self, self._shards, staged.name, spec.name, ids)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert or replace the points; see the port.
@@ -179,6 +184,15 @@ class EdgeStore:
         with engine_errors(collection):
             return shard.engine.count(CountRequest(exact=True))
 
+    async def size(self, collection: str) -> int:
+        """Return the exact number of points; see the port."""
+        return await self.count(collection)
+
+    async def former_ids(self, collection: str) -> set[str]:
+        """Return nothing: another model has another folder, and a collection that does not fit is replaced."""
+        self._shards.get(collection)
+        return set()
+
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points; see the port.
 
@@ -209,7 +223,9 @@ class EdgeStore:
 
         shard = self._shards.get(collection)
         query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
-        hits = await best_hits(_query(shard, collection, query, where, ids), limit)
+        hits = await best_hits(
+            _query(shard, collection, query, where, ids), limit, lambda: self.count(collection)
+        )
         return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
 
     async def search_terms(
@@ -232,7 +248,9 @@ class EdgeStore:
         if terms is None:
             return []
         nearest = Query.Nearest(terms, using=TERMS)
-        return await best_hits(_query(shard, collection, nearest, where, ids), limit)
+        return await best_hits(
+            _query(shard, collection, nearest, where, ids), limit, lambda: self.count(collection)
+        )
 
     async def flush(self) -> None:
         """Make what was written survive a power loss; see the port."""
@@ -241,6 +259,49 @@ class EdgeStore:
     async def close(self) -> None:
         """Flush and release every shard, even if one of them fails; see the port."""
         self._shards.close()
+
+    def _unusable(self, spec: CollectionSpec) -> str | None:
+        """Return why the collection that is there cannot be used; None if it can, or there is none."""
+        try:
+            shard = self._shards.ensure(spec)
+        except DamagedCollectionError as error:
+            return error.message
+        if shard.dimension != spec.dimension:
+            return wrong_dimension(spec.name, shard.dimension, spec.dimension).message
+        return spec.refuses(shard.about)
+
+
+class StagedRebuild:
+    """A collection that is built next to the present one and replaces it; see `storage.base.Rebuild`.
+
+    Readers see either the old or the new one, even after a crash.
+
+    Args:
+        store: The store.
+        shards: Its shards.
+        staged: The collection that is built.
+        target: The one that it replaces.
+        ids: What it has already.
+    """
+
+    def __init__(
+        self, store: EdgeStore, shards: OpenShards, staged: str, target: str, ids: frozenset[str]
+    ) -> None:
+        self.ids = ids
+        self._store = store
+        self._shards = shards
+        self._staged = staged
+        self._target = target
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Write points; see the port."""
+        await self._store.upsert(self._staged, points)
+
+    async def finish(self, ids: Collection[str]) -> None:
+        """Replace the present collection; see the port."""
+        there = {record.id for record in await self._store.scroll(self._staged)}
+        await self._store.delete(self._staged, sorted(there.difference(ids)))
+        self._shards.promote(self._staged, self._target)
 
 
 def _query(

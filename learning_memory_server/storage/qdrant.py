@@ -1,214 +1,173 @@
-"""A Qdrant server or cluster behind the `VectorStore` port; `:memory:` is a test double."""
+"""A Qdrant server or cluster behind the `VectorStore` port, for one owner among many.
+
+`qdrant_own` is the wall between owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the
+requests, and `own_terms` counts how rare terms are.
+"""
 
 from __future__ import annotations
 
-import math
-from contextlib import asynccontextmanager
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID, uuid4
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
-from learning_memory_server.storage.qdrant_errors import checked_address, late, request_errors
-from learning_memory_server.storage.qdrant_filters import contradicts_itself, qdrant_filter
-from learning_memory_server.storage.qdrant_schema import (
-    Spread,
-    collection_settings,
-    payload_indexes,
-    stored_dimension,
-)
+from learning_memory_server.storage.own_terms import OwnTerms
+from learning_memory_server.storage.qdrant_catalog import Catalog, Place
+from learning_memory_server.storage.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
+from learning_memory_server.storage.qdrant_requests import Requests
+from learning_memory_server.storage.qdrant_schema import OWNER, Spread
 from learning_memory_server.storage.ranking import as_cosine, best_hits
-from learning_memory_server.storage.vectors import (
-    TERMS,
-    VECTOR,
-    checked_matrix,
-    checked_terms,
-    read_vector,
-    wrong_dimension,
-)
+from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Collection, Sequence
 
     from qdrant_client import models
 
-    from learning_memory_server.storage.base import (
-        CollectionSpec,
-        Filter,
-        Payload,
-        Point,
-        SparseVector,
-        Vector,
-    )
+    from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, Vector
+    from learning_memory_server.storage.owner import Owner
 
-MEMORY: Final = ":memory:"
-_WRITE_BATCH: Final = 100
-"""Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB."""
-_READ_BATCH: Final = 500
-_VECTORS_BATCH: Final = 100
-"""Points per request with vectors: 8 MB of JSON at 4,096 dimensions, in time even from far away."""
-_READ_WITHIN: Final = 4.0
-"""Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
-_SILENCE: Final = 5.0
-"""Seconds after a late answer in which every request fails at once: callers that wait in a row must not add up."""
+_TIMEOUT_SECONDS: Final = 10.0
+
+log = structlog.get_logger()
 
 
 class QdrantStore:
-    """A `VectorStore` on a Qdrant server, over REST.
+    """A `VectorStore` on a Qdrant server that others use too, over REST.
 
     Args:
-        url: `http(s)://host[:port][/prefix]` without user name and password, or `:memory:`.
-        api_key: The server's key. Use it over https only.
+        urls: The server's URL, or those of several nodes of one cluster; see `Requests`.
+        owner: Whose points these are.
+        api_key: The server's key.
         timeout: Seconds that one request may take, including its answer; a read has four at most.
-        suffix: Appended to the name of every collection after a hyphen, so that vectors of two embedding models
-            never mix.
         spread: How a cluster spreads new collections.
+        allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
 
     Raises:
-        InvalidSettingsError: If `url` is malformed.
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each setting
         self,
-        url: str,
+        urls: Sequence[str],
+        owner: Owner,
         *,
         api_key: str | None = None,
-        timeout: float = 10.0,
-        suffix: str = "",
+        timeout: float = _TIMEOUT_SECONDS,
         spread: Spread | None = None,
+        allow_plaintext_key: bool = False,
     ) -> None:
-        from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - a second to import
+        self.requests = Requests(urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key)
+        self.catalog = Catalog(self.requests, spread or Spread())
+        self._owner = owner
+        self._points = OwnPoints(self.requests, owner)
+        self._places: dict[str, Place] = {}
+        self._terms: dict[str, OwnTerms] = {}
+        self._read: set[str] = set()
+        self._reading: dict[str, asyncio.Lock] = {}
+        self._former: dict[str, dict[Place, set[str]]] = {}
+        self._written: dict[str, set[str]] = {}
 
-        self._local = url == MEMORY
-        self._suffix = f"-{suffix}" if suffix else ""
-        self._spread = spread or Spread()
-        self._dimensions: dict[str, int] = {}
-        self._closed = False
-        self._silent_until = 0.0
-        if self._local:
-            self._address, self._timeout = "in memory", None
-            self._client = AsyncQdrantClient(location=MEMORY)
-            return
-        self._address, self._timeout = checked_address(url, api_key), timeout
-        # The vendor's own timeout is in whole seconds and restarts with every byte: `request_errors` enforces the
-        # real one. The client's compatibility check would warn from another thread.
-        self._client = AsyncQdrantClient(
-            url=url,
-            api_key=api_key,
-            timeout=math.ceil(timeout),
-            check_compatibility=False,
-            # Loading certificates takes 60 ms, and plain HTTP has no use for them.
-            verify=url.startswith("https:"),
+    async def ensure(self, spec: CollectionSpec) -> None:
+        """Find or create the collection; see the port. One that does not fit is left to others."""
+        if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
+            raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
+        self._places[spec.name] = await self.catalog.ensure(spec)
+
+    async def find(self, spec: CollectionSpec) -> bool:
+        """Use the collection if there is one, without creating anything. Return whether there is."""
+        place = await self.catalog.find(spec)
+        if place:
+            self._places[spec.name] = place
+        return place is not None
+
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> RebuildInPlace:
+        """Rewrite the points in place, under a number; see the port."""
+        place = self._place(spec.name)
+        number = self._owner.rebuild_of(place.name) if resume else None
+        ids = await self._points.ids(place, rebuild=number) if number else set()
+        self._written[spec.name] = set()
+        return RebuildInPlace(
+            self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids)
         )
-
-    async def ensure(self, spec: CollectionSpec) -> Payload:
-        """Create the collection and its payload indexes unless they exist; see the port.
-
-        The name that callers use is an alias, so that a replacement can be swapped in atomically.
-        """
-        try:
-            info = await self._info(spec.name)
-        except MissingCollectionError:
-            await self._create(spec)
-            info = await self._info(spec.name)
-        dimension = self._dimensions[spec.name] = stored_dimension(spec.name, info)
-        if dimension != spec.dimension:
-            raise wrong_dimension(spec.name, dimension, spec.dimension)
-        # Local mode has no payload indexes, and warns if it is asked for one.
-        if not self._local:
-            await self._ensure_indexes(spec, info)
-        return info.config.metadata or {}
-
-    async def drop(self, collection: str) -> None:
-        """Remove the collection; see the port."""
-        self._dimensions.pop(collection, None)
-        behind = await self._aliased_collection(collection)
-        if behind is not None:
-            async with self._request(collection):
-                await self._client.delete_collection(behind)
-
-    async def promote(self, source: str, target: str) -> None:
-        """Replace one collection with another; see the port."""
-        new, old = await self._aliased_collection(source), await self._aliased_collection(target)
-        if new is None:
-            raise MissingCollectionError(f"Collection `{source}` does not exist.")
-        await self._set_alias(target, new, [self._name(source), *([self._name(target)] if old else [])])
-        self._dimensions.pop(source, None)
-        self._dimensions.pop(target, None)
-        if old is not None:
-            async with self._request(target):
-                await self._client.delete_collection(old)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert or replace the points; see the port."""
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
+        if collection in self._written:
+            self._written[collection].update(point.id for point in points)
+        await self.write(collection, points, None)
 
-        dimension = await self._dimension(collection)
-        matrix = checked_matrix(collection, [point.vector for point in points], dimension)
+    async def write(self, collection: str, points: Sequence[Point], rebuild: str | None) -> None:
+        """Insert or replace the points.
+
+        Args:
+            collection: The collection.
+            points: The points.
+            rebuild: The number of the rebuild that writes them.
+        """
+        place = self._place(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
         terms = [_terms(collection, point.terms) for point in points]
-        for start in range(0, len(points), _WRITE_BATCH):
-            batch = slice(start, start + _WRITE_BATCH)
-            rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
-            async with self._request(collection):
-                stored = [
-                    models.PointStruct(
-                        id=point.id,
-                        vector={VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
-                        payload=dict(point.payload),
-                    )
-                    for point, row, sparse in rows
-                ]
-                await self._client.upsert(self._name(collection), stored, wait=True)
+        for point in points:
+            unreserved(point.payload)
+        for start in range(0, len(points), WRITE_BATCH):
+            batch = slice(start, start + WRITE_BATCH)
+            await self._points.upsert(place, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
+            if (known := self._terms.get(collection)) is not None:
+                for point, sparse in zip(points[batch], terms[batch], strict=True):
+                    known.put(point.id, sparse.indices if sparse else ())
+            await asyncio.sleep(0)
 
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
         """Return the points that exist among `ids`, in that order; see the port."""
-        records: list[Record] = []
-        size = _VECTORS_BATCH if with_vectors else _READ_BATCH
-        for start in range(0, len(ids), size):
-            async with self._reading(collection):
-                wanted = [str(UUID(point_id)) for point_id in ids[start : start + size]]
-                read = await self._client.retrieve(
-                    self._name(collection), wanted, with_payload=True, with_vectors=with_vectors
-                )
-                found = {record.id: record for record in map(_record, read)}
-            records += [found[point_id] for point_id in wanted if point_id in found]
-        return records
+        vectors = [VECTOR] if with_vectors else []
+        read = self._points.retrieve(self._place(collection), ids, with_vectors=vectors)
+        found = {record.id: record async for record in read}
+        return [found[point_id] for point_id in ids if point_id in found]
 
     async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
         """Return every point, ordered by id; see the port."""
-        records: list[Record] = []
-        offset: Any = None
-        while True:
-            async with self._reading(collection):
-                read, offset = await self._client.scroll(
-                    self._name(collection),
-                    limit=_VECTORS_BATCH if with_vectors else _READ_BATCH,
-                    offset=offset,
-                    with_payload=False,
-                    with_vectors=with_vectors,
-                )
-                records += map(_record, read)
-            if offset is None:
-                return records
+        place = self._place(collection)
+        if with_vectors:
+            records = await self._points.vectors(place)
+            return sorted((Record(each.id, {}, each.vector) for each in records), key=lambda each: each.id)
+        return [Record(point_id, {}) for point_id in sorted(await self._read_ids(place))]
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points; see the port."""
-        async with self._reading(collection):
-            counted = await self._client.count(self._name(collection), exact=True)
-            return counted.count
+        return await self._points.count(self._place(collection))
+
+    async def size(self, collection: str) -> int:
+        """Return the number of points that were there when they were last read, and what was changed since."""
+        return len(await self._known(self._place(collection)))
+
+    async def former_ids(self, collection: str) -> set[str]:
+        """Return the ids of one's own points in other variants of the collection; see the port."""
+        place = self._place(collection)
+        former: dict[Place, set[str]] = {}
+        for other in await self.catalog.others(place):
+            try:
+                former[other] = await self._points.ids(other)
+            except StorageUnavailableError as error:
+                # It may be somebody's who is just creating it, or one that the key may not see.
+                log.info("collection.not_read", reason=error.message)
+        self._former[collection] = former
+        return set().union(*former.values())
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove the points; see the port."""
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
-
-        for start in range(0, len(ids), _READ_BATCH):
-            async with self._request(collection):
-                selector = models.PointIdsList(points=list(ids[start : start + _READ_BATCH]))
-                await self._client.delete(self._name(collection), selector, wait=True)
+        """Remove the points, from other variants of the collection too; see the port."""
+        place = self._place(collection)
+        for other, there in self._former.get(collection, {}).items():
+            if doomed := there.intersection(ids):
+                await self._points.delete(other, sorted(doomed))
+                there.difference_update(doomed)
+        await self._points.delete(place, ids)
+        if (known := self._terms.get(collection)) is not None:
+            known.discard(ids)
 
     async def search(
         self,
@@ -226,15 +185,18 @@ class QdrantStore:
         """
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        dimension = await self._dimension(collection)
-        query = checked_matrix(collection, [vector], dimension)[0].tolist()
+        place = self._place(collection)
+        query = checked_matrix(collection, [vector], place.dimension)[0].tolist()
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
         params = (
             models.SearchParams(quantization=quantization) if ids is None else models.SearchParams(exact=True)
         )
-        fetch = self._query(collection, VECTOR, query, params, where=where, ids=ids)
-        hits = await best_hits(fetch, limit)
-        return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
+
+        async def fetch(asked: int) -> list[Hit]:
+            return await self._points.query(place, VECTOR, query, asked, where=where, ids=ids, params=params)
+
+        hits = await best_hits(fetch, limit, lambda: self.size(collection))
+        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
 
     async def search_terms(
         self,
@@ -245,128 +207,92 @@ class QdrantStore:
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` points of highest BM25 score; see the port.
-
-        A server counts term rarity per shard, deleted points included.
-        """
-        terms = _terms(collection, query)
-        if terms is None:
-            await self._dimension(collection)  # Raises if there is no such collection.
+        """Return the `limit` points of highest BM25 score; see the port. Rarity is counted over one's own points."""
+        place = self._place(collection)
+        if _terms(collection, query) is None:
             return []
-        fetch = self._query(collection, TERMS, terms, None, where=where, ids=ids)
-        # Local mode also returns points whose score is 0.
-        return [hit for hit in await best_hits(fetch, limit) if hit.score > 0]
+        terms = _terms(collection, (await self._known(place)).weighted(query))
+        assert terms is not None  # noqa: S101 - a term that no point has is the rarest, so no weight is 0
+
+        async def fetch(asked: int) -> list[Hit]:
+            return await self._points.query(place, TERMS, terms, asked, where=where, ids=ids)
+
+        return await best_hits(fetch, limit, lambda: self.size(collection))
 
     async def flush(self) -> None:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""
-        self._require_open()
+        self.requests.require_open()
 
     async def close(self) -> None:
         """Release the connections; see the port."""
-        if not self._closed:
-            self._closed = True
-            async with request_errors("", self._address, self._timeout):
-                await self._client.close()
+        await self.requests.close()
 
-    def _query(  # noqa: PLR0913 - the parts of a request
-        self,
-        collection: str,
-        using: str,
-        query: list[float] | models.SparseVector,
-        params: models.SearchParams | None,
-        *,
-        where: Filter | None,
-        ids: Collection[str] | None,
-    ) -> Callable[[int], Awaitable[list[Hit]]]:
-        """Return a function that fetches a given number of hits, highest score first."""
+    async def finish_rebuild(self, collection: str, ids: Collection[str]) -> None:
+        """Remove what a rebuild has not written and no caller either since it began, and end the rebuild."""
+        place = self._place(collection)
+        there = await self._read_ids(place)
+        await self.delete(collection, sorted(there.difference(ids, self._written[collection])))
+        del self._written[collection]
+        self._owner.end_rebuild(place.name)
 
-        async def fetch(asked: int) -> list[Hit]:
-            if contradicts_itself(where):
-                return []
-            async with self._reading(collection):
-                answer = await self._client.query_points(
-                    self._name(collection),
-                    query=query,
-                    using=using,
-                    query_filter=qdrant_filter(where, ids),
-                    # Local mode searches exactly, and warns if it is given parameters.
-                    search_params=None if self._local else params,
-                    limit=asked,
-                    with_payload=False,
-                )
-                return [Hit(str(hit.id), hit.score) for hit in answer.points]
+    def _place(self, collection: str) -> Place:
+        self.requests.require_open()
+        if collection not in self._places:
+            raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+        return self._places[collection]
 
-        return fetch
+    async def _known(self, place: Place) -> OwnTerms:
+        """Return what is known of one's own points, after reading them once."""
+        if place.label not in self._read:
+            await self._read_ids(place)
+        return self._terms[place.label]
 
-    async def _create(self, spec: CollectionSpec) -> None:
-        behind = f"{self._name(spec.name)}-{uuid4().hex[:8]}"
-        settings = collection_settings(spec, self._spread)
-        async with self._request(spec.name):
-            await self._client.create_collection(behind, **settings, metadata=dict(spec.about) or None)
-        await self._set_alias(spec.name, behind)
+    async def _read_ids(self, place: Place) -> set[str]:
+        """Read the ids of one's own points, and the terms of those that are not known."""
+        async with self._reading.setdefault(place.label, asyncio.Lock()):
+            # From now on it learns of every write.
+            known = self._terms.setdefault(place.label, OwnTerms())
+            known.begin_reading()
+            try:
+                if place.label in self._read:
+                    there = await self._points.ids(place)
+                    unknown = known.end_reading(there)
+                    read = await self._points.terms(place, sorted(unknown)) if unknown else {}
+                else:
+                    read = await self._points.terms(place)
+                    there = set(read)
+                    known.end_reading(there)
+                for point_id, indices in read.items():
+                    known.learn(point_id, indices)
+            finally:
+                known.done_reading()
+            self._read.add(place.label)
+            return there
 
-    async def _set_alias(self, collection: str, behind: str, removed: Sequence[str] = ()) -> None:
-        """Make the name an alias of the collection `behind`, and drop the `removed` aliases, atomically."""
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        changes: list[models.AliasOperations] = [
-            models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in removed
-        ]
-        created = models.CreateAlias(collection_name=behind, alias_name=self._name(collection))
-        changes.append(models.CreateAliasOperation(create_alias=created))
-        async with self._request(collection):
-            await self._client.update_collection_aliases(changes)
+class RebuildInPlace:
+    """A rebuild whose points replace those of the same id at once; see `storage.base.Rebuild`.
 
-    async def _aliased_collection(self, collection: str) -> str | None:
-        """Return the collection that the name is an alias of, or None."""
-        async with self._reading(collection):
-            aliases = (await self._client.get_aliases()).aliases
-        name = self._name(collection)
-        return next((each.collection_name for each in aliases if each.alias_name == name), None)
+    Args:
+        store: The store.
+        collection: The collection.
+        number: The number under which this rebuild writes, so that it can be resumed.
+        ids: The points that it has written already.
+    """
 
-    async def _ensure_indexes(self, spec: CollectionSpec, info: models.CollectionInfo) -> None:
-        """Create missing indexes. Indexes created before the first point are also used to build the graph."""
-        for name, index in payload_indexes(spec).items():
-            if name not in info.payload_schema:
-                async with self._request(spec.name):
-                    await self._client.create_payload_index(
-                        self._name(spec.name), name, field_schema=index, wait=True
-                    )
+    def __init__(self, store: QdrantStore, collection: str, number: str, ids: frozenset[str]) -> None:
+        self.ids = ids
+        self._store = store
+        self._collection = collection
+        self._number = number
 
-    async def _info(self, collection: str) -> models.CollectionInfo:
-        async with self._reading(collection):
-            return await self._client.get_collection(self._name(collection))
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Write points; see the port."""
+        await self._store.write(self._collection, points, self._number)
 
-    async def _dimension(self, collection: str) -> int:
-        self._require_open()
-        if collection not in self._dimensions:
-            self._dimensions[collection] = stored_dimension(collection, await self._info(collection))
-        return self._dimensions[collection]
-
-    @asynccontextmanager
-    async def _request(self, collection: str, seconds: float | None = None) -> AsyncIterator[None]:
-        """Make a request whose failures are the port's errors, unless the server has just been late."""
-        self._require_open()
-        if monotonic() < self._silent_until:
-            raise late(self._address)
-        seconds, began = seconds or self._timeout, monotonic()
-        try:
-            async with request_errors(collection, self._address, seconds):
-                yield
-        except StorageUnavailableError:
-            if seconds is not None and monotonic() - began >= seconds:
-                self._silent_until = monotonic() + _SILENCE
-            raise
-
-    def _reading(self, collection: str) -> AbstractAsyncContextManager[None]:
-        return self._request(collection, self._timeout and min(self._timeout, _READ_WITHIN))
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise StorageUnavailableError("The store is closed.")
-
-    def _name(self, collection: str) -> str:
-        return collection + self._suffix
+    async def finish(self, ids: Collection[str]) -> None:
+        """Remove one's own points that belong to nothing; see the port."""
+        await self._store.finish_rebuild(self._collection, ids)
 
 
 def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:
@@ -377,7 +303,3 @@ def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector |
         return None
     indices, values = checked_terms(collection, terms)
     return models.SparseVector(indices=indices, values=values) if indices else None
-
-
-def _record(read: models.Record) -> Record:
-    return Record(str(read.id), read.payload or {}, read_vector(read.vector, VECTOR))

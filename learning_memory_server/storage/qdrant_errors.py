@@ -5,17 +5,15 @@ No message contains a URL, a key or the server's own text: messages reach the cl
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from learning_memory_server.errors import (
     DiskFullError,
-    InvalidSettingsError,
     LearningMemoryError,
     MissingCollectionError,
     StorageUnavailableError,
@@ -27,48 +25,52 @@ if TYPE_CHECKING:
 
     from qdrant_client.http.exceptions import UnexpectedResponse
 
-_DEFAULT_PORT: Final = 6333
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
+_KEY: Final = (
+    "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
+)
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
+_NO_QUORUM: Final = re.compile(
+    r"consensus operation commit failed|shards failed to apply|read operations failed|currently unavailable"
+)
 
 
-def checked_address(url: str, api_key: str | None) -> str:
-    """Return `host:port`, the only part of a server's URL that messages show.
+class Kind(StrEnum):
+    """What a request is for: keys differ in what they may do, and servers in what they limit."""
 
-    Raises:
-        InvalidSettingsError: If the URL is malformed or contains credentials, which the vendor's client silently
-            drops, or if the key cannot be a header, which the vendor's client would quote in its error.
+    READ = "read"
+    WRITE = "write"
+    CREATE = "create"
+
+
+class LimitedError(StorageUnavailableError):
+    """The server limits how often it is asked.
+
+    Args:
+        message: See `LearningMemoryError`.
+        seconds: When it says to come back.
     """
-    try:
-        parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORT
-    except ValueError as error:
-        raise InvalidSettingsError("The Qdrant URL is malformed.") from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
-    if parts.username or parts.password:
-        raise InvalidSettingsError(
-            "The Qdrant URL must not contain a user name or password; use the API key."
-        )
-    if api_key is not None and re.fullmatch(r"[!-~]+", api_key) is None:
-        raise InvalidSettingsError(
-            "The Qdrant API key is empty, or contains white space or non-ASCII letters."
-        )
-    return f"{parts.hostname}:{port}"
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 @asynccontextmanager
-async def request_errors(collection: str, address: str, seconds: float | None) -> AsyncIterator[None]:
+async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) -> AsyncIterator[None]:
     """Translate everything the vendor's client raises, and a late answer, into the port's errors.
 
     Args:
         collection: The collection, by the caller's name.
         address: The server, as messages name it.
-        seconds: The timeout, including the answer; None for none.
+        kind: What the request is for.
     """
     import httpx  # noqa: PLC0415 - comes with qdrant_client
-    from qdrant_client.common.client_exceptions import QdrantException  # noqa: PLC0415
+    from qdrant_client.common.client_exceptions import (  # noqa: PLC0415
+        QdrantException,
+        ResourceExhaustedResponse,
+    )
     from qdrant_client.http.exceptions import (  # noqa: PLC0415
         ApiException,
         ResponseHandlingException,
@@ -76,22 +78,23 @@ async def request_errors(collection: str, address: str, seconds: float | None) -
     )
 
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        yield
     except LearningMemoryError:
         raise
     except TimeoutError as error:
         raise late(address) from error
+    except ResourceExhaustedResponse as error:
+        raise _limited(address, error.retry_after_s) from error
     except UnexpectedResponse as error:
-        raise _refused(collection, address, error) from error
+        raise _refused(collection, address, kind, error) from error
     except ResponseHandlingException as error:
         if isinstance(error.source, httpx.TimeoutException):
             raise late(address) from error
         if isinstance(error.source, httpx.TransportError):
             raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
         raise _not_understood(address) from error
-    # A full queue (429) is a QdrantException. The client asserts that an answer has a result. Local mode raises
-    # ValueError, TypeError and RuntimeError, and so does an answer that is not JSON.
+    # A Retry-After that is no number is a QdrantException. The client asserts that an answer has a result, and an answer
+    # that is not JSON is a ValueError.
     except (
         ApiException,
         QdrantException,
@@ -101,7 +104,7 @@ async def request_errors(collection: str, address: str, seconds: float | None) -
         TypeError,
         ValueError,
     ) as error:
-        raise _explained(collection, str(error)) or _not_understood(address) from error
+        raise _not_understood(address) from error
 
 
 def late(address: str) -> StorageUnavailableError:
@@ -115,17 +118,57 @@ def _not_understood(address: str) -> StorageUnavailableError:
     )
 
 
-def _refused(collection: str, address: str, error: UnexpectedResponse) -> StorageUnavailableError:
+def _limited(address: str, seconds: float) -> LimitedError:
+    return LimitedError(
+        f"Qdrant at {address} limits how often it is asked, and says to come back in {seconds:.0f} seconds.",
+        seconds,
+    )
+
+
+def _refused(collection: str, address: str, kind: Kind, error: UnexpectedResponse) -> StorageUnavailableError:
     """Return the error for an HTTP status and, if Qdrant gave one, its reason."""
-    explained = _explained(collection, _reason(error.content))
-    if explained is not None:
+    if explained := _explained(collection, address, _reason(error.content)):
         return explained
     if error.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return StorageUnavailableError(
-            f"Qdrant at {address} refused the API key.",
-            hint="Set LEARNING_MEMORY_QDRANT_API_KEY to a key with write access.",
-        )
+        return _forbidden(collection, address, kind, error.content.decode(errors="replace"))
     return StorageUnavailableError(f"Qdrant at {address} answered with status {error.status_code}.")
+
+
+def _explained(collection: str, address: str, reason: str) -> StorageUnavailableError | None:
+    """Return the error for a reason that says more than its status."""
+    if _MISSING.search(reason):
+        return MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+    if sizes := _DIMENSION.search(reason):
+        return wrong_dimension(collection, int(sizes[1]), int(sizes[2]))
+    if "No space left" in reason:
+        return DiskFullError("The Qdrant server's disk is full.", hint="Searches still work; writes wait.")
+    if _NO_QUORUM.search(reason):
+        return StorageUnavailableError(
+            f"Too few nodes of the Qdrant cluster at {address} are running.",
+            hint="What is written meanwhile is kept, and indexed when they are back.",
+        )
+    if "Index required" in reason:
+        return StorageUnavailableError(
+            f"Collection `{collection}` is still being created on the Qdrant server.", hint="Call again soon."
+        )
+    return None
+
+
+def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> StorageUnavailableError:
+    """Return the error for a refused key. Qdrant says why in plain text for a wrong one, in JSON for a weak one."""
+    if "Must provide" in answer:
+        message = f"Qdrant at {address} requires an API key."
+    elif "ExpiredSignature" in answer:
+        message = f"The API key for Qdrant at {address} has expired."
+    elif "Access to collection" in answer:
+        message = f"The API key may not use collection `{collection}` of Qdrant at {address}."
+    elif answer.startswith("{") and kind is Kind.CREATE:
+        message = f"The API key may not create collections at Qdrant at {address}."
+    elif answer.startswith("{") and kind is Kind.WRITE:
+        message = f"The API key may not write to Qdrant at {address}: it is for reading."
+    else:
+        message = f"Qdrant at {address} refused the API key."
+    return StorageUnavailableError(message, hint=_KEY)
 
 
 def _reason(content: bytes) -> str:
@@ -134,13 +177,3 @@ def _reason(content: bytes) -> str:
         return str(json.loads(content)["status"]["error"])
     except (ValueError, TypeError, KeyError):
         return ""
-
-
-def _explained(collection: str, reason: str) -> StorageUnavailableError | None:
-    if _MISSING.search(reason):
-        return MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
-    if sizes := _DIMENSION.search(reason):
-        return wrong_dimension(collection, int(sizes[1]), int(sizes[2]))
-    if "No space left" in reason:
-        return DiskFullError("The Qdrant server's disk is full.")
-    return None

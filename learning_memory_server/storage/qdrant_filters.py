@@ -8,7 +8,7 @@ from uuid import UUID
 from learning_memory_server.storage.base import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from qdrant_client import models
 
@@ -21,8 +21,15 @@ def contradicts_itself(where: Filter | None) -> bool:
     return where is not None and not set(where.matches).isdisjoint(where.without)
 
 
-def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> models.Filter | None:
+def qdrant_filter(
+    demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
+) -> models.Filter:
     """Return the vendor's form of `where`, restricted to `ids` if they are given.
+
+    Args:
+        demanded: Fields that must have these values, whatever `where` says.
+        where: The conditions.
+        ids: The ids as the server has them; None for all.
 
     Raises:
         ValueError: If an id is not a UUID.
@@ -35,7 +42,7 @@ def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> m
             cast("models.Condition", models.FieldCondition(key=name, match=models.MatchValue(value=value)))
             for name, value in pairs
         ]
-        for pairs in (where.matches, where.without)
+        for pairs in ((*demanded.items(), *where.matches), where.without)
     )
     conditions += [
         models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
@@ -44,6 +51,4 @@ def qdrant_filter(where: Filter | None, ids: Collection[str] | None = None) -> m
     ]
     if ids is not None:
         conditions.append(models.HasIdCondition(has_id=[str(UUID(point_id)) for point_id in ids]))
-    if not conditions and not refused:
-        return None
-    return models.Filter(must=conditions or None, must_not=refused or None)
+    return models.Filter(must=conditions, must_not=refused or None)

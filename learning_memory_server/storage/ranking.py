@@ -11,25 +11,25 @@ if TYPE_CHECKING:
 
 _MARGIN: Final = 8
 """Hits to fetch beyond the limit at first."""
-_GROWTH: Final = 4
-"""How many times as many to fetch while there is a tie at the limit."""
 
 
-async def best_hits(fetch: Callable[[int], Awaitable[list[Hit]]], limit: int) -> list[Hit]:
+async def best_hits(
+    fetch: Callable[[int], Awaitable[list[Hit]]], limit: int, everything: Callable[[], Awaitable[int]]
+) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id.
 
-    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
-    more again while the last of them ties with the last that would be kept.
+    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and all
+    of them if the last one ties with the last that would be kept.
 
     Args:
         fetch: Returns at most the given number of hits, highest score first.
         limit: How many to return; at least 1.
+        everything: Returns how many points there are.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)
-    while len(hits) == asked and hits[-1].score == hits[limit - 1].score:
-        asked *= _GROWTH
-        hits = await fetch(asked)
+    if len(hits) == asked and hits[-1].score == hits[limit - 1].score:
+        hits = await fetch(max(asked, await everything()))
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
 
 

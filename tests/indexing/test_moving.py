@@ -16,8 +16,8 @@ from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
 from learning_memory_server.observation.documents import SHAPES, documents_of, full_parts
 from learning_memory_server.storage.edge import EdgeStore
-from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
 from tests.faulty_store import FaultyStore
+from tests.storage.double import serving, store_of
 from tests.support import about, full_ghap, numbered
 
 if TYPE_CHECKING:
@@ -99,11 +99,12 @@ async def move_between(source: VectorStore, target: VectorStore) -> AsyncIterato
 
 @pytest.fixture(params=["to a server", "from a server"])
 async def move(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Move]:
-    stores: list[VectorStore] = [EdgeStore(tmp_path / "index"), QdrantStore(MEMORY)]
-    if request.param == "from a server":
-        stores.reverse()
-    async with move_between(*stores) as made:
-        yield made
+    with serving() as double:
+        stores: list[VectorStore] = [EdgeStore(tmp_path / "index"), store_of(double.url, tmp_path / "owner")]
+        if request.param == "from a server":
+            stores.reverse()
+        async with move_between(*stores) as made:
+            yield made
 
 
 async def everything(store: VectorStore, collection: Collection) -> list[Record]:
@@ -187,7 +188,13 @@ async def test_points_that_belong_to_nothing_are_counted_and_left_alone(move: Mo
 
 @pytest.mark.slow
 async def test_what_is_resolved_during_a_move_is_moved_too(tmp_path: Path) -> None:
-    async with move_between(EdgeStore(tmp_path / "index"), QdrantStore(MEMORY)) as move:
+    with serving() as double:
+        store = store_of(double.url, tmp_path / "owner")
+        await _resolve_during_a_move(EdgeStore(tmp_path / "index"), store)
+
+
+async def _resolve_during_a_move(source: VectorStore, target: VectorStore) -> None:
+    async with move_between(source, target) as move:
         await move.fill()
         late = numbered(999)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.storage.double import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,12 +58,13 @@ def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     assert "Qdrant server" in result.stderr or "must look like" in result.stderr
 
 
-@pytest.mark.skipif("LMS_TEST_QDRANT_URL" not in os.environ, reason="needs a Qdrant server")
-def test_there_and_back_over_a_real_server(run: Any, filled: Result, storage: Path) -> None:
+@pytest.mark.slow
+def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
-    url = os.environ["LMS_TEST_QDRANT_URL"]
-    there = run("migrate", "--to", url)
-    assert there.exit_code == 0
-    assert f"set LEARNING_MEMORY_QDRANT_URL={url}" in there.stdout
-    assert run("migrate", "--from", url, LEARNING_MEMORY_QDRANT_URL=url).exit_code == 0
-    assert storage.exists()
+    with serving() as double:
+        there = run("migrate", "--to", double.url)
+        assert there.exit_code == 0
+        assert f"set LEARNING_MEMORY_QDRANT_URL={double.url}" in there.stdout
+        found = run("search", "leak", LEARNING_MEMORY_QDRANT_URL=double.url)
+        assert "mode: hybrid" in found.stdout
+        assert run("migrate", "--from", double.url, LEARNING_MEMORY_QDRANT_URL=double.url).exit_code == 0

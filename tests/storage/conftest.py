@@ -1,65 +1,86 @@
-"""The stores that the contract is tested with. All are real."""
+"""The stores that the contract is tested with. All are real, but for the double of a server."""
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from learning_memory_server.storage.base import CollectionSpec, VectorStore
+from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector, VectorStore
 from learning_memory_server.storage.edge import EdgeStore
-from learning_memory_server.storage.qdrant import MEMORY, QdrantStore
-from tests.storage.double import serving
+from tests.storage.double import QdrantDouble, serving, store_of
+from tests.storage.points import EAST, uid
 
 SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
-SERVER_KEY = os.environ.get("LMS_TEST_QDRANT_API_KEY")
-STORES = ["edge", "qdrant-memory", "qdrant-double", *(["qdrant-server"] if SERVER_URL else [])]
+SERVER_KEY = os.environ.get(
+    "LMS_TEST_QDRANT_API_KEY"
+)  # Only a server of one's own has one: a double asks for none.
+STORES = ["edge", "qdrant-double", *(["qdrant-server"] if SERVER_URL else [])]
 
 
 @pytest.fixture
 def spec() -> CollectionSpec:
     return CollectionSpec(
-        "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("created_at", "seen_at")
+        "notes",
+        4,
+        keyword_fields=("project", "tags"),
+        datetime_fields=("created_at", "seen_at"),
+        # On a real server, every test has collections of its own.
+        variant=uuid4().hex[:12],
     )
 
 
-async def remove_collections(url: str, suffix: str) -> None:
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+async def remove_collections(url: str, variant: str) -> None:
     from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - only where there is a server
 
     client = AsyncQdrantClient(url=url, api_key=SERVER_KEY, check_compatibility=False)
     for collection in (await client.get_collections()).collections:
-        if f"-{suffix}-" in collection.name:
+        if f"-{variant}-" in collection.name:
             await client.delete_collection(collection.name)
     await client.close()
 
 
 @pytest.fixture(params=STORES)
-async def bare_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorStore]:
-    """A store without a collection."""
-    suffix, stack = uuid4().hex, ExitStack()
-    store: VectorStore
-    if request.param == "edge":
-        store = EdgeStore(tmp_path / "index")
-    elif request.param == "qdrant-memory":
-        store = QdrantStore(MEMORY)
-    elif request.param == "qdrant-double":
-        double = stack.enter_context(serving())
-        store = QdrantStore(double.url)
+async def server(request: pytest.FixtureRequest, spec: CollectionSpec) -> AsyncIterator[str | None]:
+    """The URL of a Qdrant server, None for the embedded engine."""
+    if request.param == "qdrant-double":
+        with serving() as running:
+            yield running.url
+    elif request.param == "qdrant-server":
+        assert SERVER_URL
+        yield SERVER_URL
+        await remove_collections(SERVER_URL, spec.variant)
     else:
-        assert SERVER_URL
-        store = QdrantStore(SERVER_URL, api_key=SERVER_KEY, suffix=suffix)
-    with stack:
-        yield store
-        await store.close()
-    if request.param == "qdrant-server":
-        assert SERVER_URL
-        await remove_collections(SERVER_URL, suffix)
+        yield None
 
 
 @pytest.fixture
-async def store(bare_store: VectorStore, spec: CollectionSpec) -> VectorStore:
-    """A store with the collection of `spec`."""
+async def bare_store(server: str | None, tmp_path: Path) -> AsyncIterator[VectorStore]:
+    """A store without a collection."""
+    store: VectorStore = EdgeStore(tmp_path / "index")
+    if server:
+        store = store_of(server, tmp_path / "owner.json", SERVER_KEY)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def store(
+    bare_store: VectorStore, spec: CollectionSpec, server: str | None, tmp_path: Path
+) -> VectorStore:
+    """A store with the collection of `spec`. On a server somebody else has points in it, under the same ids."""
     await bare_store.ensure(spec)
+    if server:
+        neighbour = store_of(server, tmp_path / "neighbour.json", SERVER_KEY)
+        await neighbour.ensure(spec)
+        others = [Point(uid(n), EAST, {"project": "a"}, SparseVector([7], [3.0])) for n in range(20)]
+        await neighbour.upsert("notes", others)
+        await neighbour.close()
     return bare_store

@@ -13,9 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.storage.qdrant import QdrantStore
 from tests.storage.double_engine import Answer, Engine
+
+
+def store_of(url: str, owner: Path, key: str | None = None) -> QdrantStore:
+    """Return the store of an owner on a server, by the file that says who it is."""
+    return QdrantStore([url], open_owner(owner), api_key=key)
 
 
 class Wrong(Enum):

@@ -50,6 +50,7 @@ class Stub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), StubHandler)
         self.asked: list[tuple[str, str, Any]] = []
+        self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.headers: dict[str, str] = {}
         self.released = threading.Event()
@@ -66,6 +67,7 @@ class StubHandler(BaseHTTPRequestHandler):
     def do_any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = self.path.partition("?")[0]
+        self.server.paths.append(self.path)
         self.server.asked.append((self.command, path, json.loads(body) if body else None))
         self.server.keys.append(self.headers.get("api-key"))
         answer = self.server.answer(self.command, path)

@@ -45,54 +45,73 @@ async def test_ensuring_may_add_a_field_later(store: VectorStore, spec: Collecti
     assert await ids_where(store, Filter(matches=(("author", "bob"),))) == [2]
 
 
-async def test_ensuring_with_another_dimension_is_refused(store: VectorStore, spec: CollectionSpec) -> None:
-    with pytest.raises(WrongDimensionError):
-        await store.ensure(replace(spec, dimension=5))
+async def test_a_collection_of_another_dimension_is_not_used(
+    store: VectorStore, spec: CollectionSpec
+) -> None:
     await store.upsert("notes", [point(1)])
+    await store.ensure(replace(spec, dimension=5))
+    assert await store.count("notes") == 0
+    await store.upsert("notes", [point(1, [1.0] * 5)])
 
 
 async def test_a_collection_keeps_the_data_it_was_created_with(
     bare_store: VectorStore, spec: CollectionSpec
 ) -> None:
     about = {"model": "m1", "probe": [0.5, -0.25], "größe": {"a": None}}
-    assert await bare_store.ensure(replace(spec, about=about)) == about
-    assert await bare_store.ensure(replace(spec, about={"model": "m2"})) == about
+    await bare_store.ensure(replace(spec, about=about))
+    seen: list[Any] = []
+    assert await bare_store.ensure(replace(spec, about={"model": "m2"}, refuses=seen.append)) is None
+    assert seen == [about]
 
 
-async def test_a_dropped_collection_is_gone_and_can_be_created_again(
+async def test_a_collection_that_the_caller_refuses_is_not_used(
+    bare_store: VectorStore, spec: CollectionSpec
+) -> None:
+    def refuses(about: Any) -> str | None:
+        return None if about["model"] == "m2" else "It is another model's."
+
+    await bare_store.ensure(replace(spec, about={"model": "m1"}))
+    await bare_store.upsert("notes", [point(1)])
+    theirs = replace(spec, about={"model": "m2"}, refuses=refuses)
+    await bare_store.ensure(theirs)
+    assert await bare_store.count("notes") == 0
+    await bare_store.upsert("notes", [point(2)])
+    assert await bare_store.ensure(theirs) is None
+    assert [record.id for record in await bare_store.scroll("notes")] == [uid(2)]
+
+
+async def test_a_rebuilt_collection_has_what_the_rebuild_wrote(
     store: VectorStore, spec: CollectionSpec
 ) -> None:
-    await store.upsert("notes", [point(1)])
-    await store.drop("notes")
-    await store.drop("notes")
-    with pytest.raises(MissingCollectionError):
-        await store.count("notes")
-    assert await store.ensure(replace(spec, dimension=5, about={"n": 2})) == {"n": 2}
-    assert await store.count("notes") == 0
-
-
-async def test_a_promoted_collection_replaces_the_other(store: VectorStore, spec: CollectionSpec) -> None:
     await store.upsert("notes", [point(1, tags=["old"]), point(2)])
-    await store.ensure(replace(spec, name="next", about={"n": 2}))
-    await store.upsert("next", [point(3, NORTH, tags=["new"], project="a")])
-    await store.promote("next", "notes")
-    (record,) = await store.retrieve("notes", [uid(1), uid(2), uid(3)])
-    assert (record.id, record.payload) == (uid(3), {"tags": ["new"], "project": "a"})
-    assert await ids_where(store, Filter(matches=(("tags", "new"),))) == [3]
-    assert await store.ensure(spec) == {"n": 2}
-    with pytest.raises(MissingCollectionError):
-        await store.count("next")
-    await store.upsert("notes", [point(4)])
+    rebuild = await store.rebuild(spec, resume=True)
+    assert rebuild.ids == frozenset()
     assert await store.count("notes") == 2
+    await rebuild.upsert([point(3, NORTH, tags=["new"], project="a"), point(4)])
+    await rebuild.finish([uid(3)])
+    assert [record.id for record in await store.scroll("notes")] == [uid(3)]
+    (record,) = await store.retrieve("notes", [uid(1), uid(2), uid(3)])
+    assert record.payload == {"tags": ["new"], "project": "a"}
+    assert await ids_where(store, Filter(matches=(("tags", "new"),))) == [3]
+    assert await store.ensure(spec) is None
+    await store.upsert("notes", [point(4)])
+    assert await store.count("notes") == await store.size("notes") == 2
 
 
-async def test_a_collection_can_be_promoted_to_a_new_name(store: VectorStore) -> None:
-    await store.upsert("notes", [point(1)])
-    await store.promote("notes", "others")
-    assert await store.count("others") == 1
-    with pytest.raises(MissingCollectionError):
-        await store.promote("notes", "others")
-    assert await store.count("others") == 1
+async def test_an_interrupted_rebuild_can_be_resumed_or_begun_again(
+    store: VectorStore, spec: CollectionSpec
+) -> None:
+    await store.upsert("notes", [point(1), point(2)])
+    await (await store.rebuild(spec, resume=True)).upsert([point(1)])
+    assert (await store.rebuild(spec, resume=True)).ids == {uid(1)}
+    again = await store.rebuild(spec, resume=False)
+    assert again.ids == frozenset()
+    await again.upsert([point(2)])
+    resumed = await store.rebuild(spec, resume=True)
+    assert resumed.ids == {uid(2)}
+    await resumed.finish([uid(2)])
+    assert [record.id for record in await store.scroll("notes")] == [uid(2)]
+    assert (await store.rebuild(spec, resume=True)).ids == frozenset()
 
 
 async def test_an_empty_collection_answers_with_nothing(store: VectorStore) -> None:

@@ -2,30 +2,23 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
 from learning_memory_server.storage.base import CollectionSpec
-from learning_memory_server.storage.qdrant import QdrantStore
-from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.storage.double import QdrantDouble, Wrong, store_of
 from tests.storage.double_engine import recorded
 from tests.storage.points import point
 
 
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
-
-
 @pytest.mark.parametrize("wrong", [Wrong.RESETS, Wrong.HALF])
 async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
-    double: QdrantDouble, spec: CollectionSpec, wrong: Wrong
+    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path, wrong: Wrong
 ) -> None:
-    store = QdrantStore(double.url)
+    store = store_of(double.url, tmp_path / "owner.json")
     await store.ensure(spec)
     double.refuse(wrong, only=lambda request: request.path.endswith("/count"))
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
@@ -35,8 +28,10 @@ async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
     await store.close()
 
 
-async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, spec: CollectionSpec) -> None:
-    store = QdrantStore(double.url)
+async def test_what_hangs_ends_when_the_server_is_healed(
+    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
+) -> None:
+    store = store_of(double.url, tmp_path / "owner.json")
     await store.ensure(spec)
     double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
     writing = asyncio.create_task(store.upsert("notes", [point(1)]))
@@ -53,9 +48,9 @@ async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, s
 
 
 async def test_a_recorded_refusal_is_given_to_some_requests_only(
-    double: QdrantDouble, spec: CollectionSpec
+    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
 ) -> None:
-    store = QdrantStore(double.url)
+    store = store_of(double.url, tmp_path / "owner.json")
     await store.ensure(spec)
     double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
     with pytest.raises(DiskFullError):

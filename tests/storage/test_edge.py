@@ -13,11 +13,9 @@ from uuid import UUID
 import pytest
 
 from learning_memory_server.errors import (
-    DamagedCollectionError,
     DiskFullError,
     MissingCollectionError,
     StorageUnavailableError,
-    WrongDimensionError,
 )
 from learning_memory_server.files import disk_use
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
@@ -91,10 +89,13 @@ async def test_reopening_finds_everything_without_ensuring(used: Path, store: Ed
 
 
 @pytest.mark.usefixtures("used")
-async def test_reopening_with_another_dimension_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
-    with pytest.raises(WrongDimensionError, match="4 numbers, not 5"):
-        await store.ensure(replace(spec, dimension=5))
-    assert await store.count("notes") == 3
+async def test_reopening_with_another_dimension_replaces_the_collection(
+    store: EdgeStore, spec: CollectionSpec
+) -> None:
+    assert await store.ensure(replace(spec, dimension=5)) == (
+        "Collection `notes` holds vectors of 4 numbers, not 5."
+    )
+    assert await store.count("notes") == 0
 
 
 async def test_a_call_can_run_between_two_batches_of_a_read(store: EdgeStore, spec: CollectionSpec) -> None:
@@ -184,12 +185,12 @@ async def test_a_damaged_collection_says_so_without_its_path(
 ) -> None:
     overwrite(used / "notes", victim)
     with pytest.raises(StorageUnavailableError, match="`notes` is damaged") as caught:
-        await store.ensure(spec)
+        await store.count("notes")
     assert caught.value.hint is not None
     assert "reindex" in caught.value.hint
     assert str(used) not in caught.value.message
-    with pytest.raises(StorageUnavailableError, match="`notes` is damaged"):
-        await store.count("notes")
+    assert await store.ensure(spec) == caught.value.message
+    assert await store.count("notes") == 0
 
 
 async def test_a_damaged_collection_leaves_the_others_usable(
@@ -261,32 +262,30 @@ async def test_a_crash_in_the_middle_of_a_promotion_loses_neither_collection(
     store = EdgeStore(tmp_path)
     await store.ensure(spec)
     await store.upsert("notes", [Point(str(UUID(int=1)), [1, 0, 0, 0], {})])
-    await store.ensure(replace(spec, name="next"))
     await store.close()
     (tmp_path / "notes").rename(tmp_path / ".notes.old")
 
     store = EdgeStore(tmp_path)
     await store.ensure(spec)
     assert await store.count("notes") == 1
-    await store.ensure(replace(spec, name="next"))
-    await store.promote("next", "notes")
+    await (await store.rebuild(spec, resume=True)).finish([])
     assert await store.count("notes") == 0
     await store.close()
     assert os.listdir(tmp_path) == ["notes"]  # noqa: PTH208 - in a coroutine
 
 
-async def test_a_damaged_collection_can_be_dropped(tmp_path: Path, spec: CollectionSpec) -> None:
+async def test_an_empty_collection_takes_the_place_of_a_damaged_one(
+    tmp_path: Path, spec: CollectionSpec
+) -> None:
     store = EdgeStore(tmp_path)
     await store.ensure(spec)
     await store.close()
     (tmp_path / "notes" / "edge_config.json").write_text("{}")
 
     store = EdgeStore(tmp_path)
-    with pytest.raises(DamagedCollectionError):
-        await store.ensure(spec)
-    await store.drop("notes")
-    await store.ensure(spec)
+    assert await store.ensure(spec) == "Collection `notes` is damaged and cannot be opened."
     assert await store.count("notes") == 0
+    assert await store.ensure(spec) is None
     await store.close()
 
 

@@ -1,8 +1,7 @@
 """What a Qdrant server may answer, over real HTTP on the loopback interface."""
 
 import asyncio
-import re
-import socket
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,7 +13,6 @@ from uuid import UUID
 import pytest
 
 from learning_memory_server.composition.backends import open_server
-from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.errors import (
     DiskFullError,
     InvalidSettingsError,
@@ -23,17 +21,20 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage import qdrant
+from learning_memory_server.storage import qdrant_requests
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
+from learning_memory_server.storage.owner import Owner, open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
+from learning_memory_server.storage.qdrant_errors import LimitedError
 from learning_memory_server.storage.qdrant_schema import Spread
 from tests.acceptance.hubs import until
-from tests.storage.stub import Stub, StubHandler, collection_info, refusal, success
+from tests.storage.double import QdrantDouble
+from tests.storage.stub import Stub, collection_info, refusal, success
 
 ID = str(UUID(int=1))
 EAST = [1.0, 0.0, 0.0, 0.0]
 SPEC = CollectionSpec(
-    "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at")
+    "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
 )
 KEY = "sk-very-secret"
 
@@ -82,12 +83,7 @@ def never_answers(stub: Stub) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], str]] = {
-    "bad key": (answers(401, b"Must provide an API key"), StorageUnavailableError, "refused the API key"),
-    "key that may only read": (
-        answers(403, refusal("Forbidden: Global write access is required")),
-        StorageUnavailableError,
-        "refused the API key",
-    ),
+    "bad key": (answers(401, b"Invalid API key or JWT"), StorageUnavailableError, "refused the API key"),
     "not a Qdrant": (answers(404, b"<html>Not Found</html>"), StorageUnavailableError, "status 404"),
     "404 of another shape": (answers(404, b'{"status": "no"}'), StorageUnavailableError, "status 404"),
     "wrong dimension": (
@@ -98,12 +94,12 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
     "unindexed filter": (
         answers(400, refusal('Bad request: Index required but not found for "x"')),
         StorageUnavailableError,
-        "status 400",
+        "is still being created",
     ),
     "too busy": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
-        StorageUnavailableError,
-        "did not do what it was asked",
+        LimitedError,
+        "come back in 3 seconds",
     ),
     "busy at odds with itself": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
@@ -140,52 +136,6 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
 }
 
 
-async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
-    """Return the error of the operation, after checking that it shows nothing it must not show."""
-    with pytest.raises(StorageUnavailableError) as caught:
-        await OPERATIONS[operation](store)
-    await store.close()
-    for secret in (KEY, "http://", "/qdrant/storage", "panicked"):
-        assert secret not in f"{caught.value.message} {caught.value.hint}"
-    return caught.value
-
-
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_no_vendor_error_escapes(server: Stub, fault: str, operation: str) -> None:
-    prepare, expected, message = FAULTS[fault]
-    prepare(server)
-    error = await failure(QdrantStore(server.url, api_key=KEY, timeout=5.0), operation)
-    assert type(error) is expected
-    assert message in error.message
-    assert server.keys[0] == KEY
-
-
-@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
-async def test_the_servers_reason_says_that_a_collection_is_missing(server: Stub, operation: str) -> None:
-    answers(404, refusal("Not found: Collection `notes-abc` doesn't exist!"))(server)
-    error = await failure(QdrantStore(server.url, suffix="abc"), operation)
-    assert type(error) is MissingCollectionError
-    assert error.message == "Collection `notes` does not exist."
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_server_that_never_answers_times_out(server: Stub, operation: str) -> None:
-    never_answers(server)
-    error = await failure(QdrantStore(server.url, timeout=0.05), operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_refused_connection_is_a_clear_error(operation: str) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        error = await failure(QdrantStore(f"http://127.0.0.1:{port}"), operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
-
-
 class FreshServer:
     """Answers like a Qdrant server without collections, until one is created."""
 
@@ -200,40 +150,110 @@ class FreshServer:
             return 200, success(result=True)
         if self.created:
             return 200, success(collection_info())
-        return 404, refusal("Not found: Collection `notes-m1` doesn't exist!")
+        return 404, refusal("Not found: Collection `notes-m1-1` doesn't exist!")
 
 
-async def test_a_new_collection_is_created_with_its_indexes_before_any_point(server: Stub) -> None:
+@pytest.fixture
+def owner(tmp_path: Path) -> Owner:
+    return open_owner(tmp_path / "owner.json")
+
+
+async def ensured(server: Stub, owner: Owner, **options: Any) -> QdrantStore:
+    """Return a store with the collection of `SPEC`, on a server that has done nothing else yet."""
+    store = QdrantStore([server.url], owner, **options)
     server.answer = FreshServer()
-    store = QdrantStore(server.url, suffix="m1", spread=Spread(replication_factor=2))
+    await store.ensure(SPEC)
+    server.asked.clear()
+    server.answer = lambda method, _path: (
+        200,
+        success(collection_info() if method == "GET" else {"points": []}),
+    )
+    return store
+
+
+async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
+    """Return the error of the operation, after checking that it shows nothing it must not show."""
+    with pytest.raises(StorageUnavailableError) as caught:
+        await OPERATIONS[operation](store)
+    await store.close()
+    for secret in (KEY, "http://", "/qdrant/storage", "panicked"):
+        assert secret not in f"{caught.value.message} {caught.value.hint}"
+    return caught.value
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_no_vendor_error_escapes(server: Stub, owner: Owner, fault: str, operation: str) -> None:
+    prepare, expected, message = FAULTS[fault]
+    store = await ensured(server, owner, api_key=KEY, timeout=5.0)
+    prepare(server)
+    error = await failure(store, operation)
+    assert type(error) is expected
+    assert message in error.message
+    assert set(server.keys) == {KEY}
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
+async def test_the_servers_reason_says_that_a_collection_is_missing(
+    server: Stub, owner: Owner, operation: str
+) -> None:
+    store = await ensured(server, owner)
+    answers(404, refusal("Not found: Collection `notes-m1-1` doesn't exist!"))(server)
+    error = await failure(store, operation)
+    assert type(error) is MissingCollectionError
+    assert error.message == "Collection `notes` does not exist."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_server_that_never_answers_times_out(
+    server: Stub, owner: Owner, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await ensured(server, owner)
+    never_answers(server)
+    monkeypatch.setattr(store.requests, "_timeout", 0.05)
+    error = await failure(store, operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_refused_connection_is_a_clear_error(server: Stub, owner: Owner, operation: str) -> None:
+    store = await ensured(server, owner)
+    port = server.server_port
+    server.shutdown()
+    server.server_close()
+    error = await failure(store, operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
+
+
+async def test_a_new_collection_is_created_with_its_indexes_before_any_point(
+    server: Stub, owner: Owner
+) -> None:
+    server.answer = FreshServer()
+    store = QdrantStore([server.url], owner, spread=Spread(replication_factor=2))
     await store.ensure(SPEC)
     await store.close()
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
-    behind = path.removeprefix("/collections/")
-    assert re.fullmatch("notes-m1-[0-9a-f]{8}", behind)
-    assert writes[1] == (
-        "/collections/aliases",
-        {"actions": [{"create_alias": {"collection_name": behind, "alias_name": "notes-m1"}}]},
-    )
+    assert path == "/collections/notes-m1-1"
     assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine"}}
-    assert created["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
-    assert created["hnsw_config"] == {"m": 16, "payload_m": 16}
+    assert created["sparse_vectors"] == {"bm25": {}}
+    assert created["hnsw_config"] == {"m": 0, "payload_m": 16}
     assert created["quantization_config"] == {"scalar": {"type": "int8"}}
     assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
     # The stub says that `tags` is already indexed.
-    assert [(path, body) for path, body in writes[2:]] == [
-        (
-            "/collections/notes-m1/index",
-            {"field_name": "project", "field_schema": {"type": "keyword", "is_tenant": True}},
-        ),
-        (
-            "/collections/notes-m1/index",
-            {"field_name": "seen_at", "field_schema": {"type": "datetime", "is_principal": True}},
-        ),
-        ("/collections/notes-m1/index", {"field_name": "created_at", "field_schema": {"type": "datetime"}}),
-    ]
+    fields = {
+        body["field_name"]: body["field_schema"] for path, body in writes[1:] if path.endswith("/index")
+    }
+    assert fields == {
+        "owner": {"type": "keyword", "is_tenant": True},
+        "rebuild": {"type": "keyword", "enable_hnsw": False},
+        "project": {"type": "keyword", "enable_hnsw": False},
+        "seen_at": {"type": "datetime", "is_principal": True, "enable_hnsw": False},
+        "created_at": {"type": "datetime", "enable_hnsw": False},
+    }
+    assert next(iter(fields)) == "owner"
+    assert len(writes) == 1 + len(fields)
 
 
 async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
@@ -246,7 +266,7 @@ async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
         qdrant_replication_factor=3,
         qdrant_write_consistency_factor=2,
     )
-    store = open_server(settings, EmbeddingIdentity("p", "m", "w", 4, 0), server.url, None)
+    store = open_server(settings, server.url, None)
     await store.ensure(SPEC)
     await store.close()
     created = next(body for method, _, body in server.asked if method == "PUT")
@@ -254,71 +274,50 @@ async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
     assert [created[name] for name in spread] == [6, 3, 2]
 
 
-async def test_a_collection_of_another_program_is_refused(server: Stub) -> None:
-    foreign = collection_info(vectors={"text": {"size": 4, "distance": "Dot"}})
-    answers(200, success(foreign))(server)
-    store = QdrantStore(server.url)
-    with pytest.raises(StorageUnavailableError, match="another program created it"):
-        await store.ensure(SPEC)
-    await store.close()
-
-
-async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(server: Stub) -> None:
-    server.answer = lambda method, _path: (
-        200,
-        success(collection_info() if method == "GET" else {"points": []}),
-    )
-    store = QdrantStore(server.url)
+async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(
+    server: Stub, owner: Owner
+) -> None:
+    store = await ensured(server, owner)
     where = Filter((("project", "a"),))
     await store.search("notes", EAST, limit=1, ids=[ID])
     await store.search_terms("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
     await store.close()
 
-    named = {"has_id": [ID]}
-    near, worded = [body for method, _path, body in server.asked if method == "POST"]
-    assert (near["using"], near["params"], near["filter"]) == ("dense", {"exact": True}, {"must": [named]})
-    assert worded["using"] == "bm25"
-    assert worded["query"] == {"nearest": {"indices": [7, 9], "values": [1.0, 1.0]}}
-    assert worded["filter"] == {"must": [{"key": "project", "match": {"value": "a"}}, named]}
-
-
-async def test_the_server_excludes_what_a_filter_is_without(server: Stub) -> None:
-    server.answer = lambda method, _path: (
-        200,
-        success(collection_info() if method == "GET" else {"points": []}),
+    mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(ID)]}
+    near, worded = [body for _method, path, body in server.asked if path.endswith("/query")]
+    assert (near["using"], near["params"], near["filter"]) == (
+        "dense",
+        {"exact": True},
+        {"must": [mine, named]},
     )
-    store = QdrantStore(server.url)
+    assert worded["using"] == "bm25"
+    # Nobody has them, so both are as rare as can be.
+    rarity = math.log(1 + 0.5 / 0.5)
+    assert worded["query"] == {"nearest": {"indices": [7, 9], "values": [rarity, rarity]}}
+    assert worded["filter"] == {"must": [mine, {"key": "project", "match": {"value": "a"}}, named]}
+
+
+async def test_the_server_excludes_what_a_filter_is_without(server: Stub, owner: Owner) -> None:
+    store = await ensured(server, owner)
     await store.search("notes", EAST, limit=1, where=Filter(without=(("project", "a"), ("project", "b"))))
     await store.close()
 
     (body,) = [body for method, _path, body in server.asked if method == "POST"]
     assert body["filter"] == {
-        "must_not": [{"key": "project", "match": {"value": name}} for name in ("a", "b")]
+        "must": [{"key": "owner", "match": {"value": owner.name}}],
+        "must_not": [{"key": "project", "match": {"value": name}} for name in ("a", "b")],
     }
 
 
-async def test_writes_wait_until_they_are_applied(server: Stub) -> None:
-    seen: list[str] = []
-
-    class Recorder(StubHandler):
-        def do_any(self) -> None:
-            seen.append(self.path)
-            super().do_any()
-
-        do_GET = do_PUT = do_POST = do_any  # noqa: N815 - the base class's names
-
-    server.RequestHandlerClass = Recorder
-    server.answer = lambda method, _path: (
-        200,
-        success(collection_info() if method == "GET" else {"operation_id": 1, "status": "completed"}),
-    )
-    store = QdrantStore(server.url)
+async def test_writes_wait_until_they_are_applied(server: Stub, owner: Owner) -> None:
+    store = await ensured(server, owner)
+    server.answer = lambda _method, _path: (200, success({"operation_id": 1, "status": "completed"}))
     await store.upsert("notes", [Point(ID, EAST, {})])
     await store.delete("notes", [ID])
     await store.close()
-    assert seen[1:] == [
-        "/collections/notes/points?wait=true",
-        "/collections/notes/points/delete?wait=true",
+    assert server.paths[-2:] == [
+        "/collections/notes-m1-1/points?wait=true",
+        "/collections/notes-m1-1/points/delete?wait=true",
     ]
 
 
@@ -333,37 +332,37 @@ async def test_writes_wait_until_they_are_applied(server: Stub) -> None:
         "https://[broken",
     ],
 )
-def test_a_malformed_url_is_refused_without_repeating_it(url: str) -> None:
+def test_a_malformed_url_is_refused_without_repeating_it(url: str, owner: Owner) -> None:
     with pytest.raises(InvalidSettingsError) as caught:
-        QdrantStore(url)
+        QdrantStore([url], owner)
     assert "hunter2" not in caught.value.message
 
 
 @pytest.mark.parametrize("key", ["", "secret\n", "sécret", "two words"])
-def test_a_key_that_cannot_be_sent_is_refused_without_repeating_it(key: str) -> None:
+def test_a_key_that_cannot_be_sent_is_refused_without_repeating_it(key: str, owner: Owner) -> None:
     with pytest.raises(InvalidSettingsError) as caught:
-        QdrantStore("https://localhost", api_key=key)
+        QdrantStore(["https://localhost"], owner, api_key=key)
     assert "cret" not in caught.value.message
 
 
-async def test_suffixes_keep_two_models_apart(spec: CollectionSpec) -> None:
-    store = QdrantStore(":memory:", suffix="m1")
-    await store.ensure(spec)
-    await store.ensure(replace(spec, name="notes-m1", dimension=8))
+async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner) -> None:
+    store = QdrantStore([double.url], owner)
+    await store.ensure(SPEC)
     await store.upsert("notes", [Point(ID, EAST, {})])
-    assert await store.count("notes-m1") == 0
+    await store.ensure(replace(SPEC, variant="m2"))
+    assert await store.count("notes") == 0
     await store.close()
 
 
 @pytest.mark.slow
 async def test_after_a_late_answer_requests_fail_at_once_for_a_while(
-    server: Stub, monkeypatch: pytest.MonkeyPatch
+    server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skipped = 0.0
-    monkeypatch.setattr(qdrant, "monotonic", lambda: time.monotonic() + skipped)
-    monkeypatch.setattr(qdrant, "_SILENCE", 3600)
+    store = await ensured(server, owner, timeout=0.5)
+    monkeypatch.setattr(qdrant_requests, "monotonic", lambda: time.monotonic() + skipped)
+    monkeypatch.setattr(qdrant_requests, "_SILENCE", 3600)
     never_answers(server)
-    store = QdrantStore(server.url, timeout=0.5)
     for _ in range(3):
         with pytest.raises(StorageUnavailableError, match="did not answer in time"):
             await store.count("notes")
@@ -377,10 +376,12 @@ async def test_after_a_late_answer_requests_fail_at_once_for_a_while(
     await store.close()
 
 
-async def test_a_read_waits_less_than_a_write(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant, "_READ_WITHIN", 0.05)
+async def test_a_read_waits_less_than_a_write(
+    server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await ensured(server, owner, timeout=30)
+    monkeypatch.setattr(qdrant_requests, "_READ_WITHIN", 0.05)
     never_answers(server)
-    store = QdrantStore(server.url, timeout=30)
     async with asyncio.timeout(10):
         with pytest.raises(StorageUnavailableError, match="did not answer in time"):
             await store.count("notes")

@@ -18,13 +18,6 @@ LARGEST = 2**32 - 1
 Terms = Mapping[int, float]
 
 
-@pytest.fixture
-async def store(bare_store: VectorStore, spec: CollectionSpec) -> VectorStore:
-    """A store with the collection of `spec`."""
-    await bare_store.ensure(spec)
-    return bare_store
-
-
 def uid(number: int) -> str:
     return str(UUID(int=number))
 
@@ -173,10 +166,10 @@ async def test_an_id_that_is_not_a_uuid_is_refused(store: VectorStore) -> None:
         await store.search_terms("notes", query(7), limit=1, ids=["first"])
 
 
-async def test_a_promoted_collection_keeps_its_terms(store: VectorStore, spec: CollectionSpec) -> None:
-    await store.ensure(replace(spec, name="next"))
-    await store.upsert("next", [point(1, {7: 1.0})])
-    await store.promote("next", "notes")
+async def test_a_rebuilt_collection_has_its_terms(store: VectorStore, spec: CollectionSpec) -> None:
+    rebuild = await store.rebuild(spec, resume=False)
+    await rebuild.upsert([point(1, {7: 1.0})])
+    await rebuild.finish([uid(1)])
 
     assert numbers(await store.search_terms("notes", query(7), limit=1)) == [1]
 
