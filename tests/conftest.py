@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,9 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import TickingClock
 from tests.tiny_reranker import save_reranker
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 # The disk decides how long an example takes.
 settings.register_profile("durable", deadline=None, max_examples=60)
@@ -53,6 +57,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are imported, which makes a million objects, and never again among those."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

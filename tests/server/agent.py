@@ -99,6 +99,12 @@ async def agent_of(
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
     async with Client(build_server(Calls(injectable, caller))) as client:
         listed = await client.list_tools()
+        # The SDK would check the schemas again for each client, which takes longer than most tests.
+        client.session._tool_output_validators |= {
+            tool.name: checked_validator(json.dumps(tool.output_schema))
+            for tool in listed.tools
+            if tool.output_schema is not None
+        }
         yield Agent(client, {tool.name: tool for tool in listed.tools})
 
 
