@@ -1,8 +1,8 @@
-"""What advice adds to a call, as a store grows: `python -m benchmarks.advice_growth [--sizes 1000 10000]`.
+"""What advice adds to `start_ghap`, as a store grows: `python -m benchmarks.advice_growth [--sizes 1000 10000]`.
 
-Each hypothesis is new, so its vector is not cached. `start` is the entry itself, with its file on the disk; `advice` is
-all that advice adds without a limit, its journal line included; `silent` is the share that needed more than the limit,
-which the server does not show. The three are measured in turns.
+The tool is called in this process, in turns with advice and without, and each hypothesis is new, so that its vector is
+not cached. Without a limit for advice: `late` is the share that needed more than the server waits, which then says
+nothing. The processor's time, of all threads, depends less on what else the machine does.
 """
 
 from __future__ import annotations
@@ -14,22 +14,27 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
-from learning_memory_server.advice.advisor import WITHIN, Advisor
+from learning_memory_server.advice.advisor import WITHIN, Advisor, Related
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.advice import Channel
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.vocabulary import Domain, Strategy
 from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings
+
+if TYPE_CHECKING:
+    from learning_memory_server.domain.advice import Channel
+    from learning_memory_server.domain.ghap import Ghap
 
 SIZES = (1_000, 10_000, 100_000)
 RUNS = 100
 CALLER = Caller("project-1", "0123456789abcdef")
 _WARM_UP = 5
+_COLUMNS = ("p50", "p95", "cpu")
 
 
 def main() -> None:
@@ -39,25 +44,34 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    print(
-        f"{'entries':>8}{'start p50':>12}{'p95':>8}{'advice p50':>12}{'p95 ms':>8}{'silent':>9}{'shown':>8}"
-    )
+    print(f"{'':8}{'without advice, ms':^27}{'with advice, ms':^27}")
+    print(f"{'entries':>8}" + f"{'p50':>9}{'p95':>9}{'cpu':>9}" * 2 + f"{'late':>8}{'shown':>8}")
     reports = {}
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             report = reports[str(size)] = asyncio.run(measure(Path(folder), size, options.runs))
         print(
-            f"{size:>8}{report['start_p50_ms']:12.1f}{report['start_p95_ms']:8.1f}{report['advice_p50_ms']:12.1f}"
-            f"{report['advice_p95_ms']:8.1f}{report['silent']:9.2f}{report['shown']:8.2f}"
+            f"{size:>8}"
+            + "".join(f"{report[kind][name]:9.1f}" for kind in ("without", "with") for name in _COLUMNS)
+            + f"{report['late']:8.2f}{report['shown']:8.2f}"
         )
     if options.json:
         print(json.dumps(reports))
 
 
+class Silence:
+    """An advisor that says nothing."""
+
+    async def advise(self, _entry: Ghap, _channel: Channel) -> Related:
+        """Return nothing."""
+        return Related()
+
+
 async def measure(storage: Path, size: int, runs: int) -> dict[str, Any]:
-    """Return the milliseconds of starting entries in a store of so many, and of the advice on them."""
+    """Return the milliseconds that `start_ghap` takes in a store of so many entries, without advice and with it."""
     await populate(storage, size, load_packaged())
-    starts, advised, shown = [], [], 0
+    took: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
+    shown = 0
     async with open_services(
         Settings(storage_path=storage), purpose="benchmark", load=load_packaged
     ) as services:
@@ -65,35 +79,51 @@ async def measure(storage: Path, size: int, runs: int) -> dict[str, Any]:
         finder = AdviceFinder(
             services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
         )
-        advisor = Advisor(
-            finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
-        )
+        advisors = {
+            "without": Silence(),
+            "with": Advisor(
+                finder,
+                services.advice_log,
+                services.collector,
+                services.value_log,
+                services.clock,
+                within=None,
+            ),
+        }
+        tools = {
+            kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors
+        }
         for number in range(-_WARM_UP, runs):
-            began = time.perf_counter()
-            entry = services.collector.start(
-                CALLER,
-                domain=Domain.DEBUGGING,
-                strategy=Strategy.CHECK_ASSUMPTIONS,
-                goal=f"Find out what happens in case {number} of the second week",
-                hypothesis=f"{themes()[number % len(themes())]}, in case {number}",
-                action="Change one thing at a time",
-                prediction="It does not happen again",
-            ).entry
-            started = time.perf_counter()
-            found = await advisor.advise(entry, Channel.START)
-            ended = time.perf_counter()
-            # A hundred open entries would slow the next start down, and no project has as many.
-            services.collector.forget([entry.id], services.clock())
-            if number >= 0:
-                starts.append(1000 * (started - began))
-                advised.append(1000 * (ended - started))
-                shown += bool(found.experiences)
+            theme = themes()[number % len(themes())]
+            for kind, boundary in tools.items():
+                arguments = {
+                    "domain": "debugging",
+                    "strategy": "check-assumptions",
+                    "goal": f"Find out what happens in case {number} of the second week",
+                    "hypothesis": f"{theme}, in case {number}",
+                    "action": "Change one thing at a time",
+                    "prediction": "It does not happen again",
+                }
+                began, busy = time.perf_counter(), time.process_time()
+                reply = await boundary.run("start_ghap", arguments, CALLER)
+                ended, idle = time.perf_counter(), time.process_time()
+                # A hundred open entries would slow the next start down, and no project has as many.
+                services.collector.forget([reply["id"]], services.clock())
+                if number >= 0:
+                    took[kind].append((1000 * (ended - began), 1000 * (idle - busy)))
+                    shown += "related" in reply
+    walls = {kind: [wall for wall, _ in pairs] for kind, pairs in took.items()}
+    added = [after - before for before, after in zip(walls["without"], walls["with"], strict=True)]
     return {
-        "start_p50_ms": round(statistics.median(starts), 2),
-        "start_p95_ms": round(statistics.quantiles(starts, n=20)[-1], 2),
-        "advice_p50_ms": round(statistics.median(advised), 2),
-        "advice_p95_ms": round(statistics.quantiles(advised, n=20)[-1], 2),
-        "silent": sum(each > 1000 * WITHIN for each in advised) / runs,
+        **{
+            kind: {
+                "p50": round(statistics.median(walls[kind]), 2),
+                "p95": round(statistics.quantiles(walls[kind], n=20)[-1], 2),
+                "cpu": round(statistics.median(cpu for _, cpu in pairs), 2),
+            }
+            for kind, pairs in took.items()
+        },
+        "late": sum(each > 1000 * WITHIN for each in added) / runs,
         "shown": shown / runs,
     }
 
