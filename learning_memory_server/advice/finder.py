@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.advice.ranking import (
@@ -66,7 +67,11 @@ class Ranked:
 
     def chosen_values(self) -> list[Value]:
         """Return the values to show, if there is room for them."""
-        return [value for value, cosine in self.values if cosine >= self.measured.value_threshold]
+        return [value for value, _ in self.best_values()]
+
+    def best_values(self) -> list[tuple[Value, float]]:
+        """Return the values to show with their cosines."""
+        return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value_threshold]
 
 
 class AdviceFinder:
@@ -117,9 +122,10 @@ class AdviceFinder:
         project = None if self._is_everywhere else entry.project
         text = f"{entry.goal}\n{entry.hypothesis}"
         vector = await self._index.embed_query(text)
+        timeline = self._collector.timeline
         newest = {
             point_id("ghap", each.id): each
-            for each in self._collector.list_newest(self._background, project)
+            for each in islice(timeline.newest(project), self._background)
             if each.id != entry.id
         }
         cosines = await self._cosines(vector, newest)
@@ -132,9 +138,8 @@ class AdviceFinder:
         pending = [each for point, each in newest.items() if point not in cosines]
         candidates = [(newest[point], cosine) for point, cosine in cosines.items()]
         candidates += await self._pending(vector, pending, background)
-        stored = len(newest)
-        if len(newest) == self._background:
-            stored = await self._index.count(_FULL)
+        stored = timeline.count(project)
+        if stored > len(newest):
             candidates += await self._others(vector, newest, entry, project)
         scored = [
             Scored(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
@@ -16,7 +15,6 @@ from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.observation.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
@@ -312,20 +310,11 @@ class ObservationCollector:
         wanted = query or EntryQuery()
         return [entry for entry in self._timeline.newest(wanted.project) if wanted.matches(entry)]
 
-    def list_newest(self, limit: int, project: str | None = None) -> list[Ghap]:
-        """Return the entries that were resolved last, newest first.
-
-        Args:
-            limit: The most entries to return.
-            project: Only entries of this project; None for all.
-        """
+    @property
+    def timeline(self) -> Timeline:
+        """The resolved entries by time, for reading only: what changes them may replace it."""
         self.load()
-        return list(islice(self._timeline.newest(project), limit))
-
-    def outcomes_like(self, entry: Ghap) -> Counter[OutcomeStatus]:
-        """Return how many resolved entries of its project, domain and strategy ended in which way."""
-        self.load()
-        return self._timeline.outcomes(entry.project, entry.domain, entry.strategy)
+        return self._timeline
 
     def load(self) -> None:
         """Read the journal, once."""

@@ -43,9 +43,13 @@ class Timeline:
         """
         return reversed(self._all if project is None else self._by_project.get(project, []))
 
-    def outcomes(self, project: str, domain: Domain, strategy: Strategy) -> Counter[OutcomeStatus]:
-        """Return how many entries of this kind ended in which way."""
-        return Counter(self._outcomes.get((project, domain, strategy)))
+    def count(self, project: str | None = None) -> int:
+        """Return how many entries there are, or how many of a project."""
+        return len(self._all if project is None else self._by_project.get(project, []))
+
+    def outcomes(self, like: Ghap) -> Counter[OutcomeStatus]:
+        """Return how many entries of this one's project, domain and strategy ended in which way."""
+        return Counter(self._outcomes.get(_kind(like)))
 
     def add(self, entry: Ghap) -> None:
         """Add an entry."""

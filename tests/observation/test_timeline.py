@@ -11,7 +11,6 @@ from learning_memory_server.observation.timeline import Timeline
 from tests.support import CONFIRMED, NOON, ghap, ids, numbered
 
 HELD, FAILED = OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED
-KIND = ghap().project, ghap().domain, ghap().strategy
 
 FIRST, SECOND, THIRD = (
     numbered(n, resolution=replace(CONFIRMED, resolved_at=NOON + timedelta(hours=n))) for n in (1, 2, 3)
@@ -33,22 +32,23 @@ def test_each_project_has_its_own_order() -> None:
     assert ids(list(timeline.newest(FIRST.project))) == ids([SECOND, FIRST])
     assert ids(list(timeline.newest("elsewhere"))) == ids([other])
     assert list(timeline.newest("nowhere")) == []
+    assert [timeline.count(), timeline.count(FIRST.project), timeline.count("nowhere")] == [3, 2, 0]
 
 
 def test_outcomes_are_those_of_the_project_the_domain_and_the_strategy() -> None:
     timeline = Timeline([FIRST, replace(SECOND, resolution=replace(CONFIRMED, status=FAILED))])
     timeline.add(THIRD)
-    assert timeline.outcomes(*KIND) == Counter({HELD: 2, FAILED: 1})
-    assert not timeline.outcomes("elsewhere", *KIND[1:])
-    assert not timeline.outcomes(KIND[0], Domain.SECURITY, KIND[2])
-    assert not timeline.outcomes(*KIND[:2], Strategy.ASK_USER)
+    assert timeline.outcomes(ghap()) == Counter({HELD: 2, FAILED: 1})
+    assert not timeline.outcomes(ghap(project="elsewhere"))
+    assert not timeline.outcomes(ghap(domain=Domain.SECURITY))
+    assert not timeline.outcomes(ghap(strategy=Strategy.ASK_USER))
 
 
 def test_what_is_taken_out_or_replaced_counts_no_longer() -> None:
     timeline = Timeline([FIRST, SECOND, THIRD]).without({SECOND.id})
-    assert ids(list(timeline.newest(KIND[0]))) == ids([THIRD, FIRST])
-    assert timeline.outcomes(*KIND) == Counter({HELD: 2})
+    assert ids(list(timeline.newest(ghap().project))) == ids([THIRD, FIRST])
+    assert timeline.outcomes(ghap()) == Counter({HELD: 2})
     changed = replace(FIRST, goal="another")
     replaced = timeline.replaced({FIRST.id: changed})
     assert list(replaced) == [changed, THIRD]
-    assert list(replaced.newest(KIND[0])) == [THIRD, changed]
+    assert list(replaced.newest(ghap().project)) == [THIRD, changed]

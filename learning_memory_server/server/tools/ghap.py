@@ -176,7 +176,7 @@ async def start_ghap(
     }
     if entry.confidence is not None:
         reply["confidence"] = entry.confidence
-    if record := track_record(entry, collector.outcomes_like(entry)):
+    if record := track_record(entry, collector.timeline.outcomes(entry)):
         reply["track_record"] = record
     if started.orphan is not None:
         reply["orphaned_id"] = started.orphan.id
