@@ -1,57 +1,33 @@
-"""`replay`: what past entries would have been told, had advice been there; without any language model.
-
-The entries go through time again, in a temporary store: at the start of each one, only those that were resolved before
-can be shown, and the same ranking chooses as in a session.
-"""
+"""`replay`: what past entries would have been told, had advice been there; without any language model."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.advice.ranking import best
-from learning_memory_server.composition.services import open_services
+from learning_memory_server.cli.replaying import Past, at_its_start, replay
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import counted, one_line, output, show_json, show_notice, working
+from learning_memory_server.values.log import ValueLog
+from learning_memory_server.values.verdict_log import VerdictLog
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
+    from collections.abc import Sequence
+    from pathlib import Path
 
-    from learning_memory_server.advice.ranking import Scored
+    from learning_memory_server.cli.replaying import Moment, Replayed
     from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.operations import Report
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.domain.value import Value
 
 Pair = tuple[str, str]
-"""The ids of a later entry and of an earlier one that would have been shown."""
+"""The ids of a later entry, and of an earlier one or a value that would have been shown."""
 _UNMEASURED = "No threshold was measured for this embedding model, so nothing would be shown."
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The start of an entry, and the experiences that would have been shown."""
-
-    entry: Ghap
-    shown: tuple[Scored, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The starts of entries in time order, and whether a threshold was measured for the model."""
-
-    moments: tuple[Moment, ...]
-    is_measured: bool
 
 
 async def show_replay(
@@ -73,8 +49,10 @@ async def show_replay(
     start = chosen_time(since)
     judged = read_judgements(judgements) if judgements else {}
     entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
+    journal = Journal(settings.journal_directory)
+    past = Past(entries, ValueLog(journal.values).all(), VerdictLog(journal.verdicts).all())
     with working("replaying") as report:
-        replayed = await replay(settings, entries, since=start, report=report)
+        replayed = await replay(settings, past, since=start, report=report)
     document = document_of(replayed, judged)
     if judgements:
         write_judgements(judgements, judged, document["cases"])
@@ -89,53 +67,10 @@ async def show_replay(
         )
 
 
-async def replay(
-    settings: Settings,
-    entries: Sequence[Ghap],
-    *,
-    since: datetime | None = None,
-    load: Callable[[], Embedder] | None = None,
-    report: Report | None = None,
-) -> Replayed:
-    """Return what would have been shown at the start of each entry.
-
-    Args:
-        settings: The settings; only those of the model matter.
-        entries: Resolved entries, in any order.
-        since: Only entries started then or later are told something.
-        load: Returns an embedding model to use instead of the one in the settings.
-        report: Is told how many entries are done.
-    """
-    by_end = sorted(entries, key=lambda entry: (entry.outcome.resolved_at, entry.id))
-    moments, is_measured, resolved = [], True, 0
-    with TemporaryDirectory() as folder:
-        here = settings.model_copy(
-            update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None}
-        )
-        async with open_services(here, purpose="replay", load=load) as services:
-            finder = AdviceFinder(
-                services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
-            )
-            await services.writer.complete()
-            for number, entry in enumerate(sorted(entries, key=lambda entry: (entry.created_at, entry.id))):
-                if report:
-                    report("replaying", number, len(entries))
-                while resolved < len(by_end) and by_end[resolved].outcome.resolved_at <= entry.created_at:
-                    services.collector.add_resolved([by_end[resolved]])
-                    await services.persister.persist(by_end[resolved])
-                    resolved += 1
-                if since and entry.created_at < since:
-                    continue
-                ranked = await finder.rank(_at_its_start(entry), {})
-                is_measured = is_measured and ranked is not None
-                moments.append(Moment(entry, tuple(best(ranked.experiences, ranked.least)) if ranked else ()))
-    return Replayed(tuple(moments), is_measured)
-
-
 def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
     """Return a `ReplayDocument`; precision only counts pairs that were judged."""
-    shown = [moment for moment in replayed.moments if moment.shown]
-    pairs = [(moment.entry.id, each.entry.id) for moment in shown for each in moment.shown]
+    cases = [_case(moment, judged) for moment in replayed.moments if moment.is_told]
+    pairs = [(case["later"]["id"], each["id"]) for case in cases for each in case["shown"]]
     known = [judged[pair] for pair in pairs if pair in judged]
     return {
         "entries": _reach(replayed.moments),
@@ -144,7 +79,7 @@ def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
         "judged": len(known),
         "unjudged": len(pairs) - len(known),
         "precision": sum(known) / len(known) if known else None,
-        "cases": [_case(moment, judged) for moment in shown],
+        "cases": cases,
         **({} if replayed.is_measured else {"note": _UNMEASURED}),
     }
 
@@ -194,33 +129,41 @@ def write_judgements(path: Path, judged: dict[Pair, bool], cases: Sequence[dict[
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _at_its_start(entry: Ghap) -> Ghap:
-    return replace(entry, hypothesis=entry.history[0].hypothesis) if entry.history else entry
-
-
 def _failed(entry: Ghap) -> bool:
     return entry.outcome.status is OutcomeStatus.FALSIFIED
 
 
 def _reach(moments: Sequence[Moment]) -> dict[str, int]:
-    return {"total": len(moments), "shown": sum(bool(moment.shown) for moment in moments)}
+    return {"total": len(moments), "shown": sum(moment.is_told for moment in moments)}
 
 
 def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
     later = moment.entry
-    shown = []
-    for each in moment.shown:
-        view = entry_views.short_experience(each.entry, each.score)
-        applies = judged.get((later.id, each.entry.id))
-        shown.append(view if applies is None else {**view, "applies": applies})
+    shown = [
+        *(entry_views.short_experience(each.entry, each.score) for each in moment.experiences),
+        *(_value(value, cosine) for value, cosine in moment.values),
+    ]
+    for each in shown:
+        if (applies := judged.get((later.id, each["id"]))) is not None:
+            each["applies"] = applies
     return {
         "later": {
             "id": later.id,
             "goal": later.goal,
-            "hypothesis": _at_its_start(later).hypothesis,
+            "hypothesis": at_its_start(later).hypothesis,
             "outcome_status": later.outcome.status.value,
         },
         "shown": shown,
+    }
+
+
+def _value(value: Value, cosine: float) -> dict[str, Any]:
+    return {
+        "id": value.id,
+        "score": round(cosine, 4),
+        "learned": value.text,
+        "project": value.project,
+        "created_at": value.created_at.isoformat(),
     }
 
 
@@ -241,5 +184,7 @@ def _show(document: dict[str, Any]) -> None:
         output().print(f"{later['id']}  {later['outcome_status']}")
         output().print(f"  {one_line(later['goal'])}: {one_line(later['hypothesis'])}")
         for each in case["shown"]:
-            output().print(f"  {each['score']:.2f}  {each['id']}  {each['outcome_status']}")
-            output().print(f"        {one_line(each['goal'])}: {one_line(each.get('learned', ''))}")
+            kind = each.get("outcome_status", "value")
+            said = [one_line(each[part]) for part in ("goal", "learned") if part in each]
+            output().print(f"  {each['score']:.2f}  {each['id']}  {kind}")
+            output().print(f"        {': '.join(said)}")

@@ -185,16 +185,19 @@ class ReplayLater(TypedDict):
 
 
 class ReplayShown(TypedDict):
-    """An earlier experience that would have been shown; `applies` if the pair was judged."""
+    """An experience or a value that would have been shown; `applies` if the pair was judged.
+
+    Of a value, `learned` is its text, and `score` its cosine with goal and hypothesis.
+    """
 
     id: str
     score: float
-    goal: str
-    outcome_status: str
+    goal: NotRequired[str]
+    outcome_status: NotRequired[str]
     learned: NotRequired[str]
-    confidence_tier: str
-    domain: str
-    strategy: str
+    confidence_tier: NotRequired[str]
+    domain: NotRequired[str]
+    strategy: NotRequired[str]
     project: str
     created_at: str
     applies: NotRequired[bool]

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.cli.replay import (
-    Replayed,
-    document_of,
-    read_judgements,
-    replay,
-    write_judgements,
-)
+from learning_memory_server.cli.replay import document_of, read_judgements, write_judgements
+from learning_memory_server.cli.replaying import Past, Replayed, replay
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.domain.verdict import Verdict
+from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.settings import Settings
-from tests.support import NOON, ghap, numbered
+from tests.advice.parts import MeasuredModel
+from tests.support import ALICE, NOON, TOPICS, ghap, numbered
+from tests.values.parts import value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +38,18 @@ def failed(number: int, hours: int = 1, **changes: Any) -> Ghap:
     return ghap(id=f"ghap_20260301_{number:06}_abcdef", created_at=at, resolution=end, **changes)
 
 
+def asked(number: int) -> Ghap:
+    """An entry about a topic that teaches nothing by itself."""
+    at = NOON + timedelta(hours=number)
+    end = Resolution(OutcomeStatus.CONFIRMED, "So it was", at + timedelta(minutes=5))
+    words = TOPICS["pool"]
+    return numbered(
+        number, goal=f"{words} again", hypothesis=f"{words} because", created_at=at, resolution=end
+    )
+
+
 async def told(*entries: Ghap, **options: Any) -> Replayed:
-    return await replay(Settings(), entries, load=load_packaged, **options)
+    return await replay(Settings(), Past(entries), load=load_packaged, **options)
 
 
 @pytest.mark.slow
@@ -50,7 +58,9 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     unrelated = failed(6, goal="Translate the user manual", hypothesis="Norwegian needs no plural rules")
     replayed = await told(later, unrelated, first, meanwhile)
     assert replayed.is_measured
-    assert {moment.entry.id: [each.entry.id for each in moment.shown] for moment in replayed.moments} == {
+    assert {
+        moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed.moments
+    } == {
         first.id: [],
         meanwhile.id: [first.id],
         later.id: [first.id],
@@ -61,7 +71,29 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     assert (document["pairs"], document["judged"], document["unjudged"]) == (2, 1, 1)
     assert document["precision"] == 1
     since = await told(later, first, meanwhile, since=later.created_at)
-    assert [[each.entry.id for each in moment.shown] for moment in since.moments] == [[first.id]]
+    assert [[each.entry.id for each in moment.experiences] for moment in since.moments] == [[first.id]]
+
+
+@pytest.mark.slow
+async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contradicts_them() -> None:
+    early, late, last = (asked(number) for number in (1, 3, 5))
+    good = value(f"{TOPICS['pool']} because", project=ALICE.project, minutes=2 * 60)
+    against = Verdict(good.id, early.id, Stance.CONTRADICTS, ALICE.project, NOON + timedelta(hours=4))
+    past = Past([early, late, last], [good], [against])
+    replayed = await replay(Settings(), past, load=MeasuredModel)
+    assert [[each.id for each, _ in moment.values] for moment in replayed.moments] == [[], [good.id], []]
+    ((case),) = document_of(replayed, {(late.id, good.id): False})["cases"]
+    assert case["later"]["id"] == late.id
+    assert case["shown"] == [
+        {
+            "id": good.id,
+            "score": pytest.approx(1, abs=0.5),
+            "learned": good.text,
+            "project": ALICE.project,
+            "created_at": good.created_at.isoformat(),
+            "applies": False,
+        }
+    ]
 
 
 @pytest.mark.slow
@@ -75,7 +107,7 @@ async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
 
 
 async def test_a_model_without_a_measured_threshold_shows_nothing_and_says_so() -> None:
-    replayed = await replay(Settings(embedding_backend="hashing"), [numbered(1), numbered(9)])
+    replayed = await replay(Settings(embedding_backend="hashing"), Past([numbered(1), numbered(9)]))
     document = document_of(replayed, {})
     assert document["entries"] == {"total": 2, "shown": 0}
     assert "threshold" in document["note"]
