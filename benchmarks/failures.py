@@ -30,9 +30,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.failures.commands import Change, are_similar, parse
+from learning_memory_server.failures.commands import Change, Command, are_similar, parse
 from learning_memory_server.failures.remedies import KEPT, WITHIN, Case, choose
 from learning_memory_server.failures.signature import signature
+from learning_memory_server.failures.texts import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -143,7 +144,7 @@ def measure(sessions: Sessions) -> dict[str, Any]:
 def read(path: Path) -> Sessions:
     """Return the failures of each session, in time order."""
     content = path.read_bytes()
-    lines = (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+    lines = (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).splitlines()
     sessions = [json.loads(line) for line in lines if line.strip()]
     sessions.sort(key=lambda session: str(session["at"]))
     return [_failures(session) for session in sessions]
@@ -161,11 +162,14 @@ def _failures(session: Mapping[str, Any]) -> list[Failed]:
             for distance, later in enumerate(calls[place + 1 : place + 1 + WITHIN], start=1)
             if not later["error"]
         ]
-        failed = parse(call["input"])
-        remedy = next(((text, at) for text, at in following if are_similar(failed, parse(text))), None)
+        failed = _parsed(call["input"])
+        remedy = next(((text, at) for text, at in following if are_similar(failed, _parsed(text))), None)
         plain = next((text for text, _ in following if _plainly_similar(call["input"], text)), None)
         case = Case(
-            f"{session['session']} {place}", session["session"], failed, parse(remedy[0]) if remedy else None
+            f"{session['session']} {place}",
+            session["session"],
+            failed,
+            _parsed(remedy[0]) if remedy else None,
         )
         found.append(
             Failed(
@@ -179,6 +183,11 @@ def _failures(session: Mapping[str, Any]) -> list[Failed]:
             )
         )
     return found
+
+
+def _parsed(text: str) -> Command:
+    """Return a command as the journal keeps it: the beginning of a long one."""
+    return parse(shortened(text))
 
 
 def replay(

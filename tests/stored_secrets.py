@@ -70,12 +70,18 @@ async def _filled(services: Services) -> dict[str, str]:
     )
     assert memory.chunks > 5
     clean = await services.memories.add(ALICE, "The build machine has two cores.", {"tags": ["ci"]})
+    failing = {"project": ALICE.project, "session": ALICE.session}
+    command = f"curl -H 'Authorization: token {TOKEN}' https://garden.example"
+    await services.shield.failed(**failing, command=command, error=f"curl: (22) error: 401 for {TOKEN}")
+    await services.shield.succeeded(**failing, command=f"{command} --retry 3")
+    (failure,) = services.failure_log.all()
     return {
         "entry": resolved.id,
         "abandoned": abandoned.id,
         "open": still_open.id,
         "value": value.id,
         "memory": memory.memory.id,
+        "failure": failure.id,
         "clean": clean.memory.id,
     }
 

@@ -9,6 +9,7 @@ from learning_memory_server.access.reading import read_entries
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.value import Value
 from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
@@ -20,12 +21,13 @@ from learning_memory_server.values.verdict_log import VerdictLog
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from learning_memory_server.domain.failure import Failure
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.settings import Settings
     from learning_memory_server.values.standing import Standing
 
-    Found = Ghap | Standing | Memory | ClusterId
+    Found = Ghap | Standing | Memory | ClusterId | list[Failure]
 
 _COLUMNS: Final = 28
 """Columns of a candidate's text: with a memory's id and its kind, it fits in 80."""
@@ -35,19 +37,19 @@ _COLUMNS: Final = 28
 class _Candidate:
     id: str
     kind: str
-    thing: Ghap | Value | Memory
+    thing: Ghap | Value | Memory | list[Failure]
     text: str
 
 
 def find_by_id(name: str, settings: Settings) -> Found:
-    """Return the entry, value, memory or cluster that an id names.
+    """Return the entry, value, memory, error or cluster that an id names.
 
     Args:
         name: The id; the beginning of it is enough, unless several ids begin so. A cluster's id must be complete.
         settings: Where the journal is.
 
     Returns:
-        An entry, a value with its standing, a memory, or a cluster's id.
+        An entry, a value with its standing, a memory, an error's failures, or a cluster's id.
 
     Raises:
         InvalidInputError: If several ids begin so. The message lists them.
@@ -63,7 +65,7 @@ def find_by_id(name: str, settings: Settings) -> Found:
         pass
     journal = Journal(settings.journal_directory)
     entries, values = read_entries(settings), ValueLog(journal.values)
-    memories = Records(journal.memories, MEMORY)
+    memories, failures = Records(journal.memories, MEMORY), FailureLog(journal.failures)
     known = {
         each.id: each
         for each in (
@@ -72,6 +74,7 @@ def find_by_id(name: str, settings: Settings) -> Found:
             *(_Candidate(each.id, "entry", each, each.goal) for each in entries.list_resolved()),
             *(_Candidate(each.id, "value", each, each.text) for each in values.all()),
             *(_Candidate(each.id, "memory", each, each.title or each.text) for each in memories.all()),
+            *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in failures.errors()),
         )
     }
     found = (
@@ -102,9 +105,9 @@ def _nothing(
         return NotFoundError(f"{one_line(name)} was forgotten.")
     kinds = [each.kind for each in candidates]
     places = ", ".join(
-        counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory")
+        counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
     )
     return NotFoundError(
         f"No id begins with {one_line(name)!r}. Looked among {places} in {settings.journal_directory}.",
-        hint="`list`, `search`, `values` and `memories` show ids; a cluster's is like full_0, from `clusters`.",
+        hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
     )

@@ -126,7 +126,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show everything about one entry, value, memory or cluster."""
+    """Show everything about one entry, value, memory, error or cluster."""
     from learning_memory_server.cli.showing import show as show_one  # noqa: PLC0415
 
     asyncio.run(show_one(name, as_json=as_json))
@@ -249,6 +249,24 @@ def values(
     from learning_memory_server.cli.values import list_values  # noqa: PLC0415
 
     asyncio.run(list_values(axis, sort, superseded=superseded, as_json=as_json))
+
+
+@app.command()
+def failures(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List errors of commands, the last seen first, and what mended them.
+
+    An error is what failing commands of a project have in common: the line that
+    names it, without names, paths and numbers. What worked is a similar command
+    that succeeded soon after. It is left out while remedies disagree, or if it
+    was shown and did not help. `forget` takes the id of an error.
+    """
+    from learning_memory_server.cli.repeats import list_errors  # noqa: PLC0415
+
+    list_errors(limit, project, as_json=as_json)
 
 
 @app.command()

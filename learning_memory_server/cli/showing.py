@@ -1,4 +1,4 @@
-"""`show`: everything about one entry, value, memory or cluster."""
+"""`show`: everything about one entry, value, memory, error or cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from learning_memory_server.terminal import (
     show_json,
     text_lines,
 )
-from learning_memory_server.views import entry_views, memory_views, value_views
+from learning_memory_server.views import entry_views, failure_views, memory_views, value_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +58,8 @@ async def show(name: str, *, as_json: bool) -> None:
         kind, view, display = "entry", entry_views.whole_entry(found), _show_entry
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
+    elif isinstance(found, list):
+        kind, view, display = "error", failure_views.repeated_error(found), _show_error
     else:
         kind, view, display = "value", _whole_value(found), _show_value
     if as_json:
@@ -151,6 +153,21 @@ def _show_memory(memory: dict[str, Any]) -> None:
     show_facts(facts)
     output().print()
     output().print(Text(text_lines(memory["text"])))
+
+
+def _show_error(error: dict[str, Any]) -> None:
+    facts: list[Fact] = [
+        ("error", identity(error["id"])),
+        ("signature", one_line(error["signature"])),
+        ("project", one_line(error["project"])),
+        ("times", f"{error['times']:,}"),
+        ("shown next", one_line(error.get("remedy", "nothing"))),
+    ]
+    for failure in error["failures"]:
+        facts += [("failed", _moment(failure["at"])), ("  command", one_line(failure["command"]))]
+        if "remedy" in failure:
+            facts.append(("  worked", one_line(failure["remedy"])))
+    show_facts(facts)
 
 
 _TIMES = (("created", "created_at"), ("resolved", "resolved_at"))

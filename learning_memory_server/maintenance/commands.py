@@ -83,7 +83,7 @@ def export(
     project: ProjectOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write everything in the journal to one file: entries, also open ones, values with their verdicts, and memories.
+    """Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 
     What was forgotten is left out. So is the index, which is rebuilt from the
     journal. Sessions may keep running.
@@ -162,7 +162,8 @@ def migrate(
 @maintenance.command()
 def forget(  # noqa: PLR0913 - one for each option
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values and memories.")
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors."),
     ] = None,
     project: Annotated[
         str | None,
@@ -185,7 +186,7 @@ def forget(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--json", help="Print JSON. Nothing is forgotten without --yes.")
     ] = False,
 ) -> None:
-    """Forget entries, values and memories permanently: nothing finds them any more, and no import restores them.
+    """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
     Without --purge, their texts stay in the journal's files, marked as
     forgotten. Earlier backups have them until --purge --backups; exports, and

@@ -59,7 +59,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     yes: bool,
     as_json: bool,
 ) -> bool:
-    """Show entries, values and memories, ask, and forget them.
+    """Show entries, values, memories and failures, ask, and forget them.
 
     Args:
         ids: Their ids.

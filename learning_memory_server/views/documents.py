@@ -11,6 +11,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.views.calibration_views import CalibrationView
 from learning_memory_server.views.cluster_views import ClusterView, Exemplar
 from learning_memory_server.views.entry_views import EntryKey, Member, Summary, WholeEntry
+from learning_memory_server.views.failure_views import RepeatedError
 from learning_memory_server.views.memory_views import FoundMemoryView, MemoryView
 from learning_memory_server.views.report_documents import (
     ArchiveDocument,
@@ -63,6 +64,14 @@ class ValueDocument(TypedDict):
     count: int
 
 
+class ErrorsDocument(TypedDict):
+    """Errors of commands, the last seen first; `total` counts all that match."""
+
+    results: list[RepeatedError]
+    count: int
+    total: int
+
+
 class ClusterDocument(TypedDict):
     """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none.
 
@@ -108,10 +117,11 @@ class WholeValue(FullValue):
 class ShownDocument(TypedDict):
     """What was found, under the name of its `kind`."""
 
-    kind: Literal["entry", "value", "memory", "cluster"]
+    kind: Literal["entry", "value", "memory", "error", "cluster"]
     entry: NotRequired[WholeEntry]
     value: NotRequired[WholeValue]
     memory: NotRequired[MemoryView]
+    error: NotRequired[RepeatedError]
     cluster: NotRequired[MemberDocument]
 
 
@@ -263,6 +273,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "clusters": (ClusterDocument, MemberDocument),
     "values": (ValueDocument,),
     "calibration": (CalibrationView,),
+    "failures": (ErrorsDocument,),
     "replay": (ReplayDocument,),
     "memories": (MemoryDocument,),
     "memories search": (FoundMemoryDocument,),

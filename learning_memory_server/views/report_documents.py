@@ -99,9 +99,9 @@ class ArchiveDocument(TypedDict):
 
 
 class ForgottenThing(TypedDict):
-    """An entry, a value or a memory, and its text or the beginning of it."""
+    """An entry, a value, a memory or a failure, and its text or the beginning of it."""
 
-    kind: Literal["ghap", "value", "memory"]
+    kind: Literal["ghap", "value", "memory", "failure"]
     id: str
     text: str
 

@@ -14,12 +14,14 @@ from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.domain.advice import Advice, Channel, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.failure import Failure, failure_id
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import (
     advice_to_data,
+    failure_to_data,
     memory_to_data,
     value_to_data,
     verdict_to_data,
@@ -57,6 +59,13 @@ def advice_record(entry: str, *shown: str, **changes: Any) -> JournalRecord:
     items = tuple(Item(name, Kind.EXPERIENCE) for name in shown)
     advice = Advice(entry, 1, Channel.START, items, ALICE.project, NOON)
     return JournalRecord("advice", advice.id, NOON, {**advice_to_data(advice), **changes})
+
+
+def failure_record(session: str = "a1", project: str = ALICE.project, **changes: Any) -> JournalRecord:
+    signature, command = "KeyError: <name>", "python run.py"
+    name = failure_id(project, signature, session, command)
+    failure = Failure(name, project, session, signature, command, NOON, remedy="python3 run.py")
+    return JournalRecord("failure", name, NOON, {**failure_to_data(failure), **changes})
 
 
 def memory_record(number: int, **metadata: Any) -> JournalRecord:

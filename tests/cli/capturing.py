@@ -20,7 +20,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.importing import parse_entries
-from tests.cli.kept import MEMORIES, VALUE, keep
+from tests.cli.kept import ERROR, MEMORIES, VALUE, keep
 
 WIDTHS: Final = (80, 120)
 FOLDER: Final = Path(__file__).with_name("captures")
@@ -35,10 +35,12 @@ _COMMANDS: Final = (
     f"show {_ENTRY}",
     f"show {VALUE}",
     f"show {MEMORIES[0]}",
+    f"show {ERROR}",
     "show 3f2",
     "show nothing",
     "memories",
     "values",
+    "failures",
     "calibration",
     "search 'flaky test' --limit 3 --lexical",
     "import {path} --dry-run",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.failure import Failure, error_id, failure_id
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis, Stance
+from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
 
 VALUE = "value_20260103_000000_0a1b2c"
 MEMORIES = ("3f2a0c11-0000-4000-8000-000000000001", "3f2b0c11-0000-4000-8000-000000000002")
+SIGNATURE = "ModuleNotFoundError: No module named <name>"
+ERROR = error_id("garden", SIGNATURE)
 NOON = datetime(2026, 1, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def kept(filled: Result, storage: Path) -> Journal:
-    """Twenty-four entries, a value and two memories."""
+    """Twenty-four entries, a value, two memories and two errors."""
     assert filled.exit_code == 0
     journal = Journal(storage / "journal")
     keep(journal)
@@ -38,7 +42,7 @@ def kept(filled: Result, storage: Path) -> Journal:
 
 
 def keep(journal: Journal) -> None:
-    """Add a value that all but one of its members support, and two memories."""
+    """Add a value that all but one of its members support, two memories, and two errors, one without a remedy."""
     members = tuple(f"ghap_20260101_0000{number:02}_abcdef" for number in range(0, 24, 3))
     evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest")
     ValueLog(journal.values).add(
@@ -59,4 +63,23 @@ def keep(journal: Journal) -> None:
             NOON,
         ),
         Memory(MEMORIES[1], "玫瑰在四月修剪 🌹 " * 12, {}, NOON, "github.com/someone/orchard", NOON),
+    )
+    FailureLog(journal.failures).add(
+        *(_failure(number, "pytest tests/beds.py", "python3 -m pytest tests/beds.py") for number in range(3)),
+        _failure(4, "make compost", None, "make: *** No rule to make target <name>. Stop."),
+    )
+
+
+def _failure(number: int, command: str, remedy: str | None, signature: str = SIGNATURE) -> Failure:
+    session = f"{number:016x}"
+    at = NOON + timedelta(hours=number)
+    return Failure(
+        failure_id("garden", signature, session, command),
+        "garden",
+        session,
+        signature,
+        command,
+        at,
+        remedy,
+        times=number + 1 if remedy else 1,
     )

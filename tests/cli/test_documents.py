@@ -14,16 +14,17 @@ from learning_memory_server.cli.app import app
 from learning_memory_server.indexing.moving import Moved
 from learning_memory_server.maintenance.indexing import migrate_document
 from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
-from tests.cli.kept import MEMORIES, VALUE
+from tests.cli.kept import ERROR, MEMORIES, VALUE
 
 CALLS = {
     "status": [""],
     "doctor": ["--quick"],
     "list": ["", "--limit 3"],
-    "show": ["ghap_20260101_000007_abcdef", VALUE, MEMORIES[0], "full_0"],
+    "show": ["ghap_20260101_000007_abcdef", VALUE, MEMORIES[0], ERROR, "full_0"],
     "search": ["flaky --lexical", "flaky --explain"],
     "clusters": ["full", "full --members full_0"],
     "values": [""],
+    "failures": ["", "--project garden"],
     "calibration": ["", "--project garden"],
     "replay": [""],
     "memories": [""],
@@ -37,7 +38,12 @@ CALLS = {
     "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
     "migrate": [],
-    "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", "--purge --backups --yes"],
+    "forget": [
+        "ghap_20260101_000001_abcdef --dry-run",
+        f"{VALUE} --yes",
+        f"{ERROR} --yes",
+        "--purge --backups --yes",
+    ],
     "scan": ["", "--backups"],
     "hub status": [""],
 }

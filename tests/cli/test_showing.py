@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from tests.cli.kept import MEMORIES, VALUE
+from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.support import start
 
 ENTRY = "ghap_20260101_000007_abcdef"
@@ -23,6 +23,7 @@ ENTRY = "ghap_20260101_000007_abcdef"
         (VALUE, ["supported", "0.65 to 1.00", "full_0", "ghap_20260101_000021_abcdef"]),
         ("value_", ["Isolate the worker before you blame it"]),
         (MEMORIES[0], ["Database", "decision, storage", "docs/db.md", "The backup copies that file."]),
+        (ERROR, ["ModuleNotFoundError", "python3 -m pytest tests/beds.py", "2026-01-03 14:00"]),
         ("3f2b", ["玫瑰在四月修剪", "github.com/someone/orchard"]),
     ],
 )
@@ -43,6 +44,12 @@ def test_json_has_everything_under_its_kind(run: Any) -> None:
     value = json.loads(run("show", VALUE, "--json").stdout)["value"]
     assert (len(value["evidence"]["member_ids"]), len(value["supported_by"])) == (8, 7)
     assert (value["standing"], value["contradicted_by"]) == ("supported", [])
+    error = json.loads(run("show", ERROR, "--json").stdout)["error"]
+    assert (error["times"], error["remedy"], len(error["failures"])) == (
+        3,
+        "python3 -m pytest tests/beds.py",
+        3,
+    )
     memory = json.loads(run("show", MEMORIES[1], "--json").stdout)["memory"]
     assert memory["text"] == "玫瑰在四月修剪 🌹 " * 12
 
@@ -66,7 +73,7 @@ def test_an_unknown_id_says_where_it_was_looked_for(run: Any, storage: Path) -> 
     failed = run("show", "x\x1b[31m")
     assert failed.exit_code == 1
     said = " ".join(failed.stderr.split())
-    assert "Looked among 0 entries, 1 open entry, 0 values, 0 memories in" in said
+    assert "Looked among 0 entries, 1 open entry, 0 values, 0 memories, 0 errors in" in said
     assert str(storage / "journal") in failed.stderr.replace("\n", "")
     assert "\x1b" not in failed.stderr
     assert "empty" in run("show", " ").stderr

@@ -193,7 +193,7 @@ def test_a_purge_says_which_backups_still_have_the_text_and_removes_it_from_them
 def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) -> None:
     ids = asyncio.run(sow(storage))
     assert run("backup").exit_code == 0
-    with_secrets = [ids[name] for name in ("entry", "abandoned", "open", "value", "memory")]
+    with_secrets = [ids[name] for name in ("entry", "abandoned", "open", "value", "memory", "failure")]
     assert run("forget", *with_secrets, "--yes").exit_code == 0
     assert run("backup").exit_code == 0
     assert len([name for name in traces(storage) if name.startswith("backups/")]) == 1

@@ -88,7 +88,7 @@ def test_each_secret_is_shown_by_its_place_and_never_by_its_text(
     found = shown(run("scan", "--json"))
     assert fields_in(found) >= FIELDS
     named = {each["id"] for each in found["findings"]}
-    assert named == {ids[name] for name in ("entry", "abandoned", "open", "value", "memory")}
+    assert named == {ids[name] for name in ("entry", "abandoned", "open", "value", "memory", "failure")}
     two = next(
         each for each in found["findings"] if each["field"] == "history[0].hypothesis" or each["count"] > 1
     )

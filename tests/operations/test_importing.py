@@ -14,7 +14,7 @@ from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
-from tests.archive.making import advice_record, held, value_record, verdict_record
+from tests.archive.making import advice_record, failure_record, held, value_record, verdict_record
 from tests.support import ALICE, NOON, InProcessFitting, about, ghap
 
 if TYPE_CHECKING:
@@ -151,6 +151,44 @@ async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_i
     assert await take(services, first, second) == []
 
 
+async def test_failures_are_imported_once_and_an_error_is_forgotten_with_all_of_them(
+    services: Services,
+) -> None:
+    records = [failure_record("a1"), failure_record("b2"), failure_record("c3", "elsewhere")]
+    assert await take(services, *records) == [record.id for record in records]
+    assert await take(services, *records) == []
+    (error,) = {each.error for each in services.failure_log.all() if each.project == ALICE.project}
+    forgotten = await run(services, "forget", ids=[error], project=None, purge=True, preview=False)
+    assert [each["id"] for each in forgotten["found"]] == [record.id for record in records[:2]]
+    assert forgotten["removed"] == 2
+    assert b"python3" in (services.journal.path / "failures.jsonl").read_bytes()
+    assert await take(services, *records) == []
+    await run(services, "forget", ids=[], project="elsewhere", purge=True, preview=False)
+    assert b"python3" not in (services.journal.path / "failures.jsonl").read_bytes()
+    assert services.failure_log.all() == []
+    assert await take(services, *records) == []
+
+
+async def test_an_imported_failure_is_known_to_the_shield_and_deletions_elsewhere_count(
+    services: Services,
+) -> None:
+    await take(services, failure_record())
+    fails = {"project": ALICE.project, "command": "python run.py", "error": "KeyError: 'price'"}
+    assert "This worked: python3 run.py" in (await services.shield.failed(session="new", **fails) or "")
+    gone = {"failure": [failure_record().id, failure_record("never").id]}
+    assert (await run(services, "apply_deletions", forgotten=gone, existing_too=True))["forgotten"] == 1
+    assert await services.shield.failed(session="newer", **fails) is None
+    assert await take(services, failure_record("never")) == []
+
+
+async def test_a_secret_in_an_imported_failure_is_not_stored(services: Services) -> None:
+    secret = "ghp_" + "a8Kd93jfLw02mXq7Zt5vBn1cYr6uPe4oHs8g"
+    await take(services, failure_record(remedy=f"curl -H 'Authorization: token {secret}' x"))
+    (kept,) = services.failure_log.all()
+    assert "[redacted: " in str(kept.remedy)
+    assert secret.encode() not in (services.journal.path / "failures.jsonl").read_bytes()
+
+
 async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services: Services) -> None:
     forgotten = {"memory": [MEMORY.id]}
     noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
@@ -209,6 +247,14 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
         (fields(advice_record("ghap_1", "a", channel="smoke")), "is not data of the kind 'advice'"),
         (fields(advice_record("ghap_1", "a", probability=2)), "are not what this program writes"),
         (fields(advice_record("ghap_1", "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
+        (fields(failure_record(id="failure_1")), "is not a valid id of a failure"),
+        (fields(failure_record(shown="ghap_1")), "shown: is not a valid id of a failure"),
+        (fields(failure_record(command="x" * 401)), "command, remedy: 401 characters"),
+        (fields(failure_record(signature="")), "signature: must not be empty"),
+        (fields(failure_record(times=True)), "times: must be a whole number"),
+        (fields(failure_record(times=None)), "times: must be a whole number"),
+        (fields(failure_record(created_at="2026-01-01T00:00:00")), "must have an offset"),
+        (fields(failure_record(remedy=7)), "command, remedy: must be text"),
         (fields(verdict_record(1, "ghap_1", verdict="likes")), "is not data of the kind 'verdict'"),
         (fields(verdict_record(1, "ghap_1", ghap_id="ghap_2")), "is not the id of a verdict on this value"),
         (fields(verdict_record(1, "a b")), "ghap_id: 'a b' is not a valid id"),

@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Embedder
 
-RECORDS = {"entry": "ghap", "abandoned": "ghap", "open": "ghap", "value": "value", "memory": "memory"}
+RECORDS = {
+    "entry": "ghap",
+    "abandoned": "ghap",
+    "open": "ghap",
+    "value": "value",
+    "memory": "memory",
+    "failure": "failure",
+}
 
 
 def opened(storage: Path, **changes: Any) -> AbstractAsyncContextManager[Services]:
@@ -54,9 +61,10 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         await services.writer.complete()
         services.value_log.all()
         services.memory_log.all()
+        services.failure_log.all()
         services.collector.load()
         reply = await run(services, ids)
-        assert (reply["changed"], reply["indexed"], reply["notices"]) == (5, True, [])
+        assert (reply["changed"], reply["indexed"], reply["notices"]) == (7, True, [])
         current = services.collector.find_current(BOB)
         assert current
         assert current.goal == f"Replace {MARK}"
@@ -64,6 +72,10 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         assert entries[ids["entry"]].action == "Log in with password=[redacted: password]"
         assert entries[ids["abandoned"]].prediction == f"{MARK} works"
         assert [value.text for value in services.value_log.all()] == [f"Never commit {MARK}"]
+        (failure,) = services.failure_log.all()
+        assert f"token {MARK}" in failure.command
+        assert f"token {MARK}" in str(failure.remedy)
+        assert MARK in failure.signature
         memory = services.memory_log.find(ids["memory"])
         assert memory
         assert memory.source == f"wiki/{MARK}"

@@ -1,0 +1,81 @@
+"""`failures`: the errors of commands, read from the journal without a lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.access.reading import open_settings
+from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.options import chosen_project
+from learning_memory_server.terminal import (
+    counted,
+    date,
+    identity,
+    one_line,
+    output,
+    short_project,
+    show_json,
+    show_records,
+)
+from learning_memory_server.views.failure_views import repeated_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from learning_memory_server.domain.failure import Failure
+
+
+def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
+    """Print errors, the last seen first.
+
+    Args:
+        limit: How many.
+        project: The value of `--project`.
+        as_json: Print an `ErrorsDocument`.
+
+    Raises:
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    settings = open_settings()
+    wanted = chosen_project(project, settings)
+    found = [
+        known
+        for known in FailureLog(Journal(settings.journal_directory).failures).errors()
+        if wanted is None or known[-1].project == wanted
+    ]
+    found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
+    shown = found[:limit]
+    if as_json:
+        show_json(
+            {
+                "results": [repeated_error(known) for known in shown],
+                "count": len(shown),
+                "total": len(found),
+            }
+        )
+        return
+    if not found:
+        output().print("No failures yet." if wanted is None else "No failures in this project yet.")
+        return
+    show_records((_facts(known), _text(known)) for known in shown)
+    if len(found) > limit:
+        output().print(f"{limit} of {counted(len(found), 'error')}; --limit shows more.")
+
+
+def _facts(known: Sequence[Failure]) -> list[str | Text]:
+    newest = known[-1]
+    return [
+        identity(newest.error),
+        counted(max(each.times for each in known), "time"),
+        date(newest.created_at),
+        short_project(newest.project),
+    ]
+
+
+def _text(known: Sequence[Failure]) -> str:
+    error = repeated_error(known)
+    remedy = f"; this worked: {error['remedy']}" if "remedy" in error else ""
+    return one_line(f"{error['signature']}{remedy}")

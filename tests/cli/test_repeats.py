@@ -1,0 +1,81 @@
+"""`failures`: errors of commands, and what mended them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.journal.journal import Journal
+from tests.cli.kept import ERROR, NOON, keep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def journal(storage: Path) -> Journal:
+    kept = Journal(storage / "journal")
+    keep(kept)
+    return kept
+
+
+def test_nothing_to_list_is_said(run: Any) -> None:
+    assert run("failures").stdout == "No failures yet.\n"
+    assert json.loads(run("failures", "--json").stdout) == {"results": [], "count": 0, "total": 0}
+
+
+@pytest.mark.usefixtures("journal")
+def test_errors_are_listed_the_last_seen_first(run: Any) -> None:
+    first, second = run("failures").stdout.splitlines()
+    assert "make: *** No rule to make target <name>. Stop." in first
+    assert "this worked" not in first
+    assert second.startswith(ERROR)
+    assert "3 times  2026-01-03  garden" in second
+    assert "ModuleNotFoundError: No module named <name>; this worked: python3 -m pytest" in second
+
+
+@pytest.mark.usefixtures("journal")
+def test_json_has_each_failure_of_an_error(run: Any) -> None:
+    document = json.loads(run("failures", "--limit", "2", "--json").stdout)
+    error = document["results"][1]
+    assert (document["count"], document["total"]) == (2, 2)
+    assert (error["id"], error["times"], error["last_seen"]) == (ERROR, 3, "2026-01-03T14:00:00+00:00")
+    assert error["remedy"] == "python3 -m pytest tests/beds.py"
+    assert [each["at"] for each in error["failures"]] == sorted(
+        (each["at"] for each in error["failures"]), reverse=True
+    )
+
+
+@pytest.mark.usefixtures("journal")
+def test_a_project_and_a_limit_leave_others_out(run: Any) -> None:
+    assert "in this project" in run("failures", "--project", "elsewhere").stdout
+    assert run("failures", "--limit", "1").stdout.endswith("1 of 2 errors; --limit shows more.\n")
+
+
+@pytest.mark.slow
+def test_an_error_is_forgotten_by_its_id(run: Any, journal: Journal) -> None:
+    preview = run("forget", ERROR, "--dry-run")
+    assert preview.stdout.count("ModuleNotFoundError") == 3
+    assert run("forget", ERROR, "--yes").exit_code == 0
+    assert f"{ERROR}" not in run("failures").stdout
+    assert len(FailureLog(journal.failures).all()) == 1
+    assert NOON.isoformat() not in json.dumps(json.loads(run("failures", "--json").stdout))
+
+
+@pytest.mark.slow
+def test_an_exported_project_takes_its_failures_along(run: Any, journal: Journal, tmp_path: Path) -> None:
+    ours, theirs = str(tmp_path / "ours.tar.gz"), str(tmp_path / "theirs.tar.gz")
+    assert run("export", ours, "--project", "garden").exit_code == 0
+    assert run("export", theirs, "--project", "elsewhere").exit_code == 0
+    kept = FailureLog(journal.failures).all()
+    for path in journal.path.glob("*.jsonl"):
+        path.unlink()
+    assert run("import", theirs).exit_code == 0
+    assert FailureLog(journal.failures).all() == []
+    assert run("import", ours).exit_code == 0
+    assert FailureLog(journal.failures).all() == kept
+    assert "0 new, 4 already there" in run("import", ours).stdout
+    assert FailureLog(journal.failures).all() == kept
