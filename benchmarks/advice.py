@@ -30,7 +30,7 @@ from learning_memory_server.advice.ranking import AT_MOST, best
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.observation.importing import parse_entries

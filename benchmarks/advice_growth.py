@@ -21,7 +21,7 @@ from learning_memory_server.advice.advisor import WITHIN, Advisor, Related
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings

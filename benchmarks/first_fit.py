@@ -29,7 +29,7 @@ from benchmarks.hub import ENTRY, FRONT, Memory, memory, processor_seconds, time
 from benchmarks.population import populate, themes
 from learning_memory_server.clustering.clusterer import Clusterer
 from learning_memory_server.clustering.neighbours import unit_rows
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

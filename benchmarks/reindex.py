@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.population import make_entry
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.settings import load_settings

@@ -40,7 +40,7 @@ from learning_memory_server.domain.vocabulary import (
     Stance,
     Strategy,
 )
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.settings import Settings
 from learning_memory_server.values.closest import closest_members

@@ -66,6 +66,15 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
 
 
+def raw_settings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return the settings as they were given, neither checked nor complete.
+
+    Raises:
+        InvalidSettingsError: See `settings_from_file`.
+    """
+    return {**settings_from_file(environment), **settings_from_environment(environment)}
+
+
 def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
     """Return the absolute path of the storage folder, which everything is in by default."""
     named = raw.get("storage_path")

@@ -60,7 +60,7 @@ class Place:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        raw = {**paths.settings_from_file(environment), **paths.settings_from_environment(environment)}
+        raw = paths.raw_settings(environment)
         self.journal = resolved(paths.journal_path(raw, environment))
         self.storage = resolved(paths.storage_path(raw, environment))
         self.project = str(raw["project"]) if raw.get("project") else None

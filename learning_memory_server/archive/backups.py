@@ -67,20 +67,6 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int = BACKUPS_KE
         raise InvalidInputError(f"{folder} cannot be written to: {error.strerror}.") from None
 
 
-def back_up_before_upgrade(journal: Journal, folder: Path, at: datetime) -> Backup | None:
-    """Back up a journal into which this program would write the first lines of a newer format.
-
-    Programs of the older format could not read it any more, but they can read the backup.
-
-    Returns:
-        The backup; None if none is needed.
-
-    Raises:
-        InvalidInputError, JournalUnavailableError: See `back_up`.
-    """
-    return back_up(journal, folder, at) if journal.is_older() else None
-
-
 def backup_name(at: datetime) -> str:
     """Return the name of a backup; names sort by time."""
     return f"learning-memory-{at:%Y%m%dT%H%M%S%f}Z.tar.gz"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.lazy import in_daemon_thread
 from learning_memory_server.embedding.loading import ModelExporter, load_embedder
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.files import make_private_directory
@@ -32,12 +31,17 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Embedder:
+def load_model(
+    settings: Settings,
+    exporter: ModelExporter | None = None,
+    packaged: Callable[[], Embedder] = load_packaged,
+) -> Embedder:
     """Load the embedding model; this can take seconds.
 
     Args:
         settings: The model and its backend.
         exporter: Exports the model in the background if no export exists yet.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
 
     Raises:
         EmbeddingUnavailableError: If the model cannot be loaded, or its vectors have the wrong length.
@@ -51,18 +55,12 @@ def load_model(settings: Settings, exporter: ModelExporter | None = None) -> Emb
 
         return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
     return load_embedder(
-        settings.embedding_model, settings.embedding_dimension, settings.models_directory, exporter
+        settings.embedding_model,
+        settings.embedding_dimension,
+        settings.models_directory,
+        exporter,
+        packaged,
     )
-
-
-def start_loading(settings: Settings) -> Callable[[], Embedder] | None:
-    """Start loading the packaged model in a thread, and return a function that waits for it; None for other models.
-
-    Other models wait for the first call: loading one may block the interpreter for seconds.
-    """
-    if (settings.embedding_backend, settings.embedding_model) != ("sentence-transformers", DEFAULT_MODEL):
-        return None
-    return in_daemon_thread(lambda: load_model(settings, ModelExporter())).result
 
 
 def redaction_gate(settings: Settings) -> RedactionGate:

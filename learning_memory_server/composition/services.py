@@ -13,7 +13,6 @@ import structlog
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.archive.backups import back_up_before_upgrade
 from learning_memory_server.composition.backends import (
     chunkers,
     load_model,
@@ -25,6 +24,7 @@ from learning_memory_server.composition.backends import (
 from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.experience_clusters.child import ChildFitting
@@ -56,6 +56,8 @@ from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from datetime import datetime
+    from pathlib import Path
 
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
@@ -163,16 +165,28 @@ async def services_over(
     clock: Clock,
     load: Callable[[], Embedder] | None = None,
     fitting: Fitting | None = None,
+    *,
+    packaged: Callable[[], Embedder] = load_packaged,
 ) -> AsyncIterator[Services]:
-    """Build the services over a journal and a storage folder that this process has already locked."""
+    """Build the services over a journal and a storage folder that this process has already locked.
+
+    Args:
+        settings: The settings.
+        clock: Returns the current time.
+        load: See `open_services`.
+        fitting: See `open_services`.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
+    """
     journal = Journal(settings.journal_directory)
-    if backup := back_up_before_upgrade(journal, settings.backups_directory, clock()):
-        log.info("journal.backed_up", backup=backup.path.name)
+    if journal.is_older():
+        _back_up(journal, settings.backups_directory, clock())
     for path in journal.recover(clock()):
         log.warning("journal.recovered", set_aside=path.name)
     exporter = ModelExporter()
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
-    services = _build(settings, journal, clock, load or (lambda: load_model(settings, exporter)), fitting)
+    services = _build(
+        settings, journal, clock, load or partial(load_model, settings, exporter, packaged), fitting
+    )
     # Earlier versions stored fits here, whose labels are words of the texts.
     shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
     try:
@@ -181,6 +195,17 @@ async def services_over(
         await services.clusterer.close()
         exporter.stop()
         await services.index.close()
+
+
+def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
+    """Back up a journal into which this program is about to write the first lines of a newer format.
+
+    Programs of the older format could not read it any more, but they can read the backup.
+    """
+    from learning_memory_server.archive.backups import back_up  # noqa: PLC0415 - slow, and once per format
+
+    if backup := back_up(journal, folder, at):
+        log.info("journal.backed_up", backup=backup.path.name)
 
 
 def _build(

@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Stance, Tier
@@ -83,12 +82,19 @@ class Statistics:
                 **({"runtime": runtime} if (runtime := self.embeddings.runtime) else {}),
             },
             "redaction": self.redaction.describe(),
-            "versions": {
-                "learning-memory-server": VERSION,
-                "python": sys.version.split()[0],
-                **{name: metadata.version(name) for name in ("mcp", "qdrant-client", "qdrant-edge-py")},
-            },
+            "versions": _versions(),
         }
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata  # noqa: PLC0415 - a sixteenth of a hub's imports
+
+    libraries = ("mcp", "qdrant-client", "qdrant-edge-py")
+    return {
+        "learning-memory-server": VERSION,
+        "python": sys.version.split()[0],
+        **{name: metadata.version(name) for name in libraries},
+    }
 
 
 def damage_notice(lines: int) -> str:

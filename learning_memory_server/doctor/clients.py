@@ -113,7 +113,7 @@ def _compare(client: Client, environment: Mapping[str, str], machine: Machine) -
 
 
 def _journal(environment: Mapping[str, str]) -> Any:  # noqa: ANN401 - a path
-    raw = {**paths.settings_from_file(environment), **paths.settings_from_environment(environment)}
+    raw = paths.raw_settings(environment)
     return paths.journal_path(raw, environment).resolve()
 
 

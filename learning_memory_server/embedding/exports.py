@@ -9,7 +9,6 @@ import re
 import shutil
 import time
 from contextlib import suppress
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -148,6 +147,8 @@ def _remove(path: Path) -> None:
 
 
 def _versions() -> dict[str, Any]:
+    from importlib import metadata  # noqa: PLC0415 - slow, and the packaged model has no export
+
     versions: dict[str, Any] = {"learning-memory-server": VERSION}
     for package in _INVOLVED:
         try:

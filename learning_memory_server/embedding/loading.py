@@ -12,11 +12,12 @@ from learning_memory_server.children import detached, module_command
 from learning_memory_server.crashes import raised_name
 from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.source import check_dimension, find_source, packaged_source
-from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.source import check_dimension, find_source
 from learning_memory_server.files import make_private_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from learning_memory_server.embedding.base import Embedder
@@ -33,7 +34,11 @@ log = structlog.get_logger()
 
 
 def load_embedder(
-    model: str, dimension: int | None, models: Path, exporter: ModelExporter | None = None
+    model: str,
+    dimension: int | None,
+    models: Path,
+    exporter: ModelExporter | None = None,
+    packaged: Callable[[], Embedder] = load_packaged,
 ) -> Embedder:
     """Load the packaged model, or another one's export, or else that model itself.
 
@@ -43,17 +48,18 @@ def load_embedder(
         models: Where exports are kept.
         exporter: Makes a missing export for the next time. With an exporter, exports that are no longer needed are
             removed.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
 
     Raises:
         EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or has vectors of
             another length.
     """
     if model == DEFAULT_MODEL:
-        packaged = load_packaged()
-        check_dimension(model, dimension, packaged.identity.dimension)
+        loaded = packaged()
+        check_dimension(model, dimension, loaded.identity.dimension)
         if exporter is not None:
             exports.remove_replaced(models, DEFAULT_MODEL)
-        return packaged
+        return loaded
     source = find_source(model)
     exported = _open_export(source, models)
     if exported is not None:
@@ -71,24 +77,6 @@ def load_embedder(
         else:
             log.info("model.export_skipped", type=raised_name(reason))
     return original
-
-
-def load_packaged() -> Embedder:
-    """Load the packaged model.
-
-    Raises:
-        EmbeddingUnavailableError: If it is damaged.
-    """
-    from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
-
-    source = packaged_source()
-    try:
-        return OnnxEmbedder(source.folder, source)
-    except Exception as error:  # whatever the libraries raise for a missing or damaged file
-        raise EmbeddingUnavailableError(
-            f"The packaged model {DEFAULT_MODEL} could not be loaded ({type(error).__name__}).",
-            hint="Reinstall learning-memory-server. If it still fails, `learning-memory-server doctor` says why.",
-        ) from error
 
 
 def _open_export(source: ModelSource, models: Path) -> OnnxEmbedder | None:

@@ -21,6 +21,7 @@ from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.lazy import in_daemon_thread
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
@@ -28,7 +29,6 @@ from learning_memory_server.hub.early import EarlyCalls
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.interrupts import leave_shortly
-from learning_memory_server.operations import operate
 from learning_memory_server.paths import LOCK
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.startup import fast_imports
@@ -63,7 +63,10 @@ reacquire it after each: with Python's default of 5 ms, a clustering thread stal
 
 
 def run(
-    place: rendezvous.Place, door: Door, settings: Settings, load: Callable[[], Embedder] | None = None
+    place: rendezvous.Place,
+    door: Door,
+    settings: Settings,
+    packaged: Callable[[], Embedder] = load_packaged,
 ) -> bool:
     """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it.
 
@@ -71,7 +74,7 @@ def run(
         place: The data that this process has locked.
         door: Where it listens.
         settings: The settings.
-        load: Returns the embedding model, if something is loading it already.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
     """
     configure_file_logging(settings.log_level, settings.storage_path / rendezvous.LOG)
 
@@ -80,7 +83,7 @@ def run(
         log.warning("setting.unknown", message=sentence)
 
     async def serve() -> bool:
-        async with services_over(settings, utc_now, load) as services:
+        async with services_over(settings, utc_now, packaged=packaged) as services:
             return await Hub(services, place, door).serve()
 
     return asyncio.run(serve())
@@ -286,6 +289,8 @@ class Hub:
             return {"stopping": True, "pid": os.getpid()}
         if refused := self._reason_to_refuse(hello):
             raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
+        from learning_memory_server.operations import operate  # noqa: PLC0415 - sessions do without
+
         with self._counted():
             return await operate(self._services, report, command, hello["fields"])
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from learning_memory_server import rendezvous
+from learning_memory_server import paths, rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.hub.door import Door
 from learning_memory_server.interrupts import INTERRUPTED
@@ -33,15 +33,15 @@ def main() -> NoReturn:
         ):
             # Fronts can connect now; they wait for the ack during these imports.
             with fast_imports():
-                from learning_memory_server.composition.backends import start_loading  # noqa: PLC0415
+                from learning_memory_server.embedding.packaged import load_ahead  # noqa: PLC0415
+
+                # First, so that it is done when the other imports are.
+                packaged = load_ahead(paths.raw_settings(os.environ))
+                from learning_memory_server.hub.hub import run  # noqa: PLC0415
                 from learning_memory_server.settings import load_settings  # noqa: PLC0415
 
                 settings = load_settings()
-                # Half of the loading runs without the GIL, so it is done when the slower imports are.
-                load = start_loading(settings)
-                from learning_memory_server.hub.hub import run  # noqa: PLC0415
-
-            if run(place, door, settings, load):
+            if run(place, door, settings, packaged):
                 status = INTERRUPTED
     except AlreadyRunningError as error:
         # Several fronts may start a hub at once, and this one is not needed.

@@ -14,7 +14,7 @@ import pytest
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import SearchMode
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.settings import load_settings
 from tests.acceptance.wire import Wire

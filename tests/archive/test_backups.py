@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.archive.backups import back_up, back_up_before_upgrade, list_backups
+from learning_memory_server.archive.backups import back_up, list_backups
 from learning_memory_server.archive.contents import contents_of
 from learning_memory_server.archive.purging import count_forgotten, purge_archive
 from learning_memory_server.archive.reading import open_archive
@@ -49,26 +49,27 @@ def backups(tmp_path: Path) -> Path:
 def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
     journal: Journal, backups: Path
 ) -> None:
-    clock = TickingClock()
-    assert back_up_before_upgrade(journal, backups, clock()) is None
+    assert not journal.is_older()
     newer = Journal(journal.path, form=NEXT)
-    made = back_up_before_upgrade(newer, backups, clock())
+    assert newer.is_older()
+    made = back_up(newer, backups, NOON)
     assert made
     assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 4
     with open_archive(made.path) as archive:
         assert contents_of(archive).entries.keys() == {numbered(number).id for number in (1, 3, 4)}
 
     newer.values.append([value_record(2)])
-    assert back_up_before_upgrade(newer, backups, clock()) is None
+    assert not newer.is_older()
     assert list_backups(backups) == [made.path]
     assert take_snapshot(journal.path, form=NEXT).version == 5
 
 
 def test_an_open_entry_alone_is_backed_up_before_a_newer_format(tmp_path: Path, backups: Path) -> None:
     journal = Journal(tmp_path / "other", form=NEXT)
-    assert back_up_before_upgrade(journal, backups, NOON) is None
+    assert not journal.is_older()
     Journal(journal.path).save_open(ghap())
-    assert back_up_before_upgrade(journal, backups, NOON)
+    assert journal.is_older()
+    assert back_up(journal, backups, NOON)
 
 
 def test_an_empty_journal_is_not_backed_up_and_the_newest_ten_are_kept(

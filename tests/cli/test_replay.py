@@ -13,7 +13,7 @@ from learning_memory_server.cli.replaying import Past, Replayed, replay
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory, Stance
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.settings import Settings
 from tests.advice.parts import MeasuredModel

@@ -61,7 +61,6 @@ class Tool:
     Args:
         function: Takes services by position and the client's arguments by name.
         services: The types of the services, in order.
-        arguments: The model of the client's arguments.
         title: The name that people see.
         effects: What the tool does to stored data.
         wire: The form of its replies and failures.
@@ -70,7 +69,6 @@ class Tool:
 
     function: Callable[..., Awaitable[Reply]]
     services: tuple[type, ...]
-    arguments: type[Arguments]
     title: str
     effects: Effects
     wire: Wire = JSON
@@ -85,6 +83,17 @@ class Tool:
     def description(self) -> str:
         """The docstring, which is the model's prompt."""
         return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def arguments(self) -> type[Arguments]:
+        """The model of the client's arguments. Making all of them would take a tenth of a hub's start."""
+        hints = get_type_hints(self.function, include_extras=True)
+        fields: dict[str, Any] = {
+            p.name: (hints[p.name], ... if p.default is p.empty else p.default)
+            for p in inspect.signature(self.function).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        }
+        return create_model(self.name, __base__=Arguments, **fields)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -134,16 +143,10 @@ class ToolSet:
         def register(function: F) -> F:
             hints = get_type_hints(function, include_extras=True)
             parameters = inspect.signature(function).parameters.values()
-            fields: dict[str, Any] = {
-                p.name: (hints[p.name], ... if p.default is p.empty else p.default)
-                for p in parameters
-                if p.kind is p.KEYWORD_ONLY
-            }
             self.tools.append(
                 Tool(
                     function=function,
                     services=tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_ONLY),
-                    arguments=create_model(function.__name__, __base__=Arguments, **fields),
                     title=title,
                     effects=Effects(changes, destroys, idempotent or not changes),
                     wire=wire,

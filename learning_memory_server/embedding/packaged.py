@@ -1,0 +1,56 @@
+"""Loading the packaged model, at once or ahead of the first use. Importing this is quick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.lazy import in_daemon_thread
+from learning_memory_server.embedding.source import packaged_source
+from learning_memory_server.errors import EmbeddingUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from learning_memory_server.embedding.base import Embedder
+
+
+def load_packaged() -> Embedder:
+    """Load the packaged model.
+
+    Raises:
+        EmbeddingUnavailableError: If it is damaged.
+    """
+    from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
+
+    source = packaged_source()
+    try:
+        return OnnxEmbedder(source.folder, source)
+    except Exception as error:  # whatever the libraries raise for a missing or damaged file
+        raise EmbeddingUnavailableError(
+            f"The packaged model {DEFAULT_MODEL} could not be loaded ({type(error).__name__}).",
+            hint="Reinstall learning-memory-server. If it still fails, `learning-memory-server doctor` says why.",
+        ) from error
+
+
+def load_ahead(
+    raw: Mapping[str, object], load: Callable[[], Embedder] = load_packaged
+) -> Callable[[], Embedder]:
+    """Start loading the packaged model in a thread, if it is the one in use, and return what waits for it.
+
+    Half of the loading runs without the GIL, so it costs a process little while it imports other things. Other models
+    wait for the first use: loading one may block the interpreter for seconds.
+
+    Args:
+        raw: The settings as they were given, neither checked nor complete.
+        load: Loads the model. A failure is tried again by the next call of what is returned.
+    """
+    backend, model = raw.get("embedding_backend"), raw.get("embedding_model")
+    if backend not in (None, "sentence-transformers") or model not in (None, DEFAULT_MODEL):
+        return load
+    loading = in_daemon_thread(load)
+
+    def loaded() -> Embedder:
+        return load() if loading.done() and loading.exception() else loading.result()
+
+    return loaded
