@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.failures.log import FailureLog
@@ -12,7 +13,6 @@ from learning_memory_server.terminal import (
     counted,
     date,
     identity,
-    one_line,
     output,
     short_project,
     show_json,
@@ -21,11 +21,7 @@ from learning_memory_server.terminal import (
 from learning_memory_server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
-
-    from learning_memory_server.domain.failure import Failure
 
 
 def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
@@ -60,22 +56,20 @@ def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
     if not found:
         output().print("No failures yet." if wanted is None else "No failures in this project yet.")
         return
-    show_records((_facts(known), _text(known)) for known in shown)
+    show_records((_facts(error), _text(error)) for error in map(repeated_error, shown))
     if len(found) > limit:
         output().print(f"{limit} of {counted(len(found), 'error')}; --limit shows more.")
 
 
-def _facts(known: Sequence[Failure]) -> list[str | Text]:
-    newest = known[-1]
+def _facts(error: dict[str, Any]) -> list[str | Text]:
     return [
-        identity(newest.error),
-        counted(max(each.times for each in known), "time"),
-        date(newest.created_at),
-        short_project(newest.project),
+        identity(error["id"]),
+        counted(error["times"], "time"),
+        date(datetime.fromisoformat(error["last_seen"])),
+        short_project(error["project"]),
     ]
 
 
-def _text(known: Sequence[Failure]) -> str:
-    error = repeated_error(known)
+def _text(error: dict[str, Any]) -> str:
     remedy = f"; this worked: {error['remedy']}" if "remedy" in error else ""
-    return one_line(f"{error['signature']}{remedy}")
+    return f"{error['signature']}{remedy}"

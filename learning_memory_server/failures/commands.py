@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 LEAST_SHARED: Final = 0.25
@@ -74,6 +75,7 @@ class Change:
         return bool(self.added & other.added or self.removed & other.removed)
 
 
+@lru_cache(1024)
 def parse(text: str) -> Command:
     """Return a command's words and programs."""
     steps = _steps(_HERE_DOCUMENT.sub(" ", text[:_LONGEST]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.domain.failure import Failure, error_id
+from learning_memory_server.domain.failure import Failure
 from learning_memory_server.failures.remedies import KEPT
 from learning_memory_server.journal.codec import FAILURE
 from learning_memory_server.journal.records import Forgetting, Records
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log
 
 PROJECT_KEPT: Final = 2_000
-"""How many failures of a project are kept; when there are more, the oldest tenth is forgotten. One takes half a kilobyte in the journal, and the same in RAM."""
+"""How many failures of a project are kept. One takes half a kilobyte in the journal, and the same in RAM."""
+_SPARE: Final = 0.1
+"""By which share there may be more before the oldest are forgotten: each time costs a write."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+_Projects = dict[str, dict[str, dict[str, Failure]]]
+"""The failures by project, signature and id."""
 
 
 class FailureLog(Records[Failure]):
@@ -33,32 +38,38 @@ class FailureLog(Records[Failure]):
     def __init__(self, log: Log, kept: int = PROJECT_KEPT) -> None:
         super().__init__(log, FAILURE)
         self._kept = kept
-        self._errors: dict[str, dict[str, Failure]] | None = None
+        self._projects: _Projects | None = None
 
     def of(self, project: str, signature: str) -> list[Failure]:
         """Return what is known of an error, oldest first."""
-        return sorted(self._grouped().get(error_id(project, signature), {}).values(), key=_age)
+        return sorted(self._grouped().get(project, {}).get(signature, {}).values(), key=_age)
 
     def errors(self) -> list[list[Failure]]:
         """Return the failures of each error, oldest first."""
-        return [sorted(group.values(), key=_age) for group in self._grouped().values()]
+        return [
+            sorted(error.values(), key=_age)
+            for project in self._grouped().values()
+            for error in project.values()
+        ]
 
     def add(self, *things: Failure, at: datetime | None = None) -> None:
         """Write failures to the log; see `Records.add`."""
         super().add(*things, at=at)
-        if self._errors is not None:
+        if self._projects is not None:
             for each in things:
-                self._errors[each.error][each.id] = each
+                _group(self._projects, each)
 
     def hold(self, *things: Failure) -> None:
         """Replace what has the same ids, without writing it; see `Records.hold`."""
         super().hold(*things)
-        self._errors = None
+        self._projects = None
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, Failure] = _NOTHING) -> Forgetting[Failure]:
         """Return what `forget` would return. The id of an error stands for all of its failures."""
-        groups = self._grouped()
-        return super().look_up((name for given in ids for name in groups.get(given) or (given,)), also)
+        wanted = list(ids)
+        named = {known[0].error: known for known in self.errors()} if any(map(_is_error, wanted)) else {}
+        names = ((each.id for each in named[name]) if name in named else (name,) for name in wanted)
+        return super().look_up(chain.from_iterable(names), also)
 
     def forget(
         self,
@@ -70,35 +81,62 @@ class FailureLog(Records[Failure]):
     ) -> Forgetting[Failure]:
         """Forget failures, or all of an error's; see `Records.forget`."""
         forgetting = super().forget(ids, at, unknown_too=unknown_too, also=also)
-        self._errors = None
+        if self._projects is not None:
+            for each in forgetting.found:
+                _ungroup(self._projects, each)
         return forgetting
+
+    def is_forgotten(self, name: str) -> bool:
+        """Return whether a failure is forgotten."""
+        self._loaded()
+        return name in self._tombstones
 
     def points_of(self, _forgetting: Forgetting[Failure]) -> list[str]:
         """Return no point: failures are not indexed."""
         return []
 
     def make_room(self, project: str, signature: str, at: datetime) -> None:
-        """Forget the oldest failures of an error, and of its project, if there are more than are kept.
+        """Forget the oldest failures of an error, and of its project, if there are many more than are kept.
 
         Raises:
             JournalUnavailableError: If that could not be written.
         """
-        group = self.of(project, signature)
-        excess = [each.id for each in group[:-KEPT]]
-        total = [each for each in self.all() if each.project == project]
-        if len(total) > self._kept:
-            enough = self._kept - self._kept // 10
-            excess += [each.id for each in sorted(total, key=_age)[:-enough]]
+        errors = self._grouped()[project]
+        excess = []
+        if len(known := errors[signature]) > _most(KEPT):
+            excess += sorted(known.values(), key=_age)[:-KEPT]
+        if sum(map(len, errors.values())) > _most(self._kept):
+            total = chain.from_iterable(error.values() for error in errors.values())
+            excess += sorted(total, key=_age)[: -self._kept]
         if excess:
-            self.forget(excess, at)
+            self.forget((each.id for each in excess), at)
 
-    def _grouped(self) -> dict[str, dict[str, Failure]]:
-        if self._errors is None:
-            self._errors = defaultdict(dict)
+    def _grouped(self) -> _Projects:
+        if self._projects is None:
+            self._projects = {}
             for each in self.all():
-                self._errors[each.error][each.id] = each
-        return self._errors
+                _group(self._projects, each)
+        return self._projects
 
 
-def _age(failure: Failure) -> tuple[datetime, str]:
-    return failure.created_at, failure.id
+def _group(projects: _Projects, failure: Failure) -> None:
+    errors = projects.setdefault(failure.project, {})
+    errors.setdefault(failure.signature, {})[failure.id] = failure
+
+
+def _ungroup(projects: _Projects, failure: Failure) -> None:
+    errors = projects[failure.project]
+    if errors[failure.signature].pop(failure.id, None) and not errors[failure.signature]:
+        del errors[failure.signature]
+
+
+def _most(kept: int) -> float:
+    return kept * (1 + _SPARE)
+
+
+def _is_error(name: str) -> bool:
+    return name.startswith("failure_") and name.count("_") == 1
+
+
+def _age(failure: Failure) -> tuple[datetime, int, str]:
+    return failure.created_at, failure.times, failure.id

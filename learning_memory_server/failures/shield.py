@@ -120,9 +120,9 @@ class Shield:
         shown_id = shown.id if shown else None
         before = self._failures.find(name)
         if before is None:
-            if name not in self._failures.forgotten_ids():
+            if not self._failures.is_forgotten(name):
                 known = self._failures.of(project, named)
-                times = 1 + max((each.times for each in known), default=0)
+                times = 1 + seen(known)
                 failure = Failure(name, project, session, named, kept, now, shown=shown_id, times=times)
                 self._failures.add(failure)
                 self._failures.make_room(project, named, now)
@@ -153,6 +153,11 @@ def case_of(failure: Failure) -> Case:
     )
 
 
+def seen(known: Sequence[Failure]) -> int:
+    """Return how often an error was seen, by the failures of it that are kept."""
+    return max(len(known), *(each.times for each in known)) if known else 0
+
+
 def line_about(known: Sequence[Failure], shown: Failure) -> str:
     """Return what an agent is told.
 
@@ -160,7 +165,7 @@ def line_about(known: Sequence[Failure], shown: Failure) -> str:
         known: What is known of the error, oldest first.
         shown: The failure whose remedy is shown.
     """
-    times = max(each.times for each in known)
+    times = seen(known)
     often = "once" if times == 1 else f"{times} times"
     return (
         f"This error was seen {often} before in this project, last on {known[-1].created_at:%Y-%m-%d}. "

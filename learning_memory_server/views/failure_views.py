@@ -8,7 +8,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.failures.commands import parse
 from learning_memory_server.failures.remedies import choose
-from learning_memory_server.failures.shield import case_of
+from learning_memory_server.failures.shield import case_of, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
         "id": newest.error,
         "project": newest.project,
         "signature": newest.signature,
-        "times": max(each.times for each in known),
+        "times": seen(known),
         "last_seen": newest.created_at.isoformat(),
         "command": newest.command,
         **({"remedy": shown} if shown else {}),
