@@ -24,7 +24,7 @@ from learning_memory_server import paths
 from learning_memory_server.domain import limits
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError, did_you_mean
-from learning_memory_server.redaction.own import OwnPatterns, compiled
+from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,8 +71,7 @@ def _sound_patterns(patterns: tuple[str, ...] | dict[str, str]) -> tuple[str, ..
 
 def _sound_allow(patterns: tuple[str, ...]) -> tuple[str, ...]:
     try:
-        for pattern in patterns:
-            compiled("redaction_allow", pattern)
+        numbered_patterns("redaction_allow", patterns)
     except InvalidSettingsError as error:
         raise ValueError(error.message.removesuffix(".")) from None
     return patterns
@@ -175,7 +174,8 @@ class Settings(BaseModel):
     redaction_patterns: RedactionPatterns = Field(
         default=(),
         description="More secrets: a list of regular expressions, or a table of them by the kind that they find. What a "
-        "group named `secret` matches is replaced, else the whole match. A variable holds it as JSON.",
+        "group named `secret` matches is replaced, else the whole match. A text on which one of them takes longer than a "
+        "second is refused. A variable holds it as JSON.",
     )
     redaction_allow: RedactionAllow = Field(
         default=(),

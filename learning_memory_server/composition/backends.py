@@ -69,7 +69,9 @@ def redaction_gate(settings: Settings) -> RedactionGate:
         return RedactionGate()
     detector = BetterleaksDetector()
     return RedactionGate(
-        build_redactor(settings.redaction_patterns, settings.redaction_allow, detector), detector
+        build_redactor(settings.redaction_patterns, settings.redaction_allow, detector),
+        detector,
+        is_bounded=not (settings.redaction_patterns or settings.redaction_allow),
     )
 
 

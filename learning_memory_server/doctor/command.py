@@ -156,7 +156,8 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
         # Without an exporter: unlike a server, the doctor makes no export.
         return load_model(settings)
 
-    yield check_redaction(settings)
+    for finding in check_redaction(settings):
+        yield finding
     sound = True
     for finding in (*check_settings_file(), *check_folders(settings), *check_journal(settings)):
         sound = sound and finding.level is not Level.RED

@@ -41,7 +41,11 @@ class Redactor(Protocol):
     """Replaces the secrets in texts. Implementations are pure and can be called by several threads at once."""
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets; redacting that again changes nothing."""
+        """Return the text without its secrets; redacting that again changes nothing.
+
+        Raises:
+            InvalidSettingsError: If a user's pattern takes too long.
+        """
         ...
 
 

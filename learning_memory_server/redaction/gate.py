@@ -25,11 +25,19 @@ class RedactionGate:
     Args:
         redactor: What replaces secrets; None passes everything.
         detector: The part of the redactor that is loaded in the background.
+        is_bounded: Whether the redactor is known to be quick on short texts, which a user's patterns may not be.
     """
 
-    def __init__(self, redactor: Redactor | None = None, detector: BetterleaksDetector | None = None) -> None:
+    def __init__(
+        self,
+        redactor: Redactor | None = None,
+        detector: BetterleaksDetector | None = None,
+        *,
+        is_bounded: bool = True,
+    ) -> None:
         self._redactor = redactor
         self._detector = detector
+        self._is_bounded = is_bounded
 
     async def pass_data(self, data: Any, *, stored: bool = True) -> RedactedData:  # noqa: ANN401 - JSON
         """Return JSON-like data without its secrets, and how many of each kind were replaced.
@@ -38,12 +46,15 @@ class RedactionGate:
             data: The data.
             stored: Whether it is going to be stored. Then it waits until all detectors are loaded, which takes the
                 first write of a process a quarter of a second; what only searches does not wait.
+
+        Raises:
+            InvalidSettingsError: If a user's pattern takes too long.
         """
         if self._redactor is None:
             return RedactedData(data, {})
         if stored:
             await self.load()
-        if _characters(data) <= _AT_ONCE:
+        if self._is_bounded and _characters(data) <= _AT_ONCE:
             return redact_data(self._redactor, data)
         return await asyncio.to_thread(redact_data, self._redactor, data)
 

@@ -9,13 +9,12 @@ from learning_memory_server.redaction.assignments import AssignmentDetector
 from learning_memory_server.redaction.base import MARKER, Redacted, Span, marker
 from learning_memory_server.redaction.forms import FormDetector
 from learning_memory_server.redaction.logins import LOGINS
-from learning_memory_server.redaction.own import OwnPatterns, compiled
+from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
 from learning_memory_server.redaction.structures import STRUCTURES
 from learning_memory_server.redaction.tokens import SHORTEST, TOKENS
 from learning_memory_server.redaction.unknown import SHORTEST_UNKNOWN, UNKNOWN
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from learning_memory_server.redaction.base import Detector, Redactor
@@ -34,12 +33,16 @@ class DetectingRedactor:
         allowed: What one of these matches stays, if it covers all of what was found.
     """
 
-    def __init__(self, detectors: Sequence[Detector], allowed: Sequence[re.Pattern[str]] = ()) -> None:
+    def __init__(self, detectors: Sequence[Detector], allowed: Sequence[OwnPattern] = ()) -> None:
         self._detectors = tuple(detectors)
         self._allowed = tuple(allowed)
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets; redacting that again changes nothing."""
+        """Return the text without its secrets; redacting that again changes nothing.
+
+        Raises:
+            InvalidSettingsError: If a user's pattern takes too long.
+        """
         kinds: Counter[str] = Counter()
         for _ in range(_ROUNDS):
             spans = self._spans(text)
@@ -60,9 +63,7 @@ class DetectingRedactor:
         if not found:
             return []
         found = _outside(found, [mark.span() for mark in MARKER.finditer(text)], covered=False)
-        found = _outside(
-            found, [one.span() for allow in self._allowed for one in allow.finditer(text)], covered=True
-        )
+        found = _outside(found, [span for allow in self._allowed for span in allow.spans(text)], covered=True)
         return _merged(found)
 
 
@@ -90,7 +91,7 @@ def build_redactor(
             *([detector] if detector else []),
             AssignmentDetector(),
         ],
-        [compiled("redaction_allow", pattern) for pattern in allow],
+        numbered_patterns("redaction_allow", allow),
     )
 
 

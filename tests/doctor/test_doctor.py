@@ -39,6 +39,15 @@ def test_before_the_first_start_the_doctor_finds_no_problem_and_creates_nothing(
     assert not fresh.exists()
 
 
+@pytest.mark.slow
+def test_a_pattern_that_can_take_forever_is_named(run: Any) -> None:
+    slow = {"LEARNING_MEMORY_REDACTION_PATTERNS": json.dumps([r"acme-\d{6}", r"(a|aa)+$"])}
+    result = run("doctor", "--quick", **slow)
+    assert result.exit_code == 0
+    assert "Pattern 2 of redaction_patterns takes very long on some texts" in result.stdout
+    assert "Pattern 1" not in result.stdout
+
+
 def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> None:
     result = run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers")
     assert result.exit_code == 0

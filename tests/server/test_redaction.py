@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from dataclasses import replace
@@ -183,6 +184,29 @@ async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: s
         said = (await agent.call("get_stats"))["redaction"]
         assert (said == "off") is (changes == {"redaction": False})
         assert said.startswith(("off", "own patterns"))
+
+
+@pytest.mark.slow
+async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_calls_go_on(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(
+        storage_path=tmp_path,
+        embedding_backend="hashing",
+        log_level="error",
+        redaction_patterns={"badge": r"(a|aa)+$"},
+    )
+    async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
+        late = asyncio.create_task(agent.refused("start_ghap", **{**ENTRY, "goal": "a" * 80 + "!"}))
+        quick = 0
+        while not late.done():
+            await agent.call("get_active_ghap")
+            quick += 1
+        error = late.result()
+        assert quick > 3
+        assert error["message"].startswith("The pattern `badge` of redaction_patterns took longer than")
+        assert (await agent.call("get_active_ghap"))["has_active"] is False
+        await agent.call("start_ghap", **ENTRY)
 
 
 async def test_a_pattern_that_matches_ids_and_dates_leaves_the_loop_working(tmp_path: Path) -> None:
