@@ -21,7 +21,6 @@ from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.documents import entry_of
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.settings import Settings
@@ -121,7 +120,7 @@ async def _semantic(services: Services, text: str) -> list[str]:
     vector = await services.embeddings.embed_query(text)
     hits = await services.index.nearest(Collection.of(Axis.FULL), vector, limit=LIMIT)
     records = await services.index.retrieve(Collection.of(Axis.FULL), [hit.id for hit in hits])
-    return [entry_of(record.payload).id for record in records]
+    return [str(record.payload["ghap_id"]) for record in records]
 
 
 def _is_of(kind: str, relevant: set[str]) -> bool:

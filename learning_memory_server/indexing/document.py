@@ -1,8 +1,10 @@
-"""What goes into a collection: a text to find it by, and the payload that a search returns."""
+"""What goes into a collection: a text to find it by, and a payload that says what it is, without the text."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
     from learning_memory_server.domain.vocabulary import Axis
 
+DIGEST: Final = "digest"
+"""The payload field with the document's digest."""
+_DIGEST_BYTES: Final = 12
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
 """Never change it: the ids of all stored points are derived from it."""
 
@@ -75,8 +80,14 @@ class Document(Protocol):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The point's payload."""
+        """The point's payload: ids, and fields to filter on. No text: whoever runs a server could read it there."""
         ...
+
+
+def digest_of(document: Document) -> str:
+    """Return a digest of everything that the document's vector and terms are made from."""
+    made_from = json.dumps([document.text, *document.parts]).encode()
+    return hashlib.blake2b(made_from, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from learning_memory_server.search.hybrid import search_hybrid
 from learning_memory_server.search.timing import SearchTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     import numpy as np
@@ -157,9 +157,9 @@ class VectorIndex:
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
-        for collection, points in by_collection.items():
-            await store.upsert(collection, points)
-            self._generations[collection] += 1
+        await self._side_by_side(
+            (collection, store.upsert(collection, points)) for collection, points in by_collection.items()
+        )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
         """Remove the points from every collection.
@@ -168,9 +168,9 @@ class VectorIndex:
             EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
         """
         store = self._opened()
-        for collection in Collection:
-            await store.delete(collection, point_ids)
-            self._generations[collection] += 1
+        await self._side_by_side(
+            (collection, store.delete(collection, point_ids)) for collection in Collection
+        )
 
     async def rebuild(
         self,
@@ -330,6 +330,15 @@ class VectorIndex:
         store = await self._open()
         return await store.count(collection)
 
+    async def size(self, collection: str) -> int:
+        """Open the index and return how many points a collection should have, without asking a server if possible.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.size(collection)
+
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
         return self._generations[collection]
@@ -337,7 +346,8 @@ class VectorIndex:
     async def counts(self) -> dict[str, int]:
         """Return the number of points in each collection."""
         store = self._opened()
-        return {collection.value: await store.count(collection) for collection in Collection}
+        counted = await asyncio.gather(*map(store.count, Collection))
+        return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
 
     async def flush(self) -> None:
         """Make what was written survive a power loss."""
@@ -361,6 +371,17 @@ class VectorIndex:
     async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
         if notice := await self._blueprints.ensure(store, spec):
             self.notices.append(notice)
+
+    async def _side_by_side(self, changes: Iterable[tuple[str, Awaitable[None]]]) -> None:
+        """Change several collections at once, which takes a server one round trip, and wait for all of them."""
+        collections, awaited = zip(*changes, strict=True)
+        results = await asyncio.gather(*awaited, return_exceptions=True)
+        for collection, result in zip(collections, results, strict=True):
+            if result is None:
+                self._generations[collection] += 1
+        for result in results:
+            if result is not None:
+                raise result
 
     def require_open(self) -> None:
         """Do nothing if searches and writes are possible without a wait.

@@ -13,7 +13,7 @@ from learning_memory_server.errors import (
     MissingCollectionError,
     WrongDimensionError,
 )
-from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.document import DIGEST, Collection, digest_of
 from learning_memory_server.indexing.embedding import embed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
-    from learning_memory_server.storage.base import Record
+    from learning_memory_server.storage.base import Payload, Record
 
 _BATCH: Final = 128
 
@@ -155,7 +155,7 @@ class IndexMove:
             collection, [document.point_id for document in batch], with_vectors=True
         )
         documents = {document.point_id: document for document in batch}
-        same = [record for record in records if record.payload == documents[record.id].payload]
+        same = [record for record in records if _is_made_from(documents[record.id], record.payload)]
         found = {record.id: record.vector for record in same if record.vector is not None}
         if found and collection not in self._copies:
             # The store's name only claims which model made its vectors; a sample proves it.
@@ -174,6 +174,16 @@ class IndexMove:
             each.count = counts[collection]
             each.missing = len(belonging[collection] - there[collection])
             each.others = len(there[collection] - belonging[collection])
+
+
+def _is_made_from(document: Document, payload: Payload) -> bool:
+    """Return whether a point has the vector of a document, by its payload.
+
+    Points of earlier versions have no digest. They are then as good as their other fields say.
+    """
+    if DIGEST in payload:
+        return bool(payload[DIGEST] == digest_of(document))
+    return all(payload.get(name) == value for name, value in document.payload.items())
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from learning_memory_server.embedding.probe import PROBE, agrees
-from learning_memory_server.indexing.document import DocumentShape
+from learning_memory_server.indexing.document import DIGEST, DocumentShape, digest_of
 from learning_memory_server.search.terms import encode_document
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
 
@@ -132,6 +132,11 @@ def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> li
         vectors: Their vectors, of shape (len(documents), dimension).
     """
     return [
-        Point(document.point_id, vector, document.payload, SparseVector(*encode_document(document.text)))
+        Point(
+            document.point_id,
+            vector,
+            {**document.payload, DIGEST: digest_of(document)},
+            SparseVector(*encode_document(document.text)),
+        )
         for document, vector in zip(documents, vectors, strict=True)
     ]

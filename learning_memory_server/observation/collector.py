@@ -237,6 +237,10 @@ class ObservationCollector:
         self._resolved.hold(*changed.values())
         self._timeline = self._timeline.replaced(changed)
 
+    def find_resolved(self, ghap_id: str) -> Ghap | None:
+        """Return a resolved entry, None if there is none with that id or it was forgotten."""
+        return self._resolved.find(ghap_id)
+
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
         self.load()

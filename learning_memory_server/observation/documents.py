@@ -1,4 +1,4 @@
-"""A resolved entry as documents, one for each axis, and back from the payload."""
+"""A resolved entry as documents, one for each axis."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from learning_memory_server.indexing.document import (
     WholeDocument,
     point_id,
 )
-from learning_memory_server.journal.codec import ghap_from_data, ghap_to_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.domain.ghap import Ghap, RootCause
 
 SHAPES: Final = dict.fromkeys(
@@ -88,7 +85,7 @@ def is_on(axis: Axis, entry: Ghap) -> bool:
 
 
 def payload_of(entry: Ghap) -> dict[str, Any]:
-    """Return the payload of an entry's points: flat fields to filter on, and the entry itself."""
+    """Return the payload of an entry's points: its id, and flat fields to filter on. The entry is in the journal."""
     end = entry.outcome
     return {
         "ghap_id": entry.id,
@@ -96,16 +93,8 @@ def payload_of(entry: Ghap) -> dict[str, Any]:
         "domain": entry.domain.value,
         "strategy": entry.strategy.value,
         "outcome_status": end.status.value,
-        "confidence_tier": entry.tier.value,
-        "created_at": entry.created_at.isoformat(),
         "resolved_at": end.resolved_at.isoformat(),
-        "entry": ghap_to_data(entry),
     }
-
-
-def entry_of(payload: Mapping[str, Any]) -> Ghap:
-    """Return the entry in a payload."""
-    return ghap_from_data(payload["entry"])
 
 
 def _named(cause: RootCause | None) -> str | None:

@@ -16,7 +16,7 @@ from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.service import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.documents import axis_texts, entry_of
+from learning_memory_server.observation.documents import axis_texts
 from learning_memory_server.observation.query import EntryQuery, FoundExperience, SearchResult
 from learning_memory_server.search import lexical
 from learning_memory_server.search.dates import with_iso_dates
@@ -103,21 +103,26 @@ class ExperienceSearcher:
                 query.where.for_engine(),
                 _siblings(query.axis),
             ),
-            lambda payload: not self._collector.are_forgotten([payload["ghap_id"]]),
+            lambda payload: self._collector.find_resolved(payload["ghap_id"]) is not None,
             timer,
             model_within=_MODEL_WITHIN,
         )
+        # One may have been forgotten since it was found.
+        entries = [
+            (entry, match)
+            for match in best
+            if (entry := self._collector.find_resolved(match.payload["ghap_id"])) is not None
+        ]
         explanations = await self._reranking.rerank(
             query.text,
-            [match.explanation for match in best],
-            lambda count: [axis_texts(entry_of(match.payload))[query.axis] for match in best[:count]],
+            [match.explanation for _, match in entries],
+            lambda count: [axis_texts(entry)[query.axis] for entry, _ in entries[:count]],
             min(SECONDS, began + _INDEX_WITHIN - _ANSWERING - monotonic()),
         )
-        ranked = sorted(zip(explanations, best, strict=True), key=lambda pair: (-pair[0].score, pair[1].id))
-        found = [
-            FoundExperience(entry_of(match.payload), explanation)
-            for explanation, match in ranked[: query.limit]
-        ]
+        ranked = sorted(
+            zip(explanations, entries, strict=True), key=lambda pair: (-pair[0].score, pair[1][1].id)
+        )
+        found = [FoundExperience(entry, explanation) for explanation, (entry, _) in ranked[: query.limit]]
         is_measured = query.axis is Axis.FULL and query.where == EntryQuery()
         bar = await bar_of(
             self._index, Collection.of(query.axis), query.text, query.min_score, is_measured=is_measured

@@ -137,8 +137,8 @@ class Searched(Protocol):
         """Return the identity of the model."""
         ...
 
-    async def count(self, collection: str) -> int:
-        """Return the number of points in a collection."""
+    async def size(self, collection: str) -> int:
+        """Return how many points a collection should have."""
         ...
 
 
@@ -162,4 +162,4 @@ async def bar_of(
     if not is_measured or mode_for(text) is not SearchMode.HYBRID:
         return None
     floor = floor_of(await index.identity())
-    return Bar(floor.score(text, await index.count(collection)), is_asked=False) if floor else None
+    return Bar(floor.score(text, await index.size(collection)), is_asked=False) if floor else None

@@ -14,7 +14,7 @@ from learning_memory_server.search.terms import encode_query, terms
 from learning_memory_server.storage.base import SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from learning_memory_server.storage.base import Filter, Hit, Payload, Vector, VectorStore
 
@@ -108,18 +108,26 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
     cosines, bm25 = _scores(near), _scores(shared)
     stands_out = contrast([hit.score for hit in shared]) if query.contrast is None else query.contrast
     without_cosine, without_bm25 = lacking(cosines, bm25, depth), lacking(bm25, cosines, depth)
-    if without_cosine:
-        cosines |= _scores(await semantic(limit=len(without_cosine), ids=without_cosine))
-    if without_bm25:
-        bm25 |= _scores(await lexical(limit=len(without_bm25), ids=without_bm25))
+    candidates = sorted(cosines.keys() | bm25.keys()) if query.siblings else []
+    # All at once again, for the same reason. The siblings are asked about a few candidates too many, because which of
+    # them are the best is known only afterwards.
+    more_cosines, more_bm25, *siblings = await asyncio.gather(
+        _among(semantic, without_cosine),
+        _among(lexical, without_bm25),
+        *(_among(partial(store.search, sibling, vector), candidates) for sibling in query.siblings),
+    )
+    cosines |= _scores(more_cosines)
+    bm25 |= _scores(more_bm25)
     nearest: dict[str, tuple[float, str]] = {}
     if query.siblings:
         # The same number for every limit up to `DEPTH`, so that the pages of a search are consistent.
-        candidates = {key: cosines.get(key, 0.0) for key, _ in fuse(cosines, bm25, stands_out, depth)}
-        nearest = await _nearest(store, query, vector, candidates)
+        own = {key: cosines.get(key, 0.0) for key, _ in fuse(cosines, bm25, stands_out, depth)}
+        nearest = _nearest(query.collection, own, dict(zip(query.siblings, siblings, strict=True)))
         cosines |= {key: cosine for key, (cosine, _) in nearest.items()}
     best = [key for key, _ in fuse(cosines, bm25, stands_out, query.limit)]
-    payloads = {record.id: record.payload for record in await store.retrieve(query.collection, best)}
+    payloads = {hit.id: dict(hit.payload) for hit in (*near, *shared) if hit.payload is not None}
+    if unread := [key for key in best if key not in payloads]:
+        payloads |= {record.id: record.payload for record in await store.retrieve(query.collection, unread)}
     mode = mode_for(query.text)
     explanations = {
         key: Explanation(
@@ -135,16 +143,20 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
     return [Match(key, explanations[key], payloads[key]) for key in best if key in payloads]
 
 
-async def _nearest(
-    store: VectorStore, query: Query, vector: Vector, cosines: Mapping[str, float]
+async def _among(search: Callable[..., Awaitable[list[Hit]]], ids: Sequence[str]) -> list[Hit]:
+    """Return what a search finds among some points, without a search if there are none."""
+    return await search(limit=len(ids), ids=ids) if ids else []
+
+
+def _nearest(
+    collection: str, cosines: Mapping[str, float], siblings: Mapping[str, Iterable[Hit]]
 ) -> dict[str, tuple[float, str]]:
     """Return each point's largest cosine, the given one or a sibling's, and the collection it comes from."""
-    nearest = {key: (cosine, query.collection) for key, cosine in cosines.items()}
-    ids = list(cosines)
-    for collection in query.siblings if ids else ():
-        for hit in await store.search(collection, vector, limit=len(ids), ids=ids):
-            if hit.score > nearest[hit.id][0]:
-                nearest[hit.id] = hit.score, collection
+    nearest = {key: (cosine, collection) for key, cosine in cosines.items()}
+    for sibling, hits in siblings.items():
+        for hit in hits:
+            if hit.id in nearest and hit.score > nearest[hit.id][0]:
+                nearest[hit.id] = hit.score, sibling
     return nearest
 
 

@@ -95,12 +95,4 @@ class ValueLog(Records[Value]):
 
 def document_of(value: Value) -> Document:
     """Return the value as a document."""
-    payload = {
-        "value_id": value.id,
-        "text": value.text,
-        "axis": value.cluster_id.axis.value,
-        "cluster_id": str(value.cluster_id),
-        "project": value.project,
-        "created_at": value.created_at.isoformat(),
-    }
-    return WholeDocument(Collection.VALUES, point_id("value", value.id), value.text, payload)
+    return WholeDocument(Collection.VALUES, point_id("value", value.id), value.text, {"value_id": value.id})

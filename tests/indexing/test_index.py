@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.indexing.document import Collection, WholeDocument, point_id
+from learning_memory_server.indexing.document import Collection, WholeDocument, digest_of, point_id
 from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.search.hybrid import Query
@@ -84,7 +84,9 @@ async def test_a_document_is_stored_with_its_payload_and_its_vector(
         ids = [document.point_id for document in documents]
         records = await parts.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
 
-        assert [record.payload for record in records] == [document.payload for document in documents]
+        assert [record.payload for record in records] == [
+            {**document.payload, "digest": digest_of(document)} for document in documents
+        ]
         for record, document in zip(records, documents, strict=True):
             assert record.vector is not None
             (made,) = await embed(parts.embeddings, [document])

@@ -15,6 +15,7 @@ from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
 from learning_memory_server.observation.documents import SHAPES, documents_of, full_parts
+from learning_memory_server.storage.base import Point
 from learning_memory_server.storage.edge import EdgeStore
 from tests.faulty_store import FaultyStore
 from tests.storage.double import serving, store_of
@@ -151,6 +152,24 @@ async def test_vectors_of_a_model_that_only_claims_to_be_this_one_are_not_copied
     await move.fill(OtherEmbedder())
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (0, 181)
+
+
+@pytest.mark.slow
+async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -> None:
+    await move.fill()
+    for collection in Collection:
+        records = await everything(move.source, collection)
+        for record in records:
+            del record.payload["digest"]
+        assert all(record.vector is not None for record in records)
+        earlier = [
+            Point(each.id, each.vector, {**each.payload, "entry": {}})
+            for each in records
+            if each.vector is not None
+        ]
+        await move.source.upsert(collection, earlier)
+    moved = await move.run()
+    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
 
 
 @pytest.mark.slow

@@ -10,9 +10,10 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.indexing.document import Collection, digest_of, point_id
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.observation.documents import documents_of
+from learning_memory_server.storage.base import Point
 from tests.support import numbered, open_parts
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ def outdated_in(path: Path) -> OutdatedPoints:
 
 
 async def filled(parts: Parts) -> None:
+    """Index four entries as earlier versions did, whose payloads had the texts."""
     await parts.index.open()
     await parts.learn(*(numbered(n) for n in range(3)), THREE)
+    (point,) = await parts.store.retrieve(FULL, [POINT], with_vectors=True)
+    assert point.vector is not None
+    await parts.store.upsert(FULL, [Point(POINT, point.vector, {**point.payload, "entry": EARLIER})])
     await parts.index.flush()
 
 
@@ -84,7 +89,7 @@ async def test_only_what_was_rewritten_is_embedded_and_all_else_is_copied(tmp_pa
         for point, vector in after.items():
             assert np.array_equal(vector, before[point]) is (point != POINT)
         (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["entry"]["goal"] == "another goal"
+        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
         assert outdated_in(tmp_path).ids() == frozenset()
         assert traces(tmp_path) == []
 
@@ -109,7 +114,7 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
         parts.collector.hold([replace(THREE, goal="another goal")])
         await parts.writer.complete()
         (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["entry"]["goal"] == "another goal"
+        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
         assert outdated_in(tmp_path).ids() == frozenset()
         assert traces(tmp_path) == []
 
@@ -128,7 +133,7 @@ async def test_what_an_interrupted_rebuild_has_left_is_not_taken_over(tmp_path: 
 
         assert traces(tmp_path) == []
         (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["entry"]["goal"] == "another goal"
+        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
 
 
 def test_ids_outlast_the_process_and_a_file_without_ids_is_no_file(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(t
         assert len(evidence.centroid) == 384
         assert listed(parts) == [value]
         (record,) = await parts.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
-        assert record.payload["text"] == GOOD
+        assert record.payload.keys() == {"value_id", "digest"}
 
 
 @pytest.mark.slow
