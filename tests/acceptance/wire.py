@@ -193,7 +193,8 @@ class Wire:
         frame = json.loads(line)
         assert frame["jsonrpc"] == "2.0"
         if "id" in frame:
-            assert frame["id"] not in self._answers, "two answers to one request"
+            # A line that is no request is answered without an id.
+            assert frame["id"] is None or frame["id"] not in self._answers, "two answers to one request"
             self._answers[frame["id"]] = frame
 
 
