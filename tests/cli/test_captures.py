@@ -24,6 +24,7 @@ def test_a_terminal_shows_each_command_as_it_did(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.slow
 def test_every_help_wraps(width: int, run: Any) -> None:
     def names(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield path

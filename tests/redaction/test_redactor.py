@@ -57,6 +57,7 @@ class Spans:
         return [span for span in self._spans if span.end <= len(text) and not MARKER.search(text)]
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = REDACTOR.redact(text)
