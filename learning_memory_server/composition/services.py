@@ -35,7 +35,7 @@ from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.hooks.sessions import Sessions
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
-from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.indexing.writer import CHECK_EVERY, IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.locking import hold
 from learning_memory_server.memories.documents import SHAPES as MEMORY_SHAPES
@@ -226,7 +226,7 @@ def _build(
     )
     memory_log = MemoryLog(journal.memories, chunkers(settings))
     sources = (ExperienceSource(collector), value_log, memory_log)
-    writer = IndexWriter(index, sources, outdated)
+    writer = IndexWriter(index, sources, outdated, CHECK_EVERY if settings.qdrant_url else None)
     clusterer = ExperienceClusterer(
         index,
         writer,

@@ -69,8 +69,9 @@ class Statistics:
             },
             "index": {
                 "engine": "embedded Qdrant" if folder else "Qdrant server",
-                "complete": self.writer.is_complete and not self.writer.pending,
-                "pending": self.writer.pending,
+                "complete": self.writer.is_complete and self.writer.missing == 0,
+                # Unknown until the index has been compared with the journal.
+                **({} if self.writer.missing is None else {"pending": self.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},

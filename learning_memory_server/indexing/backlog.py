@@ -54,6 +54,10 @@ class Backlog:
         self._doomed |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
 
+    def doom(self, points: AbstractSet[str]) -> None:
+        """Mark points for removal that are not pending."""
+        self._doomed |= points
+
     def batches(self) -> Iterator[list[Document]]:
         """Yield small batches of what has been pending longest, skipping what is no longer pending by then."""
         waiting = sorted(

@@ -14,8 +14,9 @@ from learning_memory_server.errors import (
     LearningMemoryError,
     StorageUnavailableError,
 )
-from learning_memory_server.indexing.document import Collection, in_batches
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.embedding import embed
+from learning_memory_server.indexing.rebuilding import refill
 from learning_memory_server.indexing.recipe import Blueprints, points_of
 from learning_memory_server.search.hybrid import search_hybrid
 from learning_memory_server.search.timing import SearchTimer
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_REBUILD_BATCH: Final = 128
 _READ_BATCH: Final = 200
 """How many points are read at a time for their vectors: the payloads come with them."""
 
@@ -97,7 +97,8 @@ class VectorIndex:
                 store = self._open_store(identity)
                 try:
                     for spec in specs:
-                        await self._ensure(store, spec)
+                        if notice := await self._blueprints.ensure(store, spec):
+                            self.notices.append(notice)
                         # The embedded engine takes a while to create one; let other calls run in between.
                         await asyncio.sleep(0)
                 # A caller that waits no longer cancels it.
@@ -196,24 +197,11 @@ class VectorIndex:
         store = await self._open()
         # An interrupted rebuild may have left points with their earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
-        there = set(rebuild.ids)
-        progress(len(there))
-        # Repeat until no document has arrived while the others were embedded.
-        was_complete = False
-        while not was_complete:
-            was_complete, wanted = True, set[str]()
-            async for batch in in_batches(documents(), _REBUILD_BATCH):
-                wanted.update(document.point_id for document in batch)
-                missing = [document for document in batch if document.point_id not in there]
-                if missing:
-                    was_complete = False
-                    vectors = await self._vectors_for(collection, missing, outdated)
-                    await rebuild.upsert(points_of(missing, vectors))
-                    there.update(document.point_id for document in missing)
-                    progress(len(missing))
-        await rebuild.finish(wanted)
+        count = await refill(
+            rebuild, documents, lambda missing: self._vectors_for(collection, missing, outdated), progress
+        )
         self._generations[collection] += 1
-        log.info("collection.rebuilt", collection=collection.value, count=len(wanted))
+        log.info("collection.rebuilt", collection=collection.value, count=count)
 
     async def _vectors_for(
         self, collection: Collection, documents: Sequence[Document], outdated: Container[str] | None
@@ -237,6 +225,19 @@ class VectorIndex:
         return {
             collection: {record.id for record in await store.scroll(collection)} for collection in Collection
         }
+
+    async def former_ids(self) -> dict[str, set[str]]:
+        """Return the ids of points in collections of other models or versions that `remove` also reaches."""
+        store = self._opened()
+        return {collection: await store.former_ids(collection) for collection in Collection}
+
+    async def is_intact(self) -> bool:
+        """Return whether each collection has as many points as it should."""
+        store = self._opened()
+        counts, sizes = await asyncio.gather(
+            self.counts(), asyncio.gather(*(store.size(collection) for collection in Collection))
+        )
+        return list(counts.values()) == sizes
 
     async def search_hybrid(
         self,
@@ -306,8 +307,8 @@ class VectorIndex:
         """
         found: dict[str, NDArray[np.float32]] = {}
         for start in range(0, len(ids), _READ_BATCH):
-            batch = ids[start : start + _READ_BATCH]
-            found |= _vectors_in(await self.retrieve(collection, batch, with_vectors=True))
+            some = ids[start : start + _READ_BATCH]
+            found |= _vectors_in(await self.retrieve(collection, some, with_vectors=True))
         return found
 
     async def retrieve(
@@ -367,10 +368,6 @@ class VectorIndex:
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()
-
-    async def _ensure(self, store: VectorStore, spec: CollectionSpec) -> None:
-        if notice := await self._blueprints.ensure(store, spec):
-            self.notices.append(notice)
 
     async def _side_by_side(self, changes: Iterable[tuple[str, Awaitable[None]]]) -> None:
         """Change several collections at once, which takes a server one round trip, and wait for all of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -12,6 +13,7 @@ import structlog
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
+    MissingCollectionError,
     StorageUnavailableError,
 )
 from learning_memory_server.heap import trim_heap
@@ -30,6 +32,8 @@ _FIRST_WAIT: Final = 1.0
 """Seconds before the second attempt; the next wait is twice as long."""
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
+CHECK_EVERY: Final = 60.0
+"""Seconds between looks at a server's counts: 7 ms each at 300,000 points of 30 owners."""
 _RETRY_EVERY: Final = 30.0
 """Seconds between attempts to catch up while something is pending."""
 _QUIET: Final = 5.0
@@ -63,10 +67,16 @@ class IndexWriter:
         index: Where documents go.
         sources: Everything that belongs there; compared with the index to find what is pending.
         outdated: The points that must be rebuilt.
+        check_every: Seconds between looks at whether the index still has what it should; None for an engine that loses
+            nothing behind this program's back.
     """
 
     def __init__(
-        self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints
+        self,
+        index: VectorIndex,
+        sources: Sequence[DocumentSource],
+        outdated: OutdatedPoints,
+        check_every: float | None = None,
     ) -> None:
         self._index = index
         self._sources = sources
@@ -80,6 +90,8 @@ class IndexWriter:
         self._compared = False
         self._superfluous = 0
         self._unflushed = False
+        self._check_every = check_every
+        self._checked = 0.0
 
     @property
     def pending(self) -> int:
@@ -230,6 +242,29 @@ class IndexWriter:
         await self.catch_up()
         await self.renew()
 
+    async def check(self) -> None:
+        """Look, now and then, whether the index still has what it should; if not, the next `complete` compares it.
+
+        Raises:
+            StorageUnavailableError: If the engine failed; then too.
+        """
+        if self._check_every is None or not self._compared or monotonic() - self._checked < self._check_every:
+            return
+        try:
+            is_intact = await self._index.is_intact()
+        except MissingCollectionError as error:
+            log.warning("collection.lost", reason=error.message)
+            await self._start_over()
+        except StorageUnavailableError:
+            # Whatever happens to it meanwhile is seen when it is back.
+            self._compared = False
+            raise
+        else:
+            self._checked = monotonic()
+            if not is_intact:
+                log.warning("index.changed_behind")
+                self._compared = False
+
     async def run_after(self, used: asyncio.Event) -> None:
         """Wait for the first use, then `run`: an index that nobody uses stays closed."""
         await used.wait()
@@ -241,6 +276,7 @@ class IndexWriter:
         while True:
             self._wake.clear()
             try:
+                await self.check()
                 await self.complete()
                 if quiet and self._unflushed:
                     # A flush blocks everything for up to half a second, so it waits until a burst of calls is over.
@@ -300,20 +336,24 @@ class IndexWriter:
 
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        stored = await self._index.stored_ids()
+        stored, former = await self._index.stored_ids(), await self._index.former_ids()
         there = set().union(*stored.values())
         for source in self._sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
+                    former[document.collection].discard(document.point_id)
                     if document.point_id in stored[document.collection]:
                         stored[document.collection].remove(document.point_id)
                     else:
                         self._backlog.add([document])
             self._backlog.drop(set(source.forgotten()), there)
+        # They hold nothing that could be missed: texts are in the journal alone.
+        self._backlog.doom(set().union(*former.values()))
         self._superfluous = sum(len(ids - self._backlog.doomed) for ids in stored.values())
         if self.pending and not self._compared:
             log.info("index.incomplete", missing=self.pending)
         self._compared = True
+        self._checked = monotonic()
         return self.pending
 
     async def _start_over(self) -> None:
@@ -343,8 +383,13 @@ class IndexWriter:
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
         unfinished = self.missing != 0 or bool(self._outdated.ids())
+        waits = (
+            unfinished and _RETRY_EVERY,
+            not unfinished and self._unflushed and _QUIET,
+            self._check_every,
+        )
         try:
-            async with asyncio.timeout(_RETRY_EVERY if unfinished else _QUIET if self._unflushed else None):
+            async with asyncio.timeout(min(filter(None, waits), default=None)):
                 await self._wake.wait()
         except TimeoutError:
             return True

@@ -1,0 +1,158 @@
+"""A Qdrant server loses points behind this program's back: that is seen, and made good from the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.operations import operate
+from learning_memory_server.settings import Settings
+from learning_memory_server.storage.owner import open_owner
+from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.support import NOON, about, keeping_up
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
+ENTRIES = [about("pool", number) for number in range(6)]
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+@dataclass
+class Person:
+    """Somebody with six entries on the server, and a writer that looks often."""
+
+    services: Services
+    writer: IndexWriter
+    double: QdrantDouble
+    path: Path
+
+    def places(self) -> dict[str, str]:
+        """Return the names on the server, by kind."""
+        return {name.rsplit("-", 2)[0]: name for name in self.double.engine.created}
+
+    def outside(self, entry: int) -> str:
+        return open_owner(self.path / "qdrant-owner.json").outside(point_id("ghap", ENTRIES[entry].id))
+
+    async def counts(self) -> list[int]:
+        counted = await self.services.index.counts()
+        return [counted[FULL], counted[STRATEGY]]
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(30):
+            while not is_so():  # noqa: ASYNC110 - what changes is in another thread
+                await asyncio.sleep(0.01)
+
+    def count_on_server(self, collection: Collection) -> int:
+        name = self.places()[collection]
+        with self.double.turn:
+            client = self.double.engine.client
+            return client.count(name).count if client.collection_exists(name) else 0
+
+
+@asynccontextmanager
+async def person(path: Path, double: QdrantDouble, **changes: Any) -> AsyncIterator[Person]:
+    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
+    async with open_services(settings, purpose="a test") as services:
+        writer = IndexWriter(services.index, services.sources, services.outdated, 0.02)
+        services.collector.add_resolved(ENTRIES)
+        async with keeping_up(writer):
+            one = Person(services, writer, double, path)
+            await one.until(lambda: writer.missing == 0)
+            yield one
+
+
+@pytest.fixture
+async def ann(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Person]:
+    async with person(tmp_path / "ann", double) as one:
+        yield one
+
+
+async def test_points_that_the_server_loses_are_made_again(ann: Person) -> None:
+    assert await ann.counts() == [6, 6]
+    with ann.double.turn:
+        ann.double.engine.client.delete(ann.places()[FULL], [ann.outside(0), ann.outside(3)])
+    await ann.until(lambda: ann.count_on_server(FULL) == 6)
+    found = await ann.services.index.vectors(FULL)
+    assert {point_id("ghap", entry.id) for entry in ENTRIES} == found.keys()
+
+
+async def test_a_collection_that_is_dropped_is_made_again_without_a_restart(ann: Person) -> None:
+    name = ann.places()[STRATEGY]
+    with ann.double.turn:
+        ann.double.engine.client.delete_collection(name)
+    await ann.until(lambda: ann.count_on_server(STRATEGY) == 6)
+    await ann.until(lambda: ann.writer.missing == 0)
+    assert await ann.counts() == [6, 6]
+
+
+async def test_a_restored_volume_brings_back_nothing_that_was_forgotten(ann: Person) -> None:
+    name, forgotten = ann.places()[FULL], ann.outside(2)
+    with ann.double.turn:
+        (before,) = ann.double.engine.client.retrieve(name, [forgotten], with_vectors=True)
+    doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[2].id], NOON))
+    assert await ann.writer.remove(doomed)
+    assert ann.count_on_server(FULL) == 5
+    with ann.double.turn:
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        back = models.PointStruct(id=before.id, vector=before.vector, payload=before.payload)  # type: ignore[arg-type]
+        ann.double.engine.client.upsert(name, [back])
+    await ann.until(lambda: ann.count_on_server(FULL) == 5)
+
+
+async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Person) -> None:
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    stats = (await ann.services.statistics.collect())["index"]
+    assert stats["complete"] is False
+    query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
+    assert (await ann.services.searcher.search_experiences(query)).mode is SearchMode.LEXICAL
+    ann.double.heal()
+    ann.writer.postpone([])
+    await ann.until(lambda: ann.writer.missing == 0)
+
+
+async def test_somebody_elses_changes_are_none_of_ones_business(
+    ann: Person, tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "bob", double) as bob:
+        assert ann.count_on_server(FULL) == 12
+        await operate(bob.services, lambda *_: None, "reindex", {"axis": None})
+        doomed = bob.services.collector.points_of(bob.services.collector.forget([ENTRIES[0].id], NOON))
+        assert await bob.writer.remove(doomed)
+        assert await bob.counts() == [5, 5]
+        assert await ann.counts() == [6, 6]
+        assert ann.writer.missing == bob.writer.missing == 0
+
+
+async def test_what_another_model_left_on_the_server_is_forgotten_with_the_rest(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double):
+        pass
+    first = list(double.engine.created)
+    async with person(tmp_path / "ann", double, embedding_dimension=64) as ann:
+        assert len(double.engine.created) == 2 * len(first)
+        doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[0].id], NOON))
+        assert await ann.writer.remove(doomed)
+        counts = [double.engine.client.count(name).count for name in double.engine.created if "full" in name]
+        assert counts == [5, 5]
