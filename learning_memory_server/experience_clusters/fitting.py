@@ -36,7 +36,7 @@ class FitRequest:
         ids: The rows' ids.
         before: The ids in each cluster of the previous run, by number.
         next_number: The number of the next new cluster.
-        task: Two matrices of shape (n, d), whose directions do not count; see `own_part`.
+        apart: What else `own_part` takes, each of shape (n, d), if tasks do not count.
     """
 
     vectors: NDArray[np.float32]
@@ -45,7 +45,7 @@ class FitRequest:
     ids: Sequence[str]
     before: Mapping[int, frozenset[str]]
     next_number: int
-    task: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    apart: Sequence[NDArray[np.float32]] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +88,8 @@ def fit(request: FitRequest, clusterer: Clusterer) -> Fit:
     """Compute a fit. 10,000 rows take a second, and the GIL is held for part of it."""
     vectors, texts = request.vectors, request.texts
     partition = None
-    if request.task is not None:
-        partition = clusterer.fit(own_part(vectors, *request.task), request.weights)
+    if request.apart:
+        partition = clusterer.fit(own_part(vectors, *request.apart), request.weights)
     if partition is None or len(partition.clusters) < _FEWEST:
         # Where every task has causes of its own, nothing is left to compare apart from the tasks.
         partition = clusterer.fit(vectors, request.weights)

@@ -172,7 +172,7 @@ class LiveAxis:
             material.ids,
             before={number: frozenset(members) for number, members in lineage.members.items()},
             next_number=await self._lineages.next_number(self._axis),
-            task=material.task,
+            apart=material.apart,
         )
 
     async def _view(self) -> AxisClusters:

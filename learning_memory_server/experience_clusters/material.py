@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.collector import ObservationCollector
 
 _TASK: Final = (Axis.STRATEGY, Axis.FULL)
+_APART: Final = {Axis.SURPRISE: _TASK, Axis.ROOT_CAUSE: (*_TASK, Axis.SURPRISE)}
+"""The other axes that `own_part` needs. Every entry is on those of the task."""
 _SLICE: Final = 2_000
 """Vectors put into a matrix at a time, while the GIL is held."""
 
@@ -33,7 +35,7 @@ class Material:
     Args:
         ids: The entries' ids.
         vectors: Shape (n, d).
-        task: On the axes surprise and root_cause, the vectors of the same entries on the axes strategy and full.
+        apart: On the axes surprise and root_cause, what else `own_part` takes.
         weights: Shape (n,), each above 0.
         texts: What labels are made from: the texts of the vectors without the values of fields.
     """
@@ -42,7 +44,7 @@ class Material:
     vectors: NDArray[np.float32]
     weights: NDArray[np.float64]
     texts: Sequence[str]
-    task: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    apart: Sequence[NDArray[np.float32]] = ()
 
 
 class AxisSource:
@@ -61,13 +63,13 @@ class AxisSource:
         self._axis = axis
         self._project = project
         self._collection = Collection.of(axis)
-        self._task = _TASK if axis in {Axis.SURPRISE, Axis.ROOT_CAUSE} else ()
+        self._others = tuple(map(Collection.of, _APART.get(axis, ())))
         self._index = index
         self._collector = collector
 
     def stamp(self) -> tuple[int, int]:
         """Return a value that changes whenever this process changes the axis."""
-        used = (self._collection, *map(Collection.of, self._task))
+        used = (self._collection, *self._others)
         return sum(map(self._index.generation, used)), len(self._collector.all_forgotten())
 
     def entries(self) -> dict[str, Ghap]:
@@ -85,30 +87,32 @@ class AxisSource:
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
         """
         vectors = await self._index.vectors(self._collection)
-        task = [await self._index.vectors_of(Collection.of(axis), list(vectors)) for axis in self._task]
+        others = [await self._index.vectors_of(other, list(vectors)) for other in self._others]
         # Read after the awaits: what was forgotten meanwhile is left out.
-        return await asyncio.to_thread(_material, self._axis, self.entries(), vectors, task)
+        return await asyncio.to_thread(_material, self._axis, self.entries(), vectors, others)
 
 
 def _material(
     axis: Axis,
     entries: Mapping[str, Ghap],
     vectors: Mapping[str, NDArray[np.float32]],
-    task: Sequence[Mapping[str, NDArray[np.float32]]],
+    others: Sequence[Mapping[str, NDArray[np.float32]]],
 ) -> Material:
     import numpy as np  # noqa: PLC0415 - not before clusters are requested
 
     points = {name: point_id("ghap", name) for name in entries}
-    indexed = [name for name, point in points.items() if all(point in each for each in (vectors, *task))]
+    needed = (vectors, *others[: len(_TASK)])
+    indexed = [name for name, point in points.items() if all(point in each for each in needed)]
     texts = {name: axis_texts(entries[name])[axis] for name in indexed}
     ids = sorted(indexed, key=lambda name: (texts[name], name))
-    found = [_matrix([each[points[name]] for name in ids]) for each in (vectors, *task)]
+    nothing = np.zeros_like(next(iter(vectors.values()), np.empty(0, np.float32)))
+    found = [_matrix([each.get(points[name], nothing) for name in ids]) for each in (vectors, *others)]
     return Material(
         ids,
         found[0],
         np.array([entries[name].weight for name in ids]),
         [_said(axis, entries[name]) for name in ids],
-        (found[1], found[2]) if task else None,
+        found[1:],
     )
 
 

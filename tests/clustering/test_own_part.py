@@ -38,6 +38,26 @@ def test_the_rest_is_orthogonal_to_the_task_and_has_length_one() -> None:
     np.testing.assert_allclose(np.vecdot(own, rest_of_story), 0, atol=1e-5)
 
 
+def test_of_a_root_cause_and_its_surprise_counts_what_both_say() -> None:
+    axes = np.eye(8, dtype=np.float32)
+    mistake, hypothesis, outcome, goal = axes[[0]], axes[[1]], axes[[2]], axes[[3]]
+
+    story = 2 * mistake + hypothesis + outcome + 2 * goal
+
+    own = own_part(3 * (mistake + hypothesis + goal), goal, story, 5 * (mistake + outcome + goal))
+
+    np.testing.assert_allclose(own, unit_rows(2 * mistake + hypothesis + outcome), atol=1e-5)
+
+
+def test_a_root_cause_without_a_surprise_counts_alone() -> None:
+    texts, strategies, stories, _, _ = causes_in_tasks()
+    nothing = np.zeros_like(texts)
+
+    np.testing.assert_allclose(
+        own_part(texts, strategies, stories, nothing), own_part(texts, strategies, stories), atol=1e-5
+    )
+
+
 def test_a_text_that_says_nothing_but_its_task_stays_as_it_is() -> None:
     texts, _, stories, _, _ = causes_in_tasks()
     np.testing.assert_allclose(own_part(texts, texts, stories), texts, atol=1e-6)

@@ -87,6 +87,20 @@ async def test_by_default_root_causes_and_surprises_need_eight_experiences_and_t
 
 
 @pytest.mark.slow
+async def test_a_root_cause_is_compared_together_with_its_surprise_if_it_has_one(tmp_path: Path) -> None:
+    entries = [replace(full_ghap(), id=f"ghap_20260101_000000_{number:06}") for number in range(12)]
+    without = {entry.id for entry in entries[:2]}
+    entries[:2] = [replace(entry, resolution=replace(entry.outcome, surprise=None)) for entry in entries[:2]]
+    async with learning(tmp_path, *entries) as each:
+        await each.clusters(Axis.ROOT_CAUSE)
+        [request] = each.requests
+
+    strategies, stories, surprises = request.apart
+    assert len(request.ids) == len(strategies) == len(stories) == len(surprises) == 12
+    assert {name for name, row in zip(request.ids, surprises, strict=True) if not row.any()} == without
+
+
+@pytest.mark.slow
 async def test_labels_have_no_values_of_fields(tmp_path: Path) -> None:
     async with learning(tmp_path, *ALL) as each:
         for axis in (Axis.FULL, Axis.STRATEGY):
