@@ -31,7 +31,7 @@ from learning_memory_server.clustering.own_part import own_part
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.experience_clusters.fitting import FitRequest, fit
 from learning_memory_server.experience_clusters.material import AxisSource, Material
 from learning_memory_server.observation.importing import parse_entries
