@@ -32,20 +32,22 @@ _EXCEPTION: Final = re.compile(
     r"|thread \S+ (?:\(\d+\) )?panicked at|panic: "
 )
 _MESSAGE: Final = re.compile(
-    r"(?:[^\s:]+:(?:\s?\d+:)*\s+)*(?:fatal|error|panic|failed|npm err!)(?:\s?\[?\w*\d\]?)?\s*(?:[:!]|\s-)",
+    r"(?:[^\s:]+:(?:\s?\d+:)*\s+)*(?:fatal|error|panic|failed|npm err!)(?:\s?\[?\w*\d\]?)?\s*(?:[:!]|\s-)"
+    r"|\[(?:error|fatal)\]\s+\S|npm error \S|[^\s:]+:\d+(?::\d+)?:?\s+[A-Z]{1,4}\d{2,5}\b",
     re.IGNORECASE,
 )
 _SOUNDS_WRONG: Final = re.compile(
     r"\b(?:no such|not found|cannot|can't|could not|couldn't|unable|denied|refused|invalid|illegal|unknown|"
     r"unrecogni[sz]ed|unsupported|undefined|unresolved|unexpected|missing|fail(?:ed|ure|s)?|fault|error|err!|"
-    r"timed? ?out|does not|doesn't|did not|not (?:permitted|allowed|recogni[sz]ed|installed|a|in|on)|no module|"
+    r"timed? ?out|does not|doesn't|did not|not (?:permitted|allowed|recogni[sz]ed|installed|a|in|on)|no (?:module|required|matching|rule)|"
     r"ambiguous|conflict|killed|aborted|exceeded|mismatch)\b",
     re.IGNORECASE,
 )
 _TAIL: Final = re.compile(
-    r"(?:g?make(?:\[\d+\])?: \*\*\*|error: (?:could not compile|aborting due to|process didn't exit)|"
-    r"npm err!\s*(?:$|code|errno|syscall|path|command|a complete log|exit status|lifecycle|\S+@\S+ )|error command failed|"
-    r"ninja: build stopped|\[error\]\s*(?:$|->|to see|re-run|for more|\[help)|"
+    r"(?:g?make(?:\[\d+\])?: \*\*\* \[|error: (?:could not compile|aborting due to|process didn't exit)|"
+    r"npm err(?:!|or)\s*(?:$|code|errno|syscall|path|command|a complete log|exit status|lifecycle|\S+@\S+ )|error command failed|"
+    r"ninja: build stopped|\[error\]\s*(?:$|->|to see|re-run|for more|\[help|compilation error)|"
+    r"collect2: error|test suite failed|fail\s+\S+(?:\s+[\d.]+m?s)?$|found \d+ errors?\b|"
     r"for more information|caused by:?\s*$|=+ .* =+$|\S+ \[[^\]]*\] error \d+$)",
     re.IGNORECASE,
 )
@@ -86,16 +88,24 @@ def error_line(output: str) -> str | None:
     """Return the line that names the error, None if none does."""
     lines = [_CONTROL.sub("", line[:_LONGEST_LINE]) for line in _examined(output)]
     lines = [line for line in lines if line.strip() and not _EXIT_CODE.fullmatch(line.strip())]
-    telling = [line for line in lines if not _TAIL.match(line.strip())] or lines
-    flush = [line for line in telling if not line[0].isspace()]
-    for candidates in (flush, [line.strip() for line in telling]):
+    tail = [line for line in lines if _TAIL.match(line.strip())]
+    return _naming([line for line in lines if line not in tail]) or _naming(tail)
+
+
+def _naming(lines: list[str]) -> str | None:
+    for candidates in ([line for line in lines if not line[0].isspace()], [_bare(line) for line in lines]):
         # Of a traceback, and of a chain of them, the last line is what was raised in the end.
         if raised := [line for line in candidates if _EXCEPTION.match(line)]:
             return raised[-1].strip()
         # A compiler's later errors follow from its first.
         if said := next((line for line in candidates if _MESSAGE.match(line)), None):
             return said.strip()
-    return next((line.strip() for line in telling if _SOUNDS_WRONG.search(line)), None)
+    return next((_bare(line) for line in lines if _SOUNDS_WRONG.search(line)), None)
+
+
+def _bare(line: str) -> str:
+    """Return a line without the frame that some programs draw around their messages."""
+    return line.strip(" \t|\N{BOX DRAWINGS LIGHT VERTICAL}\N{BLACK CIRCLE}")
 
 
 def signature(output: str) -> str | None:

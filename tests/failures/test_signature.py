@@ -106,6 +106,31 @@ ERROR: /srv/shop is not a valid editable requirement.
             "thread <name> panicked at <path>:",
         ),
         (
+            "make: Entering directory '/srv'\nmake: *** No rule to make target 'tset'.  Stop.",
+            "make: *** No rule to make target <name>. Stop.",
+        ),
+        (
+            "FAIL src/a.test.js\n  ● Test suite failed to run\n\n    Cannot find module 'lodash' from 'src/a.js'",
+            "Cannot find module <name> from <name>",
+        ),
+        (
+            "[ERROR] COMPILATION ERROR :\n[ERROR] /srv/Main.java:[3,18] ';' expected\n[ERROR] -> [Help 1]",
+            "[ERROR] <path>:[<n>] <name> expected",
+        ),
+        (
+            "main.c:(.text+0x5): undefined reference to `area'\ncollect2: error: ld returned 1 exit status",
+            "<path>:(.text+<id>): undefined reference to <name>",
+        ),
+        (
+            "a.py:1:8: F401 `os` imported but unused\nFound 1 error.",
+            "<path>: F401 <name> imported but unused",
+        ),
+        ("│ Error: Unsupported argument\n│   on main.tf line 3", "Error: Unsupported argument"),
+        (
+            "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---- 1 ----\n    | ValueError: a",
+            "ValueError: a",
+        ),
+        (
             "curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server",
             "curl: (<n>) Failed to connect to <address> port <n> after <n>: Couldn't connect to server",
         ),
