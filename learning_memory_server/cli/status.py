@@ -13,6 +13,7 @@ from learning_memory_server.access.reading import holder_of, open_settings, read
 from learning_memory_server.cli.hub import hub_facts
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import (
     COLOURS,
@@ -52,6 +53,7 @@ def show_status(*, as_json: bool) -> None:
     projects = Counter(entry.project for entry in entries)
     values = len(ValueLog(journal.values).all())
     memories = len({record.id for record in journal.memories.read().records})
+    failures = len(FailureLog(journal.failures).all())
     if as_json:
         show_json(
             {
@@ -69,6 +71,7 @@ def show_status(*, as_json: bool) -> None:
                 "open": [entry_views.entry_key(entry) for entry in reversed(open_entries)],
                 "values": values,
                 "memories": memories,
+                "failures": failures,
             }
         )
         return
@@ -93,6 +96,7 @@ def show_status(*, as_json: bool) -> None:
     facts += [
         ("values", f"{values:,}"),
         ("memories", f"{memories:,}"),
+        ("failures", counted(failures, "command")),
         (
             "damage",
             Text(

@@ -88,7 +88,7 @@ def error_line(output: str) -> str | None:
     """Return the line that names the error, None if none does."""
     lines = [_CONTROL.sub("", line[:_LONGEST_LINE]) for line in _examined(output)]
     lines = [line for line in lines if line.strip() and not _EXIT_CODE.fullmatch(line.strip())]
-    tail = [line for line in lines if _TAIL.match(line.strip())]
+    tail = [line for line in lines if _TAIL.match(_bare(line))]
     return _naming([line for line in lines if line not in tail]) or _naming(tail)
 
 

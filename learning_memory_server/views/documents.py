@@ -176,6 +176,7 @@ class StatusDocument(TypedDict):
     open: list[EntryKey]
     values: int
     memories: int
+    failures: int
 
 
 class ReplayReach(TypedDict):

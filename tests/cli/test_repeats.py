@@ -50,6 +50,12 @@ def test_json_has_each_failure_of_an_error(run: Any) -> None:
 
 
 @pytest.mark.usefixtures("journal")
+def test_the_status_counts_failures(run: Any) -> None:
+    assert "failures   4 commands" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["failures"] == 4
+
+
+@pytest.mark.usefixtures("journal")
 def test_a_project_and_a_limit_leave_others_out(run: Any) -> None:
     assert "in this project" in run("failures", "--project", "elsewhere").stdout
     assert run("failures", "--limit", "1").stdout.endswith("1 of 2 errors; --limit shows more.\n")
