@@ -16,11 +16,12 @@ from learning_memory_server.errors import (
     InvalidInputError,
     StorageUnavailableError,
 )
+from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 
-    from learning_memory_server.advice.finder import AdviceFinder
+    from learning_memory_server.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 WITHIN: Final = 0.05
 """Seconds that advice may add to a call. What is late is not shown: the entry is started, and its reply should not wait."""
 
+_PROMPT_MAX: Final = 2_000
+"""Characters of a prompt that are ranked for: more is a log or a document, of which the model reads no more, either."""
+_TERMS_LEAST: Final = 3
+"""Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
 _SESSIONS: Final = 1_000
 """Sessions for which is kept what they were shown before their first entry; the oldest are dropped."""
 
@@ -123,6 +128,29 @@ class Advisor:
         items = [item for item in await self._find(entry) if item.id not in seen][:AT_MOST]
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
+    async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
+        """Return the experience that bears on what a user has written, and record that it is shown.
+
+        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late.
+
+        Args:
+            prompt: What the user has written. Its beginning counts.
+            caller: The session.
+            shown: The ids of what it has been shown at prompts before.
+
+        Raises:
+            JournalUnavailableError: If it could not be recorded.
+        """
+        text = prompt[:_PROMPT_MAX]
+        if len(set(terms(text))) < _TERMS_LEAST:
+            return None
+        ranked = await self._ranked(self._finder.rank_text(text, caller.project, self._log.effects()))
+        found = ranked.chosen_for_prompt()[:1] if ranked else []
+        if not found or found[0].id in shown:
+            return None
+        items = [Item(found[0].id, Kind.EXPERIENCE)]
+        return found[0] if self.may_show(caller, Channel.HOOK, items) else None
+
     def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
         """Return whether a session may be shown these things outside a call about an entry, and record that.
 
@@ -205,13 +233,17 @@ class Advisor:
             self._log.add(advice)
         return advice
 
-    async def _find(self, entry: Ghap) -> list[Item]:
+    async def _ranked(self, ranking: Awaitable[Ranked | None]) -> Ranked | None:
+        """Return what a ranking finds in time."""
         try:
             async with asyncio.timeout(self._within):
-                ranked = await self._finder.rank(entry, self._log.effects())
+                return await ranking
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
-            return []
+            return None
+
+    async def _find(self, entry: Ghap) -> list[Item]:
+        ranked = await self._ranked(self._finder.rank(entry, self._log.effects()))
         if ranked is None:
             return []
         return [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.advice.ranking import (
     BACKGROUND,
+    PROMPT,
     Background,
     Scored,
     best,
@@ -65,6 +66,10 @@ class Ranked:
         """Return the experiences to show."""
         return [each.entry for each in best(self.experiences, self.least)]
 
+    def chosen_for_prompt(self) -> list[Ghap]:
+        """Return the experiences to show if the text is what a user has written: they must be nearer."""
+        return [each.entry for each in best(self.experiences, self.least + PROMPT)]
+
     def chosen_values(self) -> list[Value]:
         """Return the values to show, if there is room for them."""
         return [value for value, _ in self.best_values()]
@@ -114,19 +119,34 @@ class AdviceFinder:
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
         """
+        return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
+
+    async def rank_text(
+        self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
+    ) -> Ranked | None:
+        """Return the candidates for what an agent or a user has written; see `rank`.
+
+        Args:
+            text: What was written.
+            project: The project.
+            effects: How often each experience misled and helped.
+            entry_id: The entry that it is part of, if any.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
+        """
         if not self._index.is_open:
             return None
         measured = measured_for(await self._index.identity())
         if measured is None:
             return None
-        project = None if self._is_everywhere else entry.project
-        text = f"{entry.goal}\n{entry.hypothesis}"
+        within = None if self._is_everywhere else project
         vector = await self._index.embed_query(text)
         timeline = self._collector.timeline
         newest = {
             point_id("ghap", each.id): each
-            for each in islice(timeline.newest(project), self._background)
-            if each.id != entry.id
+            for each in islice(timeline.newest(within), self._background)
+            if each.id != entry_id
         }
         cosines = await self._cosines(vector, newest)
         background = Background(
@@ -138,9 +158,9 @@ class AdviceFinder:
         pending = [each for point, each in newest.items() if point not in cosines]
         candidates = [(newest[point], cosine) for point, cosine in cosines.items()]
         candidates += await self._pending(vector, pending, background)
-        stored = timeline.count(project)
+        stored = timeline.count(within)
         if stored > len(newest):
-            candidates += await self._others(vector, newest, entry, project)
+            candidates += await self._others(vector, newest, entry_id, within)
         scored = [
             Scored(
                 each,
@@ -150,7 +170,7 @@ class AdviceFinder:
             if is_instructive(each)
         ]
         return Ranked(
-            scored, await self._near_values(vector, entry, project), measured.least(stored), measured
+            scored, await self._near_values(vector, entry_id, within), measured.least(stored), measured
         )
 
     async def _cosines(self, vector: NDArray[np.float32], newest: Mapping[str, Ghap]) -> dict[str, float]:
@@ -171,7 +191,7 @@ class AdviceFinder:
         return [(each, float(row @ vector)) for each, row in zip(few, vectors, strict=True)]
 
     async def _others(
-        self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry: Ghap, project: str | None
+        self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
         """Return the nearest of the entries that are not among the newest, with their cosines."""
         hits = await self._index.nearest(
@@ -181,11 +201,11 @@ class AdviceFinder:
         records = await self._index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
         # Through the collector, so that nothing forgotten is found.
-        found = self._collector.look_up(name for name in points if name != entry.id).found
+        found = self._collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     async def _near_values(
-        self, vector: NDArray[np.float32], entry: Ghap, project: str | None
+        self, vector: NDArray[np.float32], entry_id: str, project: str | None
     ) -> list[tuple[Value, float]]:
         """Return the most similar values in force that nothing contradicts, with their cosines."""
         current = self._values.current(project=project)
@@ -193,7 +213,7 @@ class AdviceFinder:
         trusted = {
             point_id("value", each.value.id): each.value
             for each in standings
-            if each.is_in_force and not each.contradicting and entry.id not in each.supporting
+            if each.is_in_force and not each.contradicting and entry_id not in each.supporting
         }
         if not trusted:
             return []

@@ -275,7 +275,13 @@ def _build(
         memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
         session_context=session_context,
         hooks=Hooks(
-            collector, session_context, shield, Sessions(), clock, check_in_calls=settings.check_in_calls
+            collector,
+            session_context,
+            advisor,
+            shield,
+            Sessions(),
+            clock,
+            check_in_calls=settings.check_in_calls,
         ),
         statistics=Statistics(
             settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.advice.advisor import Related
 from learning_memory_server.hooks import event as events
 from learning_memory_server.hooks.outcomes import exit_status, run_of
+from learning_memory_server.views.advice_views import related, shortened
 
 if TYPE_CHECKING:
+    from learning_memory_server.advice.advisor import Advisor
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
@@ -33,6 +36,7 @@ class Hooks:
     Args:
         collector: Where the entries are.
         context: What a new session is told.
+        advisor: Knows what bears on a prompt.
         shield: Knows what mended errors before.
         sessions: What was said to the sessions that are running.
         clock: Tells the time.
@@ -43,6 +47,7 @@ class Hooks:
         self,
         collector: ObservationCollector,
         context: SessionContext,
+        advisor: Advisor,
         shield: Shield,
         sessions: Sessions,
         clock: Clock,
@@ -51,6 +56,7 @@ class Hooks:
     ) -> None:
         self._collector = collector
         self._context = context
+        self._advisor = advisor
         self._shield = shield
         self._sessions = sessions
         self._clock = clock
@@ -58,6 +64,7 @@ class Hooks:
         self._answers = {
             events.SESSION_START: self._session_start,
             events.SESSION_END: self._session_end,
+            events.PROMPT: self._prompt,
             events.BEFORE_TOOL: self._before_tool,
             events.AFTER_TOOL: self._after_tool,
             events.AFTER_FAILURE: self._after_tool,
@@ -88,6 +95,18 @@ class Hooks:
         """Forget what was said. The session's open entry stays as it is, and its own if the session is resumed."""
         self._sessions.end(event.session)
         return ""
+
+    async def _prompt(self, event: Event, caller: Caller) -> str:
+        session = self._sessions.of(event.session)
+        entry = await self._advisor.find_lesson(event.prompt, caller, session.shown)
+        if entry is None:
+            return ""
+        session.shown.add(entry.id)
+        (item,) = related(Related((entry,)))
+        return (
+            f"{_OPENING} This may bear on the task: {item['learned']} "
+            f"(learned in {item['id']}, {item['outcome']}; its goal: {item['goal']})"
+        )
 
     async def _before_tool(self, event: Event, caller: Caller) -> str:
         entry = self._check_in_calls and self._collector.find_current(caller)
@@ -150,14 +169,9 @@ def _reminder(entry: Ghap, reason: str) -> str:
     """Return what an agent is told about its open entry: what it expected, what was seen, and what closes it."""
     lines = [
         f"{_OPENING} {reason}",
-        f"Goal: {_shortened(entry.goal)}",
-        f"Prediction: {_shortened(entry.prediction)}",
+        f"Goal: {shortened(entry.goal, _LINE)}",
+        f"Prediction: {shortened(entry.prediction, _LINE)}",
         *(f"Seen: {run}" for run in entry.runs[-_RUNS_SHOWN:]),
         "resolve_ghap closes it once the outcome is known; update_ghap keeps what has changed.",
     ]
     return "\n".join(lines)
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1].rstrip()}\u2026"

@@ -14,7 +14,7 @@ from learning_memory_server.errors import InvalidInputError, StorageUnavailableE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.values.log import document_of
 from tests.advice.parts import MeasuredModel, finder_over
-from tests.support import ALICE, NOON, TOPICS, about, ids, open_parts, start
+from tests.support import ALICE, CAROL, NOON, TOPICS, about, ids, open_parts, start
 from tests.values.parts import value
 
 if TYPE_CHECKING:
@@ -243,3 +243,58 @@ async def test_only_the_newest_sessions_without_an_entry_are_remembered(
         assert shows.may_show(replace(ALICE, session=session), Channel.CONTEXT, THEY)
     await shows.advise(started(parts, "types"), Channel.START)
     assert kept(parts) == []
+
+
+PROMPT = f"please look into this: {TOPICS['pool']}"
+
+
+async def test_a_prompt_is_shown_the_one_experience_that_bears_on_it(parts: Parts) -> None:
+    await parts.learn(about("pool", 3))
+
+    found = await advisor(parts).find_lesson(PROMPT, ALICE, ())
+
+    assert found is not None
+    assert found.id in {OLD.id, about("pool", 3).id}
+    assert await advisor(parts).find_lesson(PROMPT, ALICE, {found.id}) is None
+
+
+@pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
+async def test_a_prompt_that_says_little_or_something_else_is_shown_nothing(
+    parts: Parts, prompt: str
+) -> None:
+    assert await advisor(parts).find_lesson(prompt, ALICE, ()) is None
+    assert kept(parts) == []
+
+
+async def test_another_project_is_shown_nothing(parts: Parts) -> None:
+    assert await advisor(parts).find_lesson(PROMPT, CAROL, ()) is None
+
+
+async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeated_at_its_start(
+    parts: Parts,
+) -> None:
+    shows = advisor(parts)
+    found = await shows.find_lesson(PROMPT, ALICE, ())
+    assert found is not None
+    assert kept(parts) == []
+
+    entry = started(parts)
+
+    assert found not in (await shows.advise(entry, Channel.START)).experiences
+    assert (Channel.HOOK, found.id) in {
+        (each.channel, item.id) for each in kept(parts) for item in each.items
+    }
+    assert shows.checked(entry, [found.id], []) == {found.id: Effect.HELPED}
+
+
+async def test_what_is_withheld_is_withheld_at_prompts_too(parts: Parts) -> None:
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE, ()) is None
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE, ()) is not None
+
+
+async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
+    long = f"{PROMPT}\n" + "unrelated words of a pasted log " * 60_000
+
+    found = await advisor(parts).find_lesson(long[:2_000], ALICE, ())
+
+    assert await advisor(parts).find_lesson(long, ALICE, ()) == found

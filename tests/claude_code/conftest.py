@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,11 @@ PLUGIN: Final = ROOT / "plugins" / "claude-code"
 VARIABLE: Final = "CLAUDE_CODE_CLI"
 """Names the program, where it is not on the PATH."""
 _SECONDS: Final = 110
-_MARK: Final = "hook additional context: "
+_CONTEXT: Final = re.compile(
+    r"\w+ hook additional context: (.*?)(?=\w+ hook additional context: |\n# Environment|</system-reminder>|\Z)",
+    re.DOTALL,
+)
+"""What Claude Code says of a hook. The context of a new session is followed by what it says of the machine."""
 
 
 def find_cli() -> str | None:
@@ -53,15 +58,11 @@ class Session:
     everything: list[dict[str, Any]]
 
     def told(self, request: int = -1) -> str:
-        """Return the part of a request that a hook put there; nothing if none did."""
+        """Return the part of a request that hooks put there; nothing if none did."""
         return "\n".join(
-            # The context of a new session is followed by what Claude Code says of the machine.
-            text.partition(_MARK)[2]
-            .partition("\n# Environment")[0]
-            .removesuffix("</system-reminder>")
-            .rstrip()
+            found.strip()
             for text in texts_of(self.requests[request]["messages"])
-            if _MARK in text
+            for found in _CONTEXT.findall(text)
         )
 
     def results(self) -> list[str]:

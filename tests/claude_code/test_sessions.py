@@ -122,6 +122,24 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     assert f"This worked: {FRESH} (in place of: {STALE})" in remedy
 
 
+def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> None:
+    model: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+    claude.session("begin", [load(), start(), resolve(), say("Closed.")], **model)
+
+    # The model has been loaded by now, and the first session's hub still runs.
+    related = claude.session(
+        f"please {ENTRY['goal']}: {ENTRY['hypothesis']}",
+        [say("I see.")],
+        **model,
+    )
+    unrelated = claude.session(
+        "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **model
+    )
+
+    assert "This may bear on the task: " + LESSON in related.told()
+    assert "This may bear on the task" not in unrelated.told()
+
+
 def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) -> None:
     first = claude.session(
         "look at this", [load(), start(), say("Done."), say("Later.")], "--output-format", "json"

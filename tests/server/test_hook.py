@@ -12,10 +12,13 @@ from mcp import Client
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.hooks.hooks import Hooks
+from learning_memory_server.hooks.sessions import Sessions
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, only_text
+from tests.advice.parts import MeasuredModel
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, indexing, only_text
+from tests.server.test_advice import patient
 from tests.support import InProcessFitting
 from tests.tool_names import NAMES
 
@@ -158,6 +161,35 @@ async def test_secrets_of_a_command_are_not_kept(services: Services) -> None:
         (run,) = (await hooked.call("get_active_ghap"))["runs"]
         assert token not in run
         assert "redacted" in run
+
+
+async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_session(
+    settings: Settings,
+) -> None:
+    async with (
+        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
+        indexing(services),
+    ):
+        hooks = Hooks(
+            services.collector,
+            services.session_context,
+            patient(services),
+            services.shield,
+            Sessions(),
+            services.clock,
+        )
+        async with agent_of(services) as agent:
+            ghap_id = await agent.resolve_new(**CONFIRMED)
+        async with hooked_to({**services.injectable(), Hooks: hooks}) as hooked:
+            prompt = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+
+            told = await hooked.fire("UserPromptSubmit", prompt=prompt)
+
+            assert "deploys must clear the cache" in told
+            assert ghap_id in told
+            assert await hooked.fire("UserPromptSubmit", prompt=prompt) == ""
+            assert await hooked.fire("UserPromptSubmit", prompt=prompt, session="s2") == told
+            assert await hooked.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
 
 
 async def test_a_failing_command_is_answered_with_what_mended_its_error_in_another_session(
