@@ -18,6 +18,7 @@ from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.embedding import embed
 from learning_memory_server.indexing.rebuilding import refill
 from learning_memory_server.indexing.recipe import Blueprints, points_of
+from learning_memory_server.indexing.together import all_done
 from learning_memory_server.search.hybrid import search_hybrid
 from learning_memory_server.search.timing import SearchTimer
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+_LOOKS: Final = 3
 _READ_BATCH: Final = 200
 """How many points are read at a time for their vectors: the payloads come with them."""
 
@@ -158,8 +160,9 @@ class VectorIndex:
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
-        await self._side_by_side(
-            (collection, store.upsert(collection, points)) for collection, points in by_collection.items()
+        await all_done(
+            self._change(collection, store.upsert(collection, points))
+            for collection, points in by_collection.items()
         )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
@@ -169,9 +172,7 @@ class VectorIndex:
             EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
         """
         store = self._opened()
-        await self._side_by_side(
-            (collection, store.delete(collection, point_ids)) for collection in Collection
-        )
+        await all_done(self._change(each, store.delete(each, point_ids)) for each in Collection)
 
     async def rebuild(
         self,
@@ -232,12 +233,16 @@ class VectorIndex:
         return {collection: await store.former_ids(collection) for collection in Collection}
 
     async def is_intact(self) -> bool:
-        """Return whether each collection has as many points as it should."""
+        """Return whether each collection has as many points as it should.
+
+        A write between the two looks makes them differ, so a difference counts once it has been seen three times.
+        """
         store = self._opened()
-        counts, sizes = await asyncio.gather(
-            self.counts(), asyncio.gather(*(store.size(collection) for collection in Collection))
-        )
-        return list(counts.values()) == sizes
+        for _ in range(_LOOKS):
+            counts = await self.counts()
+            if list(counts.values()) == [await store.size(collection) for collection in Collection]:
+                return True
+        return False
 
     async def search_hybrid(
         self,
@@ -345,9 +350,9 @@ class VectorIndex:
         return self._generations[collection]
 
     async def counts(self) -> dict[str, int]:
-        """Return the number of points in each collection."""
+        """Return the exact number of points in each collection."""
         store = self._opened()
-        counted = await asyncio.gather(*map(store.count, Collection))
+        counted = await all_done(map(store.count, Collection))
         return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
 
     async def flush(self) -> None:
@@ -369,16 +374,9 @@ class VectorIndex:
             store, self._store = self._store, None
             await store.close()
 
-    async def _side_by_side(self, changes: Iterable[tuple[str, Awaitable[None]]]) -> None:
-        """Change several collections at once, which takes a server one round trip, and wait for all of them."""
-        collections, awaited = zip(*changes, strict=True)
-        results = await asyncio.gather(*awaited, return_exceptions=True)
-        for collection, result in zip(collections, results, strict=True):
-            if result is None:
-                self._generations[collection] += 1
-        for result in results:
-            if result is not None:
-                raise result
+    async def _change(self, collection: str, change: Awaitable[None]) -> None:
+        await change
+        self._generations[collection] += 1
 
     def require_open(self) -> None:
         """Do nothing if searches and writes are possible without a wait.

@@ -138,11 +138,11 @@ class MemoryStats(TypedDict):
 
 
 class IndexStats(TypedDict):
-    """The index. `pending` points are known to be missing from it; until it is `complete`, there may be more."""
+    """The index. `pending` points are missing from it; that is not known before it has been compared."""
 
     engine: str
     complete: bool
-    pending: int
+    pending: NotRequired[int]
     bytes: NotRequired[int]
 
 
