@@ -15,7 +15,10 @@ from tests.docs.test_documents import ROOT
 
 
 def test_the_readme_counts_the_tools_and_their_tokens() -> None:
-    """The vocabulary of o200k_base is not on every machine; `tests/server/test_schemas.py` has the ratio."""
+    """The vocabulary of o200k_base is not on every machine; see `tests/server/test_schemas.py`.
+
+    For the present descriptions it counted 4,399 where the packaged model's tokenizer counted 6,967.
+    """
     shown = [
         json.dumps(
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema},
@@ -24,7 +27,7 @@ def test_the_readme_counts_the_tools_and_their_tokens() -> None:
         )
         for tool in TOOLS
     ]
-    estimate = sum(ModelTokens(model_folder(DEFAULT_MODEL)).count([*shown, INSTRUCTIONS])) * 4_211 / 6_530
+    estimate = sum(ModelTokens(model_folder(DEFAULT_MODEL)).count([*shown, INSTRUCTIONS])) * 4_399 / 6_967
     stated = re.search(
         r"descriptions of (\d+) tools and the instructions are ([\d,]+) tokens",
         (ROOT / "README.md").read_text("utf-8"),
