@@ -90,6 +90,21 @@ class AdviceLog(Records[Advice]):
             for item in advice.items
         )
 
+    def counts(self) -> dict[str, int]:
+        """Return for how many entries advice was shown or withheld, how much was shown, and how often it helped or misled."""
+        everything = self.all()
+        shown = {
+            (advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items
+        }
+        effects = self.effects().values()
+        return {
+            "entries": len({name for name, _ in shown}),
+            "items": len(shown),
+            "withheld_entries": len({advice.ghap_id for advice in everything if advice.withheld}),
+            "helped": sum(helped for _, helped in effects),
+            "misled": sum(misled for misled, _ in effects),
+        }
+
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
         return [

@@ -9,12 +9,11 @@ from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.terminal import output
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.standing import ordered, weigh_all
 from learning_memory_server.values.verdict_log import VerdictLog
-from learning_memory_server.views.context_views import context
+from learning_memory_server.views.context_views import context, latest
 
 
 def show_context() -> None:
@@ -35,7 +34,7 @@ def show_context() -> None:
     found = context(
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
-        entries.list_resolved(EntryQuery(project=caller.project)),
+        latest(entries, caller.project),
         settings.budget_bytes,
         AdviceLog(journal.advice).withheld_from(still_open),
     )

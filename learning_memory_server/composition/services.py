@@ -284,7 +284,16 @@ def _build(
             check_in_calls=settings.check_in_calls,
         ),
         statistics=Statistics(
-            settings, journal, collector, value_log, verdicts, memory_log, embeddings, writer, redaction
+            settings,
+            journal,
+            collector,
+            value_log,
+            verdicts,
+            advice_log,
+            memory_log,
+            embeddings,
+            writer,
+            redaction,
         ),
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from enum import StrEnum
 
+    from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
@@ -38,6 +39,7 @@ class Statistics:
     collector: ObservationCollector
     values: ValueLog
     verdicts: VerdictLog
+    advice: AdviceLog
     memories: MemoryLog
     embeddings: EmbeddingService
     writer: IndexWriter
@@ -62,6 +64,7 @@ class Statistics:
             "calibration": calibration_stats(entries),
             "values": len(self.values.all()),
             "verdicts": _counted((verdict.stance for verdict in self.verdicts.all()), Stance),
+            "advice": self.advice.counts(),
             "memories": {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),

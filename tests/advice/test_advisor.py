@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tests.support import Parts
 
 OLD = about("pool", 1)
+THEY = [Item(OLD.id, Kind.EXPERIENCE)]
 
 
 @pytest.fixture
@@ -165,6 +166,33 @@ async def test_the_same_effects_stated_again_change_nothing(parts: Parts) -> Non
     assert AdviceLog(parts.journal.advice).effects() == {OLD.id: (0, 1)}
 
 
+async def test_effects_count_from_when_they_are_stated(parts: Parts) -> None:
+    entry = started(parts)
+    log = AdviceLog(parts.journal.advice)
+    await advisor(parts).advise(entry, Channel.START)
+    assert log.effects() == {}
+    log.mark(entry, {OLD.id: Effect.MISLED}, NOON)
+    assert log.effects() == {OLD.id: (1, 0)}
+    log.mark(entry, {}, NOON)
+    assert log.effects() == {}
+
+
+async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    judge.may_show(ALICE, Channel.CONTEXT, THEY)
+    judge.record(entry, {OLD.id: Effect.HELPED})
+    await advisor(parts, withheld=1.0).advise(started(parts), Channel.START)
+    assert AdviceLog(parts.journal.advice).counts() == {
+        "entries": 1,
+        "items": 1,
+        "withheld_entries": 1,
+        "helped": 1,
+        "misled": 0,
+    }
+
+
 async def test_advice_about_something_forgotten_is_dropped(parts: Parts) -> None:
     entry = started(parts)
     judge = advisor(parts)
@@ -189,9 +217,6 @@ async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Part
 
 def said(parts: Parts) -> list[tuple[Channel, list[str], bool]]:
     return [(each.channel, [item.id for item in each.items], each.withheld) for each in kept(parts)]
-
-
-THEY = [Item(OLD.id, Kind.EXPERIENCE)]
 
 
 async def test_what_a_session_is_shown_is_kept_with_its_open_entry(parts: Parts) -> None:

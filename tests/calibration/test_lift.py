@@ -86,3 +86,12 @@ def test_an_entry_that_could_not_have_come_into_the_other_arm_tells_nothing() ->
 def test_without_both_arms_nothing_is_known(trials: list[Trial]) -> None:
     found = lift(trials)
     assert (found.difference, found.estimate, found.interval) == (None, None, (-1, 1))
+
+
+def test_a_probability_that_was_changed_between_easy_and_hard_work_is_no_effect() -> None:
+    easy = [Trial(False, 0.5, True)] * 10 + [Trial(True, 0.5, True)] * 10
+    hard = [Trial(False, 0.9, False)] * 2 + [Trial(True, 0.9, False)] * 18
+    found = lift([*easy, *hard])
+    assert found.shown.share == pytest.approx(0.5)
+    assert found.withheld.share == pytest.approx(0.5)
+    assert found.difference == pytest.approx(0)

@@ -283,6 +283,7 @@ async def test_statistics_count_what_is_kept(indexed: Services) -> None:
     }
     assert stats["values"] == 0
     assert stats["verdicts"] == {"supports": 0, "contradicts": 0, "neither": 0}
+    assert set(stats["advice"].values()) == {0}
     assert stats["memories"] == {"total": 1, "chunks": 1, "characters": len(NOTE)}
     assert stats["index"]["complete"]
     assert stats["index"]["pending"] == 0

@@ -169,6 +169,7 @@ class Stats(TypedDict):
     calibration: CalibrationStats
     values: int
     verdicts: dict[str, int]
+    advice: dict[str, int]
     memories: MemoryStats
     index: IndexStats
     journal: JournalStats
