@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.describing import describe_engine
 from learning_memory_server.doctor.finding import green, red, yellow
+from learning_memory_server.doctor.server import check_server
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.terminal import counted
 
@@ -45,6 +46,9 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
         yield green("engine", f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
         for finding in _compared(found, settings):
             yield finding
+    # Last, because opening the engine makes the owner.
+    async for finding in check_server(settings):
+        yield finding
 
 
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:

@@ -144,6 +144,10 @@ def migrate(
         str | None,
         typer.Option("--from", metavar="URL", help="From this Qdrant server to the embedded engine."),
     ] = None,
+    leave: Annotated[
+        str | None,
+        typer.Option("--leave", metavar="URL", help="Remove all of your points from this Qdrant server."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
@@ -151,12 +155,34 @@ def migrate(
     Vectors are copied, not recomputed. Points already there are skipped, so an
     interrupted migration can be run again. The setting qdrant_api_key holds
     the server's key. The engine in use does not change: the last lines of the
-    output say how to change it.
+    output say how to change it. With --leave nothing is copied: a server that
+    you no longer use forgets your points, of every model, and nobody else's.
     """
     from learning_memory_server.maintenance.indexing import move_index  # noqa: PLC0415
 
-    if not asyncio.run(move_index(to=to, source=source, as_json=as_json)):
+    if not asyncio.run(move_index(to=to, source=source, leave=leave, as_json=as_json)):
         raise typer.Exit(1)
+
+
+@maintenance.command()
+def owner(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="The storage folder was moved here: its points stay its own.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="The storage folder is a copy: it becomes an owner of its own.")
+    ] = False,
+) -> None:
+    """Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
+
+    Several people can share a server, because each storage folder has an owner
+    of its own. A copied folder would remove the points of the one it was copied
+    from, so nothing is removed until you say which it is. A new owner's index
+    is built again; the points of the owner before stay on the server.
+    """
+    from learning_memory_server.maintenance.ownership import show_owner  # noqa: PLC0415
+
+    show_owner(keep=keep, new=new)
 
 
 @maintenance.command()

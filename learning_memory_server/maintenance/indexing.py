@@ -39,13 +39,14 @@ async def rebuild(axis: Axis | None, *, as_json: bool) -> None:
     output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
 
 
-async def move_index(*, to: str | None, source: str | None, as_json: bool) -> bool:
-    """Copy the index to a Qdrant server, or from one. Return whether all of it arrived.
+async def move_index(*, to: str | None, source: str | None, leave: str | None, as_json: bool) -> bool:
+    """Copy the index to a Qdrant server, or from one, or leave one. Return whether all of it arrived.
 
     Args:
         to: The URL of the server to fill.
         source: The URL of the server to fill the embedded engine from.
-        as_json: Print a `MigrateDocument`.
+        leave: The URL of a server from which all of one's own points are removed.
+        as_json: Print a `MigrateDocument`, or a `LeaveDocument`.
 
     Raises:
         InvalidInputError: If not exactly one URL is given, or it is not an http(s) URL.
@@ -53,18 +54,22 @@ async def move_index(*, to: str | None, source: str | None, as_json: bool) -> bo
         EmbeddingUnavailableError, StorageUnavailableError: If the model or an engine does not work. What was copied
             stays, and the migration can be run again.
     """
-    url = to or source
-    if url is None or (to and source):
-        raise InvalidInputError("Give either --to or --from, with the URL of a Qdrant server.")
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidInputError("The URL must look like https://host:6333.")
+    urls = [url for url in (to, source, leave) if url]
+    if len(urls) != 1:
+        raise InvalidInputError("Give one of --to, --from and --leave, with the URL of a Qdrant server.")
+    (url,) = urls
+    for each in url.split(","):
+        parts = urlsplit(each.strip())
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InvalidInputError("The URL must look like https://host:6333.")
     began, settings = time.monotonic(), open_settings()
-    key = settings.qdrant_api_key
+    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     async with open_connection(settings, "migrate") as connection:
-        reply = await connection.run(
-            "migrate", url=url, key=key.get_secret_value() if key else None, to_server=to is not None
-        )
+        if leave:
+            removed = (await connection.run("leave", url=url, key=key))["removed"]
+            _show_left(removed, time.monotonic() - began, as_json=as_json)
+            return True
+        reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
     document = migrate_document(collections, seconds)
     if as_json:
@@ -84,6 +89,18 @@ def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, A
     """Return a `MigrateDocument`, from the fields of `indexing.moving.Moved` by collection."""
     complete = not any(moved["missing"] for moved in collections.values())
     return {"complete": complete, "collections": collections, "seconds": round(seconds, 1)}
+
+
+def leave_document(removed: int, seconds: float) -> dict[str, Any]:
+    """Return a `LeaveDocument`."""
+    return {"removed": removed, "seconds": round(seconds, 1)}
+
+
+def _show_left(removed: int, seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        show_json(leave_document(removed, seconds))
+    else:
+        output().print(f"The server no longer has any of your points: {counted(removed, 'point')} removed.")
 
 
 def _show_moved(collections: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.operations.forgetting import forget
 from learning_memory_server.operations.importing import add, add_open, add_records, apply_deletions
 from learning_memory_server.operations.indexing import compare, complete, reindex
-from learning_memory_server.operations.migrating import migrate
+from learning_memory_server.operations.migrating import leave, migrate
 from learning_memory_server.operations.redacting import redacted_fields
 from learning_memory_server.operations.scanning import redact_stored
 from learning_memory_server.operations.searching import search_memories
@@ -59,6 +59,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         compare,
         complete,
         forget,
+        leave,
         migrate,
         redact_stored,
         reindex,

@@ -1,4 +1,4 @@
-"""The operation `migrate`: move the index from the embedded engine to a Qdrant server, or back."""
+"""The operations `migrate`, which copies the index to a Qdrant server or back, and `leave`, which leaves a server."""
 
 from __future__ import annotations
 
@@ -49,6 +49,34 @@ async def migrate(
     server = open_server(services.settings, url, key)
     try:
         return await move_between(services, report, server, to_server=to_server)
+    finally:
+        await server.close()
+
+
+async def leave(services: Services, report: Report, *, url: str, key: str | None) -> dict[str, Any]:
+    """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        url: The Qdrant server's URL.
+        key: Its API key.
+
+    Returns:
+        `removed`: how many there were.
+
+    Raises:
+        InvalidInputError: If the server is in use: it would be filled again.
+        StorageUnavailableError: If it failed. The next call resumes.
+    """
+    if services.settings.qdrant_url == url:
+        raise InvalidInputError(
+            "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
+        )
+    report("Removing your points from the server")
+    server = open_server(services.settings, url, key)
+    try:
+        return {"removed": await server.leave()}
     finally:
         await server.close()
 

@@ -169,6 +169,15 @@ class QdrantStore:
         if (known := self._terms.get(collection)) is not None:
             known.discard(ids)
 
+    async def leave(self) -> int:
+        """Remove all of one's own points, whichever collection they are in, and return how many there were."""
+        removed = 0
+        for place in await self.catalog.all_places():
+            ids = await self._points.ids(place)
+            await self._points.delete(place, sorted(ids))
+            removed += len(ids)
+        return removed
+
     async def search(
         self,
         collection: str,

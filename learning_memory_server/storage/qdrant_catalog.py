@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import CollectionSpec
     from learning_memory_server.storage.qdrant_requests import Requests
 
+_NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
 _FORMER_LAYOUT: Final = re.compile(r"(experiences_[a-z_]+|values|memories)-[0-9a-f]{12}-[0-9a-f]{8}")
 """The names that collections had when each person had their own, behind an alias."""
 
@@ -81,12 +82,14 @@ class Catalog:
 
     async def others(self, place: Place) -> list[Place]:
         """Return the collections that are other variants of one."""
-        pattern = re.compile(re.escape(place.label) + r"-[0-9a-f]*-[0-9]+")
         return [
-            Place(place.label, name, 0)
-            for name in await self.names(place.label)
-            if name != place.name and pattern.fullmatch(name)
+            each for each in await self.all_places() if each.label == place.label and each.name != place.name
         ]
+
+    async def all_places(self) -> list[Place]:
+        """Return all collections that are named as this program names them; their dimensions are not known."""
+        found = map(_NAME.fullmatch, await self.names(""))
+        return [Place(each["label"], each[0], 0) for each in found if each]
 
     async def former_layout(self) -> list[str]:
         """Return the names of collections that earlier versions of this program made."""

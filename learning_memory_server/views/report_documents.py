@@ -152,6 +152,13 @@ class MovedPoints(TypedDict):
     others: int
 
 
+class LeaveDocument(TypedDict):
+    """How many of one's own points were removed from a server."""
+
+    removed: int
+    seconds: float
+
+
 class MigrateDocument(TypedDict):
     """What was copied, by collection, and whether all of it has arrived."""
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from learning_memory_server.cli.app import app
 from learning_memory_server.indexing.moving import Moved
-from learning_memory_server.maintenance.indexing import migrate_document
+from learning_memory_server.maintenance.indexing import leave_document, migrate_document
 from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 
@@ -84,6 +84,7 @@ def test_the_document_of_a_migration_is_valid_by_its_type() -> None:
     moved = {"experiences_full": asdict(Moved(copied=3, count=3)), "values": asdict(Moved(missing=1))}
     assert problems("migrate", migrate_document(moved, 0.25)) == []
     assert migrate_document(moved, 0.25)["complete"] is False
+    assert problems("migrate", leave_document(3, 0.25)) == []
 
 
 @pytest.mark.parametrize(

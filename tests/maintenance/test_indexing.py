@@ -58,6 +58,21 @@ def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     assert "Qdrant server" in result.stderr or "must look like" in result.stderr
 
 
+def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_is_asked_about(
+    run: Any, storage: Path
+) -> None:
+    assert "No Qdrant server has been used" in run("owner").stdout
+    assert run("owner", "--keep", "--new").exit_code == 1
+    first = run("owner", "--new").stdout
+    assert first == run("owner").stdout
+    file = storage / "qdrant-owner.json"
+    file.write_text(file.read_text().replace(str(storage), "/elsewhere"))
+    assert "moved or copied" in run("owner").stdout
+    assert run("owner", "--keep").stdout == first
+    assert run("owner").stdout == first
+    assert run("owner", "--new").stdout != first
+
+
 @pytest.mark.slow
 def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
@@ -68,3 +83,6 @@ def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
         found = run("search", "leak", LEARNING_MEMORY_QDRANT_URL=double.url)
         assert "mode: hybrid" in found.stdout
         assert run("migrate", "--from", double.url, LEARNING_MEMORY_QDRANT_URL=double.url).exit_code == 0
+        refused = run("migrate", "--leave", double.url, LEARNING_MEMORY_QDRANT_URL=double.url)
+        assert "This server is in use" in refused.stderr
+        assert "48 points removed" in run("migrate", "--leave", double.url).stdout

@@ -242,6 +242,18 @@ async def test_what_is_forgotten_leaves_every_collection_one_was_ever_in(
     await after.close()
 
 
+async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_others(
+    ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec
+) -> None:
+    for variant in ("abcdef012345", "012345abcdef"):
+        for store in (ann, bob):
+            await store.ensure(replace(spec, variant=variant))
+            await store.upsert("notes", [point(1), point(2)])
+    assert await ann.leave() == 4
+    assert await ann.leave() == 0
+    assert await bob.leave() == 4
+
+
 async def test_nothing_is_removed_from_a_copied_folder(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:

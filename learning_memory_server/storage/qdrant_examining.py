@@ -1,0 +1,99 @@
+"""What a Qdrant server is, and what a key may do there, found out without changing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.storage.qdrant_errors import Kind
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient
+
+    from learning_memory_server.storage.qdrant_catalog import Catalog
+    from learning_memory_server.storage.qdrant_requests import Requests
+
+TRIED: Final = ("1.15", "1.18")
+"""The versions of Qdrant that this program was tried with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was found out.
+
+    Args:
+        version: The server's version.
+        is_one_cluster: Whether all addresses are nodes of the same cluster.
+        unreachable: Why an address does not answer, by address.
+        no_writing: Why nothing could be written; None if it could, or no collection is there to try.
+        no_creating: Why no collection could be created; None if it could.
+        former: Collections that earlier versions of this program made.
+    """
+
+    version: str
+    is_one_cluster: bool
+    unreachable: dict[str, StorageUnavailableError]
+    no_writing: StorageUnavailableError | None
+    no_creating: StorageUnavailableError | None
+    former: list[str]
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether this program was tried with such a version."""
+        return ".".join(self.version.split(".")[:2]) in TRIED
+
+
+async def examine(requests: Requests, catalog: Catalog) -> Examined:
+    """Ask a server what it is and what may be done there.
+
+    Raises:
+        StorageUnavailableError: If it does not answer, or the key may not even read.
+    """
+    version = (await requests.ask("", Kind.READ, lambda client: client.info())).version
+    places = await catalog.all_places()
+    peers = await requests.ask_every(_peers)
+    answers = [each for each in peers.values() if not isinstance(each, StorageUnavailableError)]
+    return Examined(
+        version=version,
+        is_one_cluster=len(peers) == 1 or all(each and each == answers[0] for each in answers),
+        unreachable={
+            address: each for address, each in peers.items() if isinstance(each, StorageUnavailableError)
+        },
+        no_writing=await _refusal_of_writing(requests, places[0].name) if places else None,
+        no_creating=await _refusal_of_creating(requests),
+        former=await catalog.former_layout(),
+    )
+
+
+async def _peers(client: AsyncQdrantClient) -> frozenset[str]:
+    status = await client.cluster_status()
+    return frozenset(getattr(status, "peers", {}))
+
+
+async def _refusal_of_writing(requests: Requests, name: str) -> StorageUnavailableError | None:
+    """Try to write no points: a server refuses those who may not write before it sees that there are none."""
+    from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415 - a second to import
+
+    async def write_nothing(client: AsyncQdrantClient) -> None:
+        try:
+            await client.upsert(name, [], wait=True)
+        except UnexpectedResponse as error:
+            if error.status_code != HTTPStatus.BAD_REQUEST:
+                raise
+
+    try:
+        await requests.ask(name, Kind.WRITE, write_nothing)
+    except StorageUnavailableError as error:
+        return error
+    return None
+
+
+async def _refusal_of_creating(requests: Requests) -> StorageUnavailableError | None:
+    """Try to change no aliases, which takes the right to create collections."""
+    try:
+        await requests.ask("", Kind.CREATE, lambda client: client.update_collection_aliases([]))
+    except StorageUnavailableError as error:
+        return error
+    return None

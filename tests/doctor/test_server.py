@@ -1,0 +1,152 @@
+"""What the doctor finds out about a Qdrant server, without changing anything there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.doctor.finding import Level
+from learning_memory_server.doctor.server import check_server
+from learning_memory_server.settings import Settings
+from learning_memory_server.storage.base import CollectionSpec
+from learning_memory_server.storage.owner import open_owner
+from tests.storage.double import QdrantDouble, serving, store_of
+from tests.storage.double_engine import Answer, recorded, success
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from learning_memory_server.doctor.finding import Finding
+    from tests.storage.double import Request
+
+SPEC = CollectionSpec("values", 4, variant="0123456789ab")
+OLD = "experiences_full-0123456789ab-89abcdef"
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+async def found(path: Path, url: str, **changes: Any) -> list[Finding]:
+    settings = Settings(storage_path=path, qdrant_url=url, **changes)
+    return [finding async for finding in check_server(settings)]
+
+
+async def used(path: Path, double: QdrantDouble) -> None:
+    """Make the owner and a collection, as a first use does."""
+    store = store_of(double.url, path / "qdrant-owner.json")
+    await store.ensure(SPEC)
+    await store.close()
+
+
+def sentences(findings: list[Finding], level: Level) -> str:
+    return " ".join(each.sentence for each in findings if each.level is level)
+
+
+async def test_a_server_that_was_never_used_is_not_asked(tmp_path: Path, double: QdrantDouble) -> None:
+    assert await found(tmp_path, double.url) == []
+    assert double.asked == []
+
+
+async def test_a_server_that_works_is_green_and_nothing_is_changed_there(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    before = len(double.asked)
+    (finding,) = await found(tmp_path, double.url)
+    assert (finding.level, finding.sentence) == (Level.GREEN, "Qdrant 1.18.3.")
+    changing = [each for each in double.asked[before:] if each.method != "GET"]
+    assert [each.body for each in changing] == [{"points": []}, {"actions": []}]
+
+
+async def test_a_version_that_was_not_tried_is_a_note(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    double.fault = lambda request: (
+        Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0")) if request.path == "/" else None
+    )
+    (finding,) = await found(tmp_path, double.url)
+    assert finding.level is Level.GREEN
+    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15 and 1.18."
+
+
+async def test_a_key_that_may_only_read_is_red(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+
+    def refuse(request: Request) -> Answer | None:
+        if request.method == "PUT":
+            return recorded("read-only key: upsert of no points")
+        return recorded("read-only key: change of no aliases") if request.method == "POST" else None
+
+    double.fault = refuse
+    findings = await found(tmp_path, double.url)
+    assert "may not write" in sentences(findings, Level.RED)
+    assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+async def test_a_key_for_some_collections_only_is_a_warning(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    double.refuse(
+        recorded("token for this collection: change of no aliases"),
+        only=lambda request: request.path == "/collections/aliases",
+    )
+    findings = await found(tmp_path, double.url)
+    assert sentences(findings, Level.RED) == ""
+    assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+@pytest.mark.parametrize(
+    ("situation", "says"), [("wrong key: list", "refused"), ("token expired: list", "expired")]
+)
+async def test_a_key_that_does_not_work_is_red(
+    tmp_path: Path, double: QdrantDouble, situation: str, says: str
+) -> None:
+    await used(tmp_path, double)
+    double.refuse(recorded(situation))
+    assert says in sentences(await found(tmp_path, double.url), Level.RED)
+
+
+async def test_a_key_that_would_be_sent_in_plain_text_is_red(tmp_path: Path) -> None:
+    open_owner(tmp_path / "qdrant-owner.json")
+    findings = await found(tmp_path, "http://10.0.0.7:6333", qdrant_api_key="k")
+    assert "in plain text" in sentences(findings, Level.RED)
+
+
+async def test_addresses_of_two_servers_are_not_one_cluster(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    with serving() as other:
+        assert "not nodes of one cluster" in sentences(
+            await found(tmp_path, f"{double.url}, {other.url}"), Level.RED
+        )
+        for server in (double, other):
+            server.refuse(recorded("cluster: status"), only=lambda request: request.path == "/cluster")
+        findings = await found(tmp_path, f"{double.url},{other.url},http://127.0.0.1:1")
+    assert sentences(findings, Level.RED) == ""
+    assert "127.0.0.1:1 cannot be reached" in sentences(findings, Level.YELLOW)
+
+
+async def test_collections_of_earlier_versions_are_named_with_what_removes_them(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    listed = {"collections": [{"name": name} for name in (OLD, "somebody-elses")]}
+    double.refuse(success(listed), only=lambda request: request.path == "/collections")
+    said = sentences(await found(tmp_path, double.url), Level.YELLOW)
+    assert OLD in said
+    assert "somebody-elses" not in said
+    assert f"curl -X DELETE {double.url}/collections/NAME" in said
+
+
+async def test_a_copied_folder_is_asked_about_and_a_damaged_owner_is_red(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path / "one", double)
+    (tmp_path / "one").rename(tmp_path / "two")
+    said = sentences(await found(tmp_path / "two", double.url), Level.YELLOW)
+    assert "owner --keep" in said
+    assert "owner --new" in said
+    (tmp_path / "two" / "qdrant-owner.json").write_text("{}")
+    assert "is damaged" in sentences(await found(tmp_path / "two", double.url), Level.RED)
