@@ -51,8 +51,8 @@ class Engine:
 
     def answer(self, method: str, path: str, body: Any) -> Answer:
         match path.strip("/").split("/"):
-            case [("" | "cluster") as what]:
-                return success({"status": "disabled"}) if what else recorded("version")
+            case ["" | "cluster"]:
+                return recorded("version") if path == "/" else success({"status": "disabled"})
             case ["aliases"]:
                 aliases = self.client.get_aliases().aliases
                 return success({"aliases": [alias.model_dump() for alias in aliases]})
