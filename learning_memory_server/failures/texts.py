@@ -22,19 +22,38 @@ def tidied(text: str, project: str, folder: str | None = None) -> str:
 
     Args:
         text: The text.
-        project: The project's name. A folder that has its last part as a name is taken for the project's.
-        folder: The project's folder, if it is known.
+        project: The project's name.
+        folder: The project's folder. If it is not known, any that has the last part of the project's name is taken for
+            it.
     """
     text = text.replace(_HERE, "")
-    for place, mark in ((folder, _HERE), (str(Path.home()), "~")):
-        if place and (root := place.rstrip("/\\")):
-            text = re.sub(_START + re.escape(root) + _END, mark, text)
+    home = _home().rstrip("/\\")
+    root = (folder or "").rstrip("/\\")
+    if root:
+        text = _replaced(text, re.escape(root), _HERE)
+    if home:
+        text = _replaced(text, re.escape(home), "~")
     text = _HOMES.sub("~", text)
-    if name := re.split(r"[\\/]", project)[-1]:
+    if root and root.startswith(f"{home}/"):
+        text = _replaced(text, re.escape(f"~{root.removeprefix(home)}"), _HERE)
+    name = re.split(r"[\\/]", project)[-1]
+    if name and not root:
         above = r"(?:~|[A-Za-z]:)?(?:[\\/][\w.@+-]+)*?[\\/]"
-        text = re.sub(_START + above + re.escape(name) + _END, _HERE, text, flags=re.IGNORECASE)
+        text = _replaced(text, above + re.escape(name), _HERE, re.IGNORECASE)
     # The folder itself is `.`, and what is in it needs no name before it.
     return re.sub(_HERE + r"[\\/]+(?=[^\\/\s'\":;&|)])", "", text).replace(_HERE, ".")
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        # A user without an entry in the system's list, as in some containers.
+        return ""
+
+
+def _replaced(text: str, place: str, mark: str, flags: int = 0) -> str:
+    return re.sub(_START + place + _END, mark, text, flags=flags)
 
 
 def shortened(command: str) -> str:

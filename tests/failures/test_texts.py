@@ -32,8 +32,19 @@ def test_folders_of_this_machine_are_left_out(text: str, expected: str) -> None:
 
 
 def test_the_folder_of_the_project_may_have_another_name() -> None:
-    given = "cd /srv/work/shop-2 && cat /srv/work/shop-2/a.py /srv/work/shop-20/a.py"
-    assert tidied(given, "shop", "/srv/work/shop-2") == "cd . && cat a.py /srv/work/shop-20/a.py"
+    given = "cd /srv/work/shop-2 && cat /srv/work/shop-2/a.py /srv/work/shop-20/a.py /usr/lib/shop/b.py"
+    expected = "cd . && cat a.py /srv/work/shop-20/a.py /usr/lib/shop/b.py"
+    assert tidied(given, "shop", "/srv/work/shop-2/") == expected
+
+
+def test_the_folder_of_the_project_is_recognized_behind_a_tilde() -> None:
+    folder = str(Path.home() / "src" / "shop-2")
+    assert tidied(f"cat ~/src/shop-2/a.py {folder}/b.py ~/c.py", "shop", folder) == "cat a.py b.py ~/c.py"
+
+
+def test_a_long_chain_of_folders_is_read_in_time() -> None:
+    assert tidied("cat " + "/a" * 2_000, "shop") == "cat " + "/a" * 2_000
+    assert tidied("/" * 5_000, "shop") == "/" * 5_000
 
 
 def test_the_home_of_this_user_is_left_out_wherever_it_is() -> None:
