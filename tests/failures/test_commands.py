@@ -52,6 +52,7 @@ def test_programs_are_named_without_their_folder_version_and_wrappers(text: str,
         ("pytest tests/a.py", "cd shop && python3 -m pytest tests/a.py"),
         ("pip install -e shop", "pip install -e ."),
         ("git -C shop add -A", "git add -A"),
+        ("pip install shop", "pip3 install -e ."),
         ("cd shop && ls", "ls"),
     ],
 )

@@ -63,6 +63,18 @@ def test_a_session_counts_once_however_often_it_met_the_error() -> None:
     assert chosen("python a.py", *often, case("two", "python a.py", "python a.py")) is None
 
 
+def test_a_session_that_met_an_error_ten_times_does_not_outvote_five_others() -> None:
+    often = [case("one", "python a.py", "python a.py") for _ in range(10)]
+    others = [case(f"other {number}", "python a.py", "python3 a.py") for number in range(5)]
+    assert chosen("python a.py", *others, *often) in others
+
+
+def test_a_session_is_no_evidence_for_or_against_itself() -> None:
+    first = case("one", "make test", "make -j1 test")
+    second = case("one", "make test", "CI=1 make test")
+    assert chosen("make test", first, second) == second
+
+
 def test_a_remedy_that_says_nothing_about_the_command_is_not_shown() -> None:
     leaves_out = case("one", "cd shop && make test", "make test")
     assert chosen("make test", leaves_out) is None

@@ -91,6 +91,15 @@ async def test_only_the_next_five_commands_can_mend_an_error(shield: Shield, fai
     assert next(each for each in failures.all() if each.command == "python -m pytest -q").remedy is None
 
 
+async def test_commands_that_fail_in_between_count_as_one_each(shield: Shield, failures: FailureLog) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("python -m pytest")
+    for number in range(4):
+        await agent.fails(f"cat {number}.txt", "cat: No such file or directory")
+    await agent.succeeds("python3 -m pytest")
+    assert failures.all()[0].remedy == "python3 -m pytest"
+
+
 async def test_sessions_do_not_mend_the_errors_of_each_other(shield: Shield, failures: FailureLog) -> None:
     await Agent(shield, "first").fails("python -m pytest")
     await Agent(shield, "second").succeeds("python3 -m pytest")
@@ -118,6 +127,30 @@ async def test_what_was_shown_and_did_not_help_is_not_shown_again(
     assert await second.fails("python -m pytest -x") is not None
     assert await second.fails("python -m pytest -x") is None
     assert [each.shown is not None for each in failures.all()] == [False, True]
+
+
+async def test_an_error_that_was_seen_before_its_remedy_is_answered_once_it_is_known(shield: Shield) -> None:
+    waiting, other = Agent(shield, "first"), Agent(shield, "second")
+    assert await waiting.fails("python -m pytest") is None
+    await other.fails("python -m pytest")
+    await other.succeeds("python3 -m pytest")
+    assert await waiting.fails("python -m pytest") is not None
+    assert await waiting.fails("python -m pytest") is None
+
+
+async def test_what_is_known_already_is_not_written_again(shield: Shield, tmp_path: Path) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("python -m pytest")
+    await agent.succeeds("python3 -m pytest")
+    before = content_of(tmp_path)
+    await agent.fails("ls x", "ls: x: No such file or directory")
+    written = content_of(tmp_path)
+    for _ in range(3):
+        await agent.fails("ls x", "ls: x: No such file or directory")
+        await agent.succeeds("ls x | head")
+        await agent.succeeds("ls x | head")
+    assert written.startswith(before)
+    assert content_of(tmp_path).count(b"\n") == written.count(b"\n") + 1
 
 
 async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
@@ -170,7 +203,7 @@ async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(
     await agent.fails("python -m pytest")
     (known,) = failures.all()
     failures.forget([known.error], NOW)
-    assert failures.all() == []
+    assert failures.all() == failures.errors() == []
     await agent.succeeds("python3 -m pytest")
     await agent.fails("python -m pytest")
     assert failures.all() == []
