@@ -89,7 +89,11 @@ class Shield:
             now = self._clock()
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
             mended = self._following.succeeded((project, session), parse(kept))
-            found = [each for name in mended if (each := self._failures.find(name)) and each.remedy != kept]
+            found = [
+                each
+                for name in dict.fromkeys(mended)
+                if (each := self._failures.find(name)) and each.remedy != kept
+            ]
             if found:
                 self._failures.add(*(replace(each, remedy=kept) for each in found), at=now)
         except LearningMemoryError as problem:

@@ -203,7 +203,8 @@ async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(
     await agent.fails("python -m pytest")
     (known,) = failures.all()
     failures.forget([known.error], NOW)
-    assert failures.all() == failures.errors() == []
+    assert failures.all() == []
+    assert failures.errors() == []
     await agent.succeeds("python3 -m pytest")
     await agent.fails("python -m pytest")
     assert failures.all() == []
