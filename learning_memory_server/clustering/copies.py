@@ -1,6 +1,6 @@
 """Near copies: the same text written again, or almost. Each text counts once, however often it was written.
 
-Without this, 4,000 near copies of 1,000 requests made 191 clusters of 50 topics, with an ARI of .37 instead of .85: the
+Without this, 4,000 near copies of 1,000 requests made 193 clusters of 50 topics, with an ARI of .34 instead of .84: the
 copies of one text are denser than any topic.
 """
 
