@@ -90,11 +90,14 @@ def parse(text: str) -> Command:
 
 
 def are_similar(one: Command, other: Command) -> bool:
-    """Return whether two commands try the same: a program in common, and enough words."""
+    """Return whether two commands try the same: a program in common, and enough words, one of them besides it."""
     if one.is_question != other.is_question or not one.programs & other.programs:
         return False
     mine, others = _without_versions(one.words), _without_versions(other.words)
-    return len(mine & others) >= LEAST_SHARED * len(mine | others)
+    if len(mine & others) < LEAST_SHARED * len(mine | others):
+        return False
+    named = one.programs | other.programs
+    return bool((mine & others) - named) or mine <= named or others <= named
 
 
 def change(failed: Command, succeeded: Command) -> Change:

@@ -54,6 +54,7 @@ def test_programs_are_named_without_their_folder_version_and_wrappers(text: str,
         ("git -C shop add -A", "git add -A"),
         ("pip install shop", "pip3 install -e ."),
         ("cd shop && ls", "ls"),
+        ("make", "make -j1"),
     ],
 )
 def test_commands_that_try_the_same_are_similar(failed: str, succeeded: str) -> None:
@@ -67,6 +68,7 @@ def test_commands_that_try_the_same_are_similar(failed: str, succeeded: str) -> 
         ("pytest -q", "which pytest"),
         ("python test_issue.py", "cat test_issue.py"),
         ("git -C shop add -A", "git log --oneline -n 5"),
+        ("python a.py", "python3 b.py"),
         ("make test", ""),
         ("", ""),
     ],
