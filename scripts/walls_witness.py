@@ -1,0 +1,64 @@
+"""Watches the answers of a double of a Qdrant server: nobody may be given what is another's."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.storage.double import QdrantDouble
+    from tests.storage.double_engine import Answer
+
+Body = dict[str, Any]
+_READS = ("points/query", "points/scroll", "points/count")
+
+
+class Witness:
+    """Stands between a double and its collections.
+
+    Attributes:
+        wrong: What should never have been asked or answered.
+        answered: How many requests of each kind were answered.
+
+    Args:
+        double: The double.
+    """
+
+    def __init__(self, double: QdrantDouble) -> None:
+        self.wrong: list[str] = []
+        self.answered: Counter[str] = Counter()
+        self._owners: dict[tuple[str, str], str] = {}
+        self._answer = double.engine.answer
+        double.engine.answer = self._witnessed  # type: ignore[method-assign]
+
+    def _witnessed(self, method: str, path: str, body: Body) -> Answer:
+        answer = self._answer(method, path, body)
+        _, _, name, *rest = [*path.split("/"), "", ""]
+        what = "/".join(filter(None, rest))
+        self.answered[f"{method} {what or 'collection'}"] += 1
+        if method == "DELETE" or "aliases" in path:
+            self.wrong.append(f"{method} {path}: drops or renames")
+        elif (method, what) == ("PUT", "points"):
+            self._look_at_written(name, body)
+        elif what == "points/delete" and list(body) != ["points"]:
+            self.wrong.append(f"{name}: a deletion that names no ids")
+        elif what in _READS:
+            self._look_at_read(name, body, answer)
+        return answer
+
+    def _look_at_written(self, name: str, body: Body) -> None:
+        for point in body["points"]:
+            owner = point["payload"]["owner"]
+            if self._owners.setdefault((name, point["id"]), owner) != owner:
+                self.wrong.append(f"{name}: a point was overwritten by another owner")
+
+    def _look_at_read(self, name: str, body: Body, answer: Answer) -> None:
+        condition = body["filter"]["must"][0]
+        if condition.get("key") != "owner":
+            self.wrong.append(f"{name}: a read without its owner")
+        elif answer.status == HTTPStatus.OK:
+            for point in json.loads(answer.body)["result"].get("points", ()):
+                if self._owners[name, point["id"]] != condition["match"]["value"]:
+                    self.wrong.append(f"{name}: another's point was given")

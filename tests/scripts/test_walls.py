@@ -1,0 +1,79 @@
+"""A tenth of what several people do on one server, and whether what watches them notices anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scripts.walls import walls
+from scripts.walls_witness import Witness
+from tests.storage.double import QdrantDouble, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PLACE = "/collections/notes--1"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_each_has_exactly_what_is_their_own(tmp_path: Path) -> None:
+    wrong, summary = await walls(tmp_path, operations=200, searches=1_000, seed=7)
+    assert wrong == [], summary
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        server.engine.answer("PUT", PLACE, {"vectors": {"dense": {"size": 2, "distance": "Cosine"}}})
+        server.engine.answer(
+            "PUT", f"{PLACE}/index", {"field_name": "owner", "field_schema": {"type": "keyword"}}
+        )
+        yield server
+
+
+def point(owner: str) -> dict[str, Any]:
+    return {"id": 7, "vector": {"dense": [1.0, 0.0]}, "payload": {"owner": owner}}
+
+
+def of(owner: str) -> dict[str, Any]:
+    return {"filter": {"must": [{"key": "owner", "match": {"value": owner}}]}, "with_payload": True}
+
+
+def test_the_witness_has_nothing_against_what_is_allowed(double: QdrantDouble) -> None:
+    witness = Witness(double)
+    double.engine.answer("PUT", f"{PLACE}/points", {"points": [point("ann")]})
+    double.engine.answer("POST", f"{PLACE}/points/scroll", of("ann"))
+    double.engine.answer("POST", f"{PLACE}/points/delete", {"points": [7]})
+    assert witness.wrong == []
+    assert witness.answered["POST points/scroll"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "what", "body", "says"),
+    [
+        ("DELETE", "", {}, "drops or renames"),
+        ("PUT", "/points", {"points": [point("bob")]}, "overwritten by another owner"),
+        ("POST", "/points/scroll", {"filter": {"must": [{"has_id": [7]}]}}, "a read without its owner"),
+        ("POST", "/points/delete", {"points": [], "filter": of("ann")["filter"]}, "names no ids"),
+    ],
+)
+def test_the_witness_notices_what_is_not_allowed(
+    double: QdrantDouble, method: str, what: str, body: dict[str, Any], says: str
+) -> None:
+    witness = Witness(double)
+    double.engine.answer("PUT", f"{PLACE}/points", {"points": [point("ann")]})
+    double.engine.answer(method, PLACE + what, body)
+    (wrong,) = witness.wrong
+    assert says in wrong
+
+
+def test_the_witness_notices_an_answer_with_anothers_point(double: QdrantDouble) -> None:
+    witness = Witness(double)
+    double.engine.answer("PUT", f"{PLACE}/points", {"points": [point("ann")]})
+    # The double lets its caller see everything, as a broken filter would.
+    double.engine.client.set_payload("notes--1", {"owner": "bob"}, [7])
+    double.engine.answer("POST", f"{PLACE}/points/scroll", of("bob"))
+    assert witness.wrong == ["notes--1: another's point was given"]
