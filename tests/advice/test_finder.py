@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server.advice.finder import Ranked
+from learning_memory_server.advice.ranking import Measured, Scored
 from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.values.log import document_of
@@ -128,3 +130,11 @@ async def test_a_model_that_was_not_measured_says_nothing(tmp_path: Path) -> Non
         await parts.ready()
         await parts.learn(about("pool", 1))
         assert await finder_over(parts).rank(asked(), {}) is None
+
+
+def test_what_is_shown_at_a_prompt_must_be_nearer() -> None:
+    measured = Measured(threshold=0.5, value_threshold=0.5, mean=0.2, deviation=0.1)
+    near, nearer = Scored(about("pool", 1), 0.52), Scored(about("pool", 2), 0.6)
+    ranked = Ranked([near, nearer], [], 0.5, measured)
+    assert ids(ranked.chosen()) == ids([nearer.entry, near.entry])
+    assert ids(ranked.chosen_for_prompt()) == ids([nearer.entry])
