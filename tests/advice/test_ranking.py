@@ -80,7 +80,7 @@ def test_few_entries_are_compared_with_what_is_usual() -> None:
 def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
     assert sunk(0.9, misled=0, helped=3) == 0.9
     assert sunk(0.9, misled=1, helped=1) == 0.9
-    assert sunk(0.9, misled=2, helped=0) == pytest.approx(0.7)
+    assert sunk(0.9, misled=2, helped=0) == pytest.approx(0.5)
 
 
 def test_an_entry_teaches_by_its_lesson_or_its_root_cause() -> None:
