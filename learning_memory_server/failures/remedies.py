@@ -4,7 +4,8 @@ A remedy is a similar command that succeeded soon after one that failed. What wa
 learned: `python` became `python3`, or `cd testbed` was left out. A remedy is shown if
 
 - it has something to say about this command: it removed a word that the command has, or only added words, some of which
-  the command lacks; and
+  the command lacks;
+- it adds nothing that forces, deletes, asks for more rights or skips a check; and
 - at least `LEAST` of the evidence supports it. Evidence is every other session in which the error was mended: for it if
   the same words were added or removed, and against it if not, even if only a file was edited and the same command then
   succeeded. It counts by the share of words that the command that failed then has in common with the one that fails now.
@@ -34,6 +35,13 @@ KEPT: Final = 20
 LEAST: Final = 0.7
 """The least share of the evidence in favour of a remedy that is shown."""
 
+_RISKY: Final = frozenset(
+    """
+    sudo doas su rm rmdir -rf -fr --force --force-with-lease --hard --no-verify --no-gpg-sign --break-system-packages
+    --privileged --insecure --no-check-certificate
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Words that force, delete, ask for more rights or skip a check. A person may have meant them once."""
 _PRIOR: Final = 0.7
 """What a remedy has in its favour before anything else is known, of evidence that counts as one session."""
 _AS_GOOD: Final = 0.1
@@ -85,7 +93,7 @@ def choose(command: Command, cases: Sequence[Case]) -> Case | None:
     useless = Counter(case.shown for case in cases if case.shown and case.remedy is None)
     supported = []
     for case, made in changes:
-        if not _says_something(made, command):
+        if made.added & _RISKY or not _says_something(made, command):
             continue
         support, evidence = _PRIOR, 1.0 + useless[case.id]
         for (other, its), weight in zip(changes, weights, strict=True):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
 from learning_memory_server.failures.commands import parse
 from learning_memory_server.failures.remedies import Case, choose
 
@@ -82,6 +84,24 @@ def test_a_remedy_that_says_nothing_about_the_command_is_not_shown() -> None:
     adds = case("one", "npm test", "CI=1 npm test")
     assert chosen("CI=1 npm test", adds) is None
     assert chosen("npm test", adds) == adds
+
+
+@pytest.mark.parametrize(
+    ("failed", "remedy"),
+    [
+        ("git push", "git push --force"),
+        ("git commit", "git commit --no-verify"),
+        ("pip install shop", "sudo pip install shop"),
+        ("git checkout main", "rm -rf build && git checkout main"),
+    ],
+)
+def test_what_forces_deletes_or_skips_a_check_is_never_shown(failed: str, remedy: str) -> None:
+    assert chosen(failed, *(case(f"session {number}", failed, remedy) for number in range(5))) is None
+
+
+def test_a_command_that_had_a_risky_word_itself_is_answered() -> None:
+    only = case("one", "sudo apt install shop", "sudo apt-get install -y shop && sudo apt install shop")
+    assert chosen("sudo apt install shop", only) == only
 
 
 def test_a_remedy_that_was_shown_and_did_not_help_is_not_shown_again_at_once() -> None:
