@@ -13,9 +13,8 @@ from learning_memory_server.domain.failure import Failure, failure_id
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.failures.commands import parse
 from learning_memory_server.failures.following import Following
+from learning_memory_server.failures.keeping import Keeping
 from learning_memory_server.failures.remedies import KEPT, Case, choose
-from learning_memory_server.failures.signature import signature
-from learning_memory_server.failures.texts import shortened, tidied
 from learning_memory_server.identity import session_hash
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from learning_memory_server.failures.log import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
 
-_EXAMINED: Final = 5_000
-"""Characters of a command that are looked at. What is kept of it is shorter, but a secret must be seen whole."""
 _SESSION: Final = re.compile(r"[0-9a-f]{16}")
 """What the hash of a session looks like."""
 
@@ -47,7 +44,7 @@ class Shield:
 
     def __init__(self, failures: FailureLog, redaction: RedactionGate, clock: Clock) -> None:
         self._failures = failures
-        self._redaction = redaction
+        self._keeping = Keeping(redaction)
         self._clock = clock
         self._following = Following[str]()
 
@@ -85,7 +82,7 @@ class Shield:
         if not self._following.is_waiting((project, session)):
             return
         try:
-            (kept,) = await self._kept(project, folder, command)
+            kept = await self._keeping.command(command, project, folder)
             now = self._clock()
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
             mended = self._following.succeeded((project, session), parse(kept))
@@ -102,16 +99,14 @@ class Shield:
     async def _failed(
         self, project: str, session: str, command: str, error: str, folder: str | None
     ) -> str | None:
-        named = signature(error)
-        kept, named = await self._kept(project, folder, command, named or "")
+        kept, named = await self._keeping.failure(command, error, project, folder)
         parsed = parse(kept)
         if not (named and kept) or len(project) > limits.PROJECT_MAX:
             self._following.failed((project, session), None, parsed)
             return None
         # From here on nothing awaits, so what is known cannot change before it is written.
         known = self._failures.of(project, named)
-        chosen = choose(parsed, [case_of(each) for each in known[-KEPT:]])
-        shown = self._failures.find(chosen.id) if chosen else None
+        shown = mended_by(kept, known)
         name = failure_id(project, named, session, kept)
         self._record(name, project, session, named, kept, shown)
         self._following.failed((project, session), name, parsed)
@@ -133,21 +128,25 @@ class Shield:
         elif shown_id and before.shown != shown_id:
             self._failures.add(replace(before, shown=shown_id), at=now)
 
-    async def _kept(self, project: str, folder: str | None, command: str, *others: str) -> list[str]:
-        """Return a command, and other texts, as they may be kept."""
-        texts = [tidied(command[:_EXAMINED], project, folder), *others]
-        passed = await self._redaction.pass_data({"text": texts})
-        command, *rest = passed.data["text"]
-        return [shortened(command), *rest]
-
 
 def hashed(session: str) -> str:
     """Return the hash of a session, which may be one already."""
     return session if _SESSION.fullmatch(session) else session_hash(session)
 
 
-def case_of(failure: Failure) -> Case:
-    """Return what a failure says about remedies."""
+def mended_by(command: str, known: Sequence[Failure]) -> Failure | None:
+    """Return the failure whose remedy to show for a command, None for silence.
+
+    Args:
+        command: The command, as it is kept.
+        known: What is known of the error, oldest first.
+    """
+    recent = known[-KEPT:]
+    chosen = choose(parse(command), [_case_of(each) for each in recent])
+    return next((each for each in recent if chosen and each.id == chosen.id), None)
+
+
+def _case_of(failure: Failure) -> Case:
     return Case(
         failure.id,
         failure.session,

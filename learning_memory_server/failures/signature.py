@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from learning_memory_server.domain.limits import SIGNATURE_MAX
+from learning_memory_server.failures.texts import whole_words
 
 _EXAMINED: Final = 100
 """Lines examined at the beginning, and as many at the end. Errors stand at either."""
@@ -68,7 +69,7 @@ _PATH: Final = (
     r"|\b[\w-]+\.[A-Za-z]\w{0,4}:\d+(?::\d+)?\b"
     r"|\b[\w-]+\.(?:[a-z]{1,2}|[a-z]{3,4}|\w*json)(?=[\s,:;)]|$)"
 )
-_NUMBER: Final = r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z])"
+_NUMBER: Final = r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z\d])"
 _MARKS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), mark)
     for pattern, mark in (
@@ -86,7 +87,7 @@ _MARKS: Final = tuple(
 
 def error_line(output: str) -> str | None:
     """Return the line that names the error, None if none does."""
-    lines = [_CONTROL.sub("", line[:_LONGEST_LINE]) for line in _examined(output)]
+    lines = [_CONTROL.sub("", whole_words(line, _LONGEST_LINE)) for line in _examined(output)]
     lines = [line for line in lines if line.strip() and not _EXIT_CODE.fullmatch(line.strip())]
     tail = [line for line in lines if _TAIL.match(_bare(line))]
     return _naming([line for line in lines if line not in tail]) or _naming(tail)
@@ -110,9 +111,11 @@ def _bare(line: str) -> str:
 
 def signature(output: str) -> str | None:
     """Return the signature of a failing command's output, None if it names no error."""
-    line = error_line(output)
-    if line is None:
-        return None
+    return normalized(error_line(output) or "")
+
+
+def normalized(line: str) -> str | None:
+    """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
     line = _PYTEST.sub("", line)
     for pattern, mark in _MARKS:
         line = pattern.sub(mark, line)

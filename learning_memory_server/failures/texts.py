@@ -64,3 +64,8 @@ def shortened(command: str) -> str:
         if len(command) <= COMMAND_MAX
         else f"{command[: COMMAND_MAX - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
     )
+
+
+def whole_words(text: str, most: int) -> str:
+    """Return a text, or as many of its characters without a last word that is cut: half a secret is not recognized."""
+    return text if len(text) <= most else re.sub(r"\S+\Z", "", text[:most])

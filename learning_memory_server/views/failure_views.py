@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.failures.commands import parse
-from learning_memory_server.failures.remedies import choose
-from learning_memory_server.failures.shield import case_of, seen
+from learning_memory_server.failures.shield import mended_by, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +47,7 @@ def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
         known: The failures of one error, oldest first.
     """
     newest = known[-1]
-    chosen = choose(parse(newest.command), [case_of(each) for each in known])
-    shown = next((each.remedy for each in known if chosen and each.id == chosen.id), None)
+    shown = mended_by(newest.command, known)
     return {
         "id": newest.error,
         "project": newest.project,
@@ -58,7 +55,7 @@ def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
         "times": seen(known),
         "last_seen": newest.created_at.isoformat(),
         "command": newest.command,
-        **({"remedy": shown} if shown else {}),
+        **({"remedy": shown.remedy} if shown else {}),
         "failures": [_failed_command(each) for each in reversed(known)],
     }
 

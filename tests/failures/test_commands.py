@@ -64,7 +64,7 @@ def test_commands_that_try_the_same_are_similar(failed: str, succeeded: str) -> 
 @pytest.mark.parametrize(
     ("failed", "succeeded"),
     [
-        ("python test_issue.py", "python --version"),
+        ("cd shop && python test_issue.py", "cd shop && python --version"),
         ("pytest -q", "which pytest"),
         ("python test_issue.py", "cat test_issue.py"),
         ("git -C shop add -A", "git log --oneline -n 5"),

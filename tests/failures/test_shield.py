@@ -188,6 +188,20 @@ async def test_secrets_are_removed_before_anything_is_written(shield: Shield, tm
     assert written.count(b"[redacted: ") >= 3
 
 
+async def test_a_secret_in_the_line_that_names_the_error_is_seen_whole(
+    shield: Shield, tmp_path: Path
+) -> None:
+    # Without its digits, nothing recognizes a token of this form.
+    secret = "xox" + "b-470923815562-318845027731-BBpiA84YrNbuBhOwc8fjOWOr"
+    agent = Agent(shield, "first")
+    await agent.fails("make a", f"error: {secret} is invalid")
+    await agent.fails("make b", "error: " + "word " * 76 + secret)
+    written = content_of(tmp_path)
+    assert b"[redacted: " in written
+    assert b"BBpi" not in written
+    assert b"xox" not in written
+
+
 async def test_output_without_an_error_is_not_kept(shield: Shield, failures: FailureLog) -> None:
     agent = Agent(shield, "first")
     assert await agent.fails("diff a b", "1c1\n< x\n---\n> y") is None
