@@ -48,6 +48,7 @@ class QdrantDouble(ThreadingHTTPServer):
     Attributes:
         engine: The collections.
         asked: Every request, in the order of arrival.
+        spans: When each request arrived and its answer was sent.
         connections: How many connections were opened.
         delay: Seconds before each answer begins, as if the server were far away.
         fault: Returns what goes wrong with a request, or a refusal, or None.
@@ -61,6 +62,7 @@ class QdrantDouble(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.engine = Engine()
         self.asked: list[Request] = []
+        self.spans: list[tuple[float, float]] = []
         self.connections = 0
         self.delay = 0.0
         self.fault: Callable[[Request], Answer | Wrong | None] = lambda _request: None
@@ -70,6 +72,15 @@ class QdrantDouble(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def round_trips(self) -> int:
+        """Return how many requests followed one another since this was last asked; at once counts once."""
+        spans, self.spans = sorted(self.spans, key=lambda span: span[1]), []
+        trips, free = 0, 0.0
+        for began, ended in spans:
+            if began >= free:
+                trips, free = trips + 1, ended
+        return trips
 
     def heal(self) -> None:
         """Let everything work again; what hung until now ends."""
@@ -100,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         request = Request(self.command, self.path.partition("?")[0], json.loads(content) if content else {})
         server = self.server
-        released = server.released
+        released, began = server.released, time.monotonic()
         server.asked.append(request)
         if server.delay:
             time.sleep(server.delay)
@@ -119,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         with server.turn:
             answer = server.engine.answer(*request)
+        server.spans.append((began, time.monotonic()))
         self._send(answer, is_half=wrong is Wrong.HALF)
 
     do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_any  # noqa: N815 - the base class's names

@@ -1,0 +1,83 @@
+"""How often a far server is waited for: what does not depend on one another is asked at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.indexing.document import point_id
+from learning_memory_server.memories.query import MemoryQuery
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.operations import operate
+from learning_memory_server.settings import Settings
+from tests.storage.double import QdrantDouble, serving
+from tests.support import about, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+# More than a search fetches at first, and all with the same text: every search has ties at its limit.
+ENTRIES = [*(numbered(n, goal="the same goal") for n in range(70)), *(about("pool", n) for n in range(20))]
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+async def services(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+    async with open_services(settings, purpose="a test") as opened:
+        opened.collector.add_resolved(ENTRIES)
+        await operate(opened, lambda *_: None, "complete", {})
+        # What is asked at once must overlap, however fast this machine is.
+        double.delay = 0.02
+        yield opened
+        double.delay = 0.0
+
+
+async def trips(double: QdrantDouble, doing: Callable[[], Awaitable[Any]]) -> tuple[int, Any]:
+    double.round_trips()
+    result = await doing()
+    return double.round_trips(), result
+
+
+@pytest.mark.slow
+async def test_a_search_waits_three_times_at_most_and_a_write_once(
+    services: Services, double: QdrantDouble
+) -> None:
+    for axis in (Axis.FULL, Axis.STRATEGY):
+        for text in ("the same goal", "pool number 7"):
+            query = ExperienceQuery(text, axis)
+            waited, found = await trips(double, lambda: services.searcher.search_experiences(query))  # noqa: B023
+            assert found.mode is SearchMode.HYBRID
+            assert waited <= 3
+
+    services.collector.add_resolved([numbered(500)])
+    waited, _ = await trips(double, lambda: services.persister.persist(numbered(500)))
+    assert waited == 1
+    waited, _ = await trips(double, lambda: services.writer.remove([point_id("ghap", ENTRIES[0].id)]))
+    assert waited == 1
+    caller = Caller("garden", "test")
+    waited, _ = await trips(double, lambda: services.memories.add(caller, "Close the pool.", {}))
+    assert waited == 1
+    waited, _ = await trips(double, lambda: services.memory_searcher.search(MemoryQuery("pool")))
+    assert waited <= 3
+
+
+@pytest.mark.slow
+async def test_connections_are_kept(services: Services, double: QdrantDouble) -> None:
+    before = double.connections
+    for _ in range(5):
+        await services.searcher.search_experiences(ExperienceQuery("pool"))
+    # As many at once as a search needs, and no more however many searches.
+    assert double.connections - before <= 5
