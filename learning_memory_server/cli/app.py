@@ -298,6 +298,19 @@ def context() -> None:
 
 
 @app.command()
+def hook() -> None:
+    """Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
+
+    For programs. It passes the client's words to the hub and prints what the hub
+    says, within a second. Without a hub, it starts one and prints nothing.
+    Whatever goes wrong, it is silent and succeeds.
+    """
+    from learning_memory_server.front.hook import main as answer  # noqa: PLC0415
+
+    answer()
+
+
+@app.command()
 def replay(
     since: Annotated[
         str | None,

@@ -15,6 +15,18 @@ from learning_memory_server.clients.change import addition, find_entry, removal,
 from learning_memory_server.clients.entry import find_launch, find_variables, is_of_this_server, new_entry
 from learning_memory_server.clients.names import SettingsTo
 from learning_memory_server.clients.places import this_machine
+from learning_memory_server.clients.plugin import (
+    FOLDER,
+    IDENTITY,
+    adding,
+    contents,
+    discard,
+    find_installed,
+    is_written,
+    packaged,
+    removing,
+    write,
+)
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.paths import APPLICATION, PREFIX, config_file
 from learning_memory_server.settings import is_secret, load_settings
@@ -32,13 +44,14 @@ if TYPE_CHECKING:
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool) -> None:
-    """Add this server to a client, or update its entry.
+def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool, plugin: bool = False) -> None:
+    """Add this server to a client, or update its entry. Where Claude Code has the plugin, that is updated.
 
     Args:
         name: Which client.
         settings_to: Where the settings of this shell go.
         yes: Do not ask.
+        plugin: Add the plugin in place of the server.
 
     Raises:
         ClientSetupError: If the client's file or command cannot be used.
@@ -46,6 +59,11 @@ def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool) -> None:
         InvalidInputError: If there is no terminal to ask on.
     """
     client, machine = CLIENTS[name], this_machine()
+    if plugin and not client.own_command:
+        raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
+    if client.own_command and (plugin or find_installed(machine)):
+        _set_up_plugin(client, settings_to, yes=yes)
+        return
     entry, variables = _wanted(client, settings_to)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
@@ -66,6 +84,38 @@ def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool) -> None:
         act()
     output().print(f"{client.title} has this server now. {client.afterwards}")
     output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {name}")
+    if client.own_command:
+        output().print(f"With hooks and skills, it is a plugin: {APPLICATION} setup {name} --plugin")
+
+
+def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
+    """Add or update the plugin, and remove the server: both together would be two of each tool."""
+    machine, settings, launch = this_machine(), load_settings(), find_launch()
+    folder, wanted = settings.storage_path / FOLDER, contents(launch)
+    shared = find_variables(client, machine, settings).shared
+    todo: list[Callable[[], None]] = []
+    if settings_to is not SettingsTo.NONE and shared:
+        todo += _prepare(settings_addition(config_file(), shared))
+    if launch.caution:
+        show_notice(launch.caution)
+    if not is_written(folder, wanted):
+        output().print(f"The plugin is written to {folder}.")
+        todo.append(lambda: write(folder, wanted))
+    existing, installed = _own_entry(client, machine, yes=yes), find_installed(machine)
+    commands = claude_code.commands(existing, None)
+    if installed and installed[0] != IDENTITY:
+        commands += removing(installed[0])
+    if not (installed and installed[0] == IDENTITY):
+        commands += adding(folder)
+    todo += _prepare_commands(commands)
+    if not todo:
+        output().print(f"{client.title} already has this plugin. Nothing to change.")
+        return
+    _ask(f"Add the plugin to {client.title}?", yes=yes)
+    for act in todo:
+        act()
+    output().print(f"{client.title} has the plugin now. {client.afterwards}")
+    output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
 
 def remove_from(name: ClientName, *, yes: bool) -> None:
@@ -82,7 +132,14 @@ def remove_from(name: ClientName, *, yes: bool) -> None:
     client, machine = CLIENTS[name], this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
-    todo = _prepare(change) if change else _prepare_commands(claude_code.commands(existing, None))
+    if change:
+        todo = _prepare(change)
+    else:
+        installed = find_installed(machine)
+        commands = claude_code.commands(existing, None)
+        todo = _prepare_commands([*commands, *(removing(installed[0]) if installed else [])])
+        if installed:
+            todo.append(lambda: discard(load_settings().storage_path / FOLDER))
     if not todo:
         output().print(f"{client.title} does not have this server. Nothing to change.")
         return
@@ -92,17 +149,24 @@ def remove_from(name: ClientName, *, yes: bool) -> None:
     output().print(f"{client.title} no longer has this server. Your data stays.")
 
 
-def print_entry(name: ClientName, settings_to: SettingsTo) -> None:
+def print_entry(name: ClientName, settings_to: SettingsTo, *, plugin: bool = False) -> None:
     """Print what to add to a client by hand, on standard output alone.
 
     Args:
         name: Which client.
         settings_to: Where the settings of this shell go.
+        plugin: Print how to add the plugin.
 
     Raises:
         InvalidSettingsError: If a setting is invalid.
+        InvalidInputError: If it has no plugin.
     """
     client = CLIENTS[name]
+    if plugin:
+        if not client.own_command:
+            raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
+        output().print(claude_code.quoted(["claude", "--plugin-dir", str(packaged())]), soft_wrap=True)
+        return
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
         for command in claude_code.commands(None, entry):

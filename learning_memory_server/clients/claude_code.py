@@ -1,4 +1,4 @@
-"""Claude Code's own command, `claude mcp`. Claude Code rewrites its file while it runs, so the file is not edited here."""
+"""Claude Code's own commands, `claude mcp` and `claude plugin`. Claude Code rewrites its file while it runs, so the file is not edited here."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ClientSetupError(
-                f"`{name} mcp` could not be run ({type(error).__name__}).",
+                f"`{name} {arguments[0]}` could not be run ({type(error).__name__}).",
                 hint=f"Run it yourself:\n{quoted([name, *arguments])}",
             ) from None
         if done.returncode:
             said = " ".join((done.stderr or done.stdout).split())
             raise ClientSetupError(
-                f"`{name} mcp` failed: {said or f'exit code {done.returncode}'}",
+                f"`{name} {arguments[0]}` failed: {said or f'exit code {done.returncode}'}",
                 hint=f"Run it yourself:\n{quoted([name, *arguments])}",
             )

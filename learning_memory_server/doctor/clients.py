@@ -9,6 +9,7 @@ from learning_memory_server import paths
 from learning_memory_server.clients.catalog import CLIENTS
 from learning_memory_server.clients.change import find_entry
 from learning_memory_server.clients.connecting import connect
+from learning_memory_server.clients.plugin import find_entry as plugin_entry
 from learning_memory_server.doctor.finding import Finding, Level, green, red, yellow
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.terminal import counted
@@ -53,9 +54,17 @@ async def check_client(name: ClientName, machine: Machine, *, quick: bool) -> As
 async def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> AsyncIterator[Finding]:
     try:
         entry = find_entry(client, machine)
+        plugin = plugin_entry(machine) if client.own_command else None
     except ClientSetupError as error:
         yield yellow(_TOPIC, f"Cannot tell whether {client.title} has this server. {error.sentence}")
         return
+    if entry is not None and plugin is not None:
+        yield red(
+            _TOPIC,
+            f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin",
+        )
+        return
+    entry = plugin if entry is None else entry
     if entry is None:
         sentence = f"{client.title} does not have this server; run: {_setup(client)}"
         yield Finding(missing, _TOPIC, sentence)

@@ -92,18 +92,19 @@ class ClaudeCode:
         for path in (self.home, self.project):
             path.mkdir()
         self._cli = cli
+        (folder / "bin").mkdir()
+        (folder / "bin" / "claude").symlink_to(cli)
 
     def environment(self) -> dict[str, str]:
         """Return all variables that the client gets."""
         return {
-            # The installed command, as on a user's PATH.
-            "PATH": f"{COMMAND.parent}:{os.environ['PATH']}",
+            # The client and the installed command, as on a user's PATH.
+            "PATH": f"{self.home.parent}/bin:{COMMAND.parent}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.memory.runtime),
             "LEARNING_MEMORY_STORAGE_PATH": str(self.memory.storage),
             "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
             "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
-            "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             # As long as an unlucky machine takes to start a hub.
@@ -143,7 +144,7 @@ class ClaudeCode:
                 "--allowedTools",
                 "Bash,mcp__plugin_learning-memory_memory",
                 *options,
-                **{"ANTHROPIC_BASE_URL": model.url, **variables},
+                **{"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", **variables},
             )
         finally:
             model.shutdown()

@@ -24,7 +24,9 @@ file = pathlib.Path.home() / ".claude.json"
 content = json.loads(file.read_text()) if file.exists() else {}
 content.setdefault("calls", []).append(arguments)
 servers = content.setdefault("mcpServers", {})
-if arguments[1] == "add-json":
+if arguments[0] == "plugin":
+    pass
+elif arguments[1] == "add-json":
     servers[arguments[4]] = json.loads(arguments[5])
 else:
     del servers[arguments[4]]
@@ -244,3 +246,38 @@ def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
     assert result.exit_code == 2
     assert "claude-code" in result.stderr
     assert "vscode" in result.stderr
+
+
+@pytest.mark.usefixtures("with_claude")
+def test_the_plugin_is_written_and_installed_in_place_of_the_server(
+    run: Run, home: Path, storage: Path
+) -> None:
+    run("setup", "claude-code", "--yes")
+
+    done = run("setup", "claude-code", "--plugin", "--yes")
+
+    assert done.exit_code == 0, done.stderr
+    assert "Claude Code has the plugin now." in done.stdout
+    calls = claude_state(home)["calls"]
+    assert isinstance(calls, list)
+    remove, add, install = calls[-3:]
+    assert remove == ["mcp", "remove", "-s", "user", "learning-memory"]
+    assert add == ["plugin", "marketplace", "add", str(storage / "claude-code")]
+    assert install == ["plugin", "install", "-s", "user", "learning-memory@learning-memory-server"]
+    assert (storage / "claude-code" / "learning-memory" / ".mcp.json").is_file()
+
+
+def test_only_claude_code_has_the_plugin(run: Run) -> None:
+    for option in ("--yes", "--print"):
+        refused = run("setup", "cursor", "--plugin", option)
+        assert refused.exit_code == 1
+        assert "There is no plugin for Cursor" in refused.stderr
+
+
+def test_how_to_try_the_plugin_is_printed(run: Run, home: Path) -> None:
+    shown = run("setup", "claude-code", "--plugin", "--print")
+
+    name, option, folder = shlex.split(shown.stdout)
+    assert (name, option) == ("claude", "--plugin-dir")
+    assert (Path(folder) / ".claude-plugin" / "plugin.json").is_file()
+    assert not list(home.iterdir())

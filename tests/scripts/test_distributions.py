@@ -150,6 +150,11 @@ def test_wheel_and_source_distribution_hold_the_package_the_licence_and_the_type
         for path in (ROOT / "learning_memory_server").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    plugin = {
+        f"learning_memory_server/clients/claude_code_plugin/{path.relative_to(ROOT / 'plugins/claude-code').as_posix()}"
+        for path in (ROOT / "plugins" / "claude-code").rglob("*")
+        if path.is_file()
+    }
     with ZipFile(dist / WHEEL) as wheel, tarfile.open(dist / SDIST) as source:
         packed = set(wheel.namelist())
         root = SDIST.removesuffix(".tar.gz")
@@ -159,7 +164,7 @@ def test_wheel_and_source_distribution_hold_the_package_the_licence_and_the_type
     assert ours <= packed
     licences = [f"{root}.dist-info/licenses/{name}" for name in project()["license-files"]]
     assert packed.issuperset(licences)
-    assert {name for name in packed - ours if ".dist-info/" not in name} == set()
+    assert {name for name in packed - ours if ".dist-info/" not in name} == plugin
     assert ours | {"LICENSE", "README.md", "pyproject.toml", "hatch_build.py", "docs/install.md"} <= shipped
 
 

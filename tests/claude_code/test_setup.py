@@ -1,0 +1,67 @@
+"""`setup claude-code --plugin` with the real client: the plugin works, and never next to the plain server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.wire import COMMAND
+from tests.claude_code.model import say
+from tests.claude_code.test_sessions import LESSON, load, resolve, start
+
+if TYPE_CHECKING:
+    from tests.claude_code.conftest import ClaudeCode
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def set_up(claude: ClaudeCode, *options: str) -> str:
+    done = subprocess.run(
+        [COMMAND, "setup", "claude-code", "--yes", *options],
+        env=claude.environment(),
+        cwd=claude.project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def servers(claude: ClaudeCode) -> Any:
+    return json.loads((claude.home / ".claude.json").read_text("utf-8")).get("mcpServers", {})
+
+
+def plugins(claude: ClaudeCode) -> list[str]:
+    return [each["id"] for each in json.loads(claude.run("plugin", "list", "--json").stdout)]
+
+
+def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode) -> None:
+    assert "--plugin" in set_up(claude)
+    assert "learning-memory" in servers(claude)
+
+    set_up(claude, "--plugin")
+
+    assert (servers(claude), plugins(claude)) == ({}, ["learning-memory@learning-memory-server"])
+    # The settings of this shell are where hooks find them, too.
+    assert (
+        str(claude.memory.storage) in (claude.home / ".config/learning-memory-server/config.toml").read_text()
+    )
+    claude.session("begin", [load(), start(), resolve(), say("Closed.")], plugin=None)
+    # Neither a command of ours nor a setting is in this environment.
+    without: dict[str, Any] = {
+        name: "" for name in claude.environment() if name.startswith("LEARNING_MEMORY_")
+    }
+    told = claude.session("go on", [say("Yes.")], plugin=None, PATH="/usr/bin:/bin", **without).told()
+    assert LESSON in told
+
+    assert "Nothing to change" in set_up(claude)
+    assert "Nothing to change" in set_up(claude, "--plugin")
+    set_up(claude, "--remove")
+
+    assert (servers(claude), plugins(claude)) == ({}, [])
+    assert not (claude.memory.storage / "claude-code").exists()
+    assert json.loads(claude.run("plugin", "marketplace", "list", "--json").stdout) == []
