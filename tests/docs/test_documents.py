@@ -37,6 +37,7 @@ FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|cluster
 MADE_ELSEWHERE: Final = (
     "server.json",
     "config.toml",
+    "qdrant-owner.json",
     "values.jsonl",
     "evidence.jsonl",
     "verdicts.jsonl",
