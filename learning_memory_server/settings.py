@@ -258,6 +258,11 @@ class Settings(BaseModel):
         return self.storage_path / "outdated-points.json"
 
     @property
+    def map_directory(self) -> Path:
+        """The folder of what keeps the dashboard's map as it was."""
+        return self.storage_path / "map"
+
+    @property
     def backups_directory(self) -> Path:
         """Where backups are stored, unless a person names another folder."""
         return self.storage_path / "backups"

@@ -45,7 +45,7 @@ _SILENT_SECONDS: Final = 30.0
 """Seconds without a sign of life after which an operation is given up: a hub that loads a model is busy."""
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
-_READING: Final = ("call", "compare", "complete")
+_READING: Final = ("call", "compare", "complete", "picture")
 """Operations that leave nothing undone if they are interrupted; the hub completes the index anyway."""
 
 
@@ -87,6 +87,14 @@ class Connection:
         for sentence in reply.get("notices", ()):
             show_notice(sentence)
         return reply
+
+    async def ask(self, operation: str, **fields: object) -> dict[str, Any]:
+        """Run an operation as `run` does, and show nothing of it: for what is asked again and again.
+
+        Raises:
+            LearningMemoryError: See `run`.
+        """
+        return await self._operate(lambda *_: None, operation, fields)
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its reply. Arguments that are None are left out.

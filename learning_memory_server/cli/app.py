@@ -286,6 +286,31 @@ def calibration(project: ProjectOption = None, as_json: JsonOption = False) -> N
 
 
 @app.command()
+def dashboard(
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="Where to write it; by default, in the storage folder."
+        ),
+    ] = None,
+    project: ProjectOption = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Serve it to this machine until Ctrl-C; changes appear by themselves."),
+    ] = False,
+) -> None:
+    """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
+
+    The page is one file that only you can read, and needs no network. It holds
+    all texts that are stored: think before you pass it on.
+    """
+    from learning_memory_server.cli.dashboard import show_dashboard  # noqa: PLC0415
+
+    asyncio.run(show_dashboard(file, project, may_open=not no_open, live=live))
+
+
+@app.command()
 def context() -> None:
     """Show what a new session of this project should know, or nothing if there is nothing.
 

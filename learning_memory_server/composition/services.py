@@ -22,6 +22,8 @@ from learning_memory_server.composition.backends import (
     remove_unused_indexes,
 )
 from learning_memory_server.composition.statistics import Statistics
+from learning_memory_server.dashboard.document import Dashboard
+from learning_memory_server.dashboard.frames import FrameStore
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.packaged import load_packaged
@@ -106,6 +108,7 @@ class Services:
     session_context: SessionContext
     hooks: Hooks
     statistics: Statistics
+    dashboard: Dashboard
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""
@@ -246,6 +249,18 @@ def _build(
         withheld=settings.advice_withheld,
     )
     session_context = SessionContext(collector, value_listing, advisor, settings.budget_bytes)
+    statistics = Statistics(
+        settings,
+        journal,
+        collector,
+        value_log,
+        verdicts,
+        advice_log,
+        memory_log,
+        embeddings,
+        writer,
+        redaction,
+    )
     return Services(
         settings=settings,
         redaction=redaction,
@@ -283,17 +298,20 @@ def _build(
             clock,
             check_in_calls=settings.check_in_calls,
         ),
-        statistics=Statistics(
-            settings,
-            journal,
-            collector,
-            value_log,
-            verdicts,
-            advice_log,
-            memory_log,
-            embeddings,
-            writer,
-            redaction,
+        statistics=statistics,
+        dashboard=Dashboard(
+            journal=journal,
+            collector=collector,
+            index=index,
+            clusterer=clusterer,
+            values=value_log,
+            verdicts=verdicts,
+            advice=advice_log,
+            failures=failure_log,
+            memories=memory_log,
+            statistics=statistics.collect,
+            clock=clock,
+            frames=FrameStore(settings.map_directory),
         ),
     )
 

@@ -15,6 +15,7 @@ from learning_memory_server.operations.forgetting import forget
 from learning_memory_server.operations.importing import add, add_open, add_records, apply_deletions
 from learning_memory_server.operations.indexing import compare, complete, reindex
 from learning_memory_server.operations.migrating import leave, migrate
+from learning_memory_server.operations.picturing import picture
 from learning_memory_server.operations.redacting import redacted_fields
 from learning_memory_server.operations.scanning import redact_stored
 from learning_memory_server.operations.searching import search_memories
@@ -61,6 +62,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         forget,
         leave,
         migrate,
+        picture,
         redact_stored,
         reindex,
         search_memories,

@@ -1,0 +1,142 @@
+"use strict";
+// What all views share: the data, what is searched for, and how elements are made. Stored text only ever becomes text
+// nodes: nothing on this page parses it as HTML.
+
+const LM = {views: [], data: null, query: "", words: []};
+
+LM.read = (text) => {
+  const data = JSON.parse(text);
+  LM.data = data;
+  LM.number = new Map(data.entries.map((entry, number) => [entry.id, number]));
+  LM.value = new Map(data.values.map((value) => [value.id, value]));
+  data.entries.forEach((entry) => {
+    entry.at = new Date(entry.resolved_at);
+    entry.words = null;
+  });
+  for (const axis of Object.values(data.axes)) {
+    // The cluster of each entry, by its number; the largest cluster first, whose colours differ.
+    axis.clusterOf = new Map();
+    axis.clusters.forEach((cluster, rank) => {
+      cluster.colour = LM.colours[rank % LM.colours.length];
+      cluster.members.forEach((number) => axis.clusterOf.set(number, cluster));
+    });
+  }
+};
+
+// Control characters and those that turn the direction of writing would change what stands around them: they are shown.
+LM.plain = (text) =>
+  String(text ?? "").replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => (character === "\r" ? "" : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`),
+  );
+LM.short = (text, most = 160) => {
+  const line = LM.plain(text).replace(/\s+/g, " ").trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1).trimEnd()}…`;
+};
+
+// Makes an element. Attributes that are functions listen; children are elements or text.
+LM.make = (name, attributes = {}, ...children) => {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(key, value);
+    else if (key === "style") Object.assign(element.style, value);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...LM.kept(...children));
+  return element;
+};
+LM.kept = (...children) => children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+LM.text = (text, tag = "p") => LM.make(tag, {class: "text", dir: "auto"}, LM.plain(text));
+LM.line = (text, most, tag = "span") => LM.make(tag, {class: "text short", dir: "auto"}, LM.short(text, most));
+
+LM.colours = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)", "var(--c7)"];
+// Each outcome has a shape and a colour, so that neither is needed to tell them apart.
+LM.outcomes = {
+  confirmed: {name: "held", colour: "var(--held)", symbol: d3.symbolCircle},
+  falsified: {name: "proved wrong", colour: "var(--missed)", symbol: d3.symbolDiamond2},
+  abandoned: {name: "abandoned", colour: "var(--dropped)", symbol: d3.symbolTriangle},
+};
+LM.axes = {full: "Whole task", strategy: "Approach", surprise: "Surprise", root_cause: "Root cause"};
+
+LM.count = (number, noun, nouns) => `${number.toLocaleString("en")} ${number === 1 ? noun : nouns ?? `${noun}s`}`;
+LM.day = d3.utcFormat("%-d %b %Y");
+LM.date = (text) => LM.day(new Date(text));
+LM.percent = (share) => `${Math.round(100 * share)} %`;
+LM.bytes = (size) => {
+  const units = ["bytes", "kB", "MB", "GB"];
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
+  return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
+};
+LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
+
+// Search: an item is shown if its texts contain every word that was typed.
+LM.has = (text) => LM.words.every((word) => text.includes(word));
+LM.texts = (value) => {
+  const found = [];
+  const walk = (part) => {
+    if (typeof part === "string") found.push(part);
+    else if (part && typeof part === "object" && !(part instanceof Date)) Object.values(part).forEach(walk);
+  };
+  walk(value);
+  return found.join("\n").toLowerCase();
+};
+LM.matches = (entry) => {
+  if (!LM.words.length) return true;
+  entry.words ??= LM.texts(entry);
+  return LM.has(entry.words);
+};
+LM.found = () => LM.data.entries.filter(LM.matches);
+LM.select = (things) => (LM.words.length ? things.filter((thing) => LM.has(LM.texts(thing))) : things);
+
+// Wilson's 95 % interval of a share, as the program computes it.
+LM.interval = (held, total) => {
+  if (!total) return [0, 1];
+  const z = 1.959963984540054, share = held / total;
+  const middle = share + (z * z) / (2 * total);
+  const spread = z * Math.sqrt((share * (1 - share)) / total + (z * z) / (4 * total * total));
+  const scale = 1 + (z * z) / total;
+  return [held ? (middle - spread) / scale : 0, held < total ? (middle + spread) / scale : 1];
+};
+
+// Parts that several views have.
+LM.card = (title, say, ...content) =>
+  LM.make("section", {class: "card"}, title && LM.make("h3", {}, title), say && LM.make("p", {class: "say"}, say), ...content);
+LM.nothing = (title, say) => LM.make("div", {class: "card nothing"}, LM.make("strong", {}, title), say);
+LM.badge = (kind, text) => LM.make("span", {class: `badge ${kind}`}, text ?? kind);
+LM.outcome = (status) => {
+  const outcome = LM.outcomes[status];
+  const sign = LM.sign(outcome ?? {symbol: d3.symbolSquare2, colour: "currentColor"}, 11);
+  return LM.make("span", {class: `badge ${status}`}, sign, outcome ? outcome.name : status);
+};
+LM.sign = (outcome, size = 13) => {
+  const svg = d3.create("svg:svg").attr("viewBox", "-8 -8 16 16").attr("width", size).attr("height", size).attr("aria-hidden", "true");
+  svg.append("path").attr("d", d3.symbol(outcome.symbol, 90)()).style("fill", outcome.colour);
+  return svg.node();
+};
+LM.switcher = (label, options, chosen, choose) =>
+  LM.make(
+    "div",
+    {class: "switch", role: "group", "aria-label": label},
+    Object.entries(options).map(([name, text]) =>
+      LM.make("button", {type: "button", "aria-pressed": String(name === chosen), "data-option": name, click: () => choose(name)}, text),
+    ),
+  );
+LM.key = () =>
+  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign(outcome), outcome.name)));
+// A list that shows a hundred, and more on request: thousands of rows would take seconds.
+LM.list = (things, row, className = "rows") => {
+  const list = LM.make("ul", {class: className});
+  const box = LM.make("div", {}, list);
+  const add = (from) => {
+    list.append(...things.slice(from, from + 100).map(row));
+    if (things.length > from + 100) {
+      const rest = things.length - from - 100;
+      const more = LM.make("button", {type: "button", class: "more", click: () => { more.remove(); add(from + 100); }}, `Show ${LM.count(Math.min(rest, 100), "more", "more")} of ${rest.toLocaleString("en")}`);
+      box.append(more);
+    }
+  };
+  add(0);
+  return box;
+};

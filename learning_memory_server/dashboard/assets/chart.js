@@ -1,0 +1,23 @@
+"use strict";
+// Charts: Plot's, with the page's type and colours, a name for screen readers, and a click that opens what is shown.
+
+LM.chart = (label, options, pick) => {
+  const plot = Plot.plot({className: "plot", style: {background: "none", color: "var(--ink)"}, ...options});
+  const figure = LM.make("figure", {class: "chart"}, plot);
+  plot.setAttribute("role", "img");
+  plot.setAttribute("aria-label", label);
+  if (pick) {
+    let under = null;
+    plot.addEventListener("input", () => {
+      under = plot.value;
+      plot.classList.toggle("clickable", Boolean(under));
+    });
+    // Plot keeps a tip where it was clicked; here a click opens the whole.
+    plot.addEventListener("pointerdown", (event) => { if (under && event.pointerType === "mouse") event.stopImmediatePropagation(); }, true);
+    plot.addEventListener("click", () => { if (under) pick(under); });
+  }
+  return figure;
+};
+LM.width = () => Math.max(280, Math.min(1172, document.getElementById("view").clientWidth - (innerWidth <= 620 ? 60 : 90)));
+LM.isNarrow = () => innerWidth <= 620;
+LM.tip = (options) => ({fill: "var(--card)", stroke: "var(--line)", fontSize: 12.5, lineHeight: 1.35, lineWidth: LM.isNarrow() ? 20 : 30, textPadding: 10, pointerSize: 8, textOverflow: null, ...options});

@@ -1,0 +1,133 @@
+"use strict";
+// The map: experiences that are alike are near each other.
+
+LM.axis = "full";
+
+LM.views.push({
+  name: "map",
+  title: "Map",
+  say: "Each sign is an experience; those that say similar things are near each other, and what keeps recurring is outlined.",
+  count: () => LM.data.entries.length,
+  draw: (view) => {
+    if (!LM.data.entries.length) {
+      view.append(LM.nothing("Nothing is on the map yet.", "Each resolved entry becomes a sign here. Agents record one with start_ghap and resolve_ghap."));
+      return;
+    }
+    const axis = LM.data.axes[LM.axis];
+    const shown = new Set(LM.found().map((entry) => LM.number.get(entry.id)));
+    const points = axis.of.map((number, at) => {
+      const entry = LM.data.entries[number];
+      return {number, entry, x: axis.places[at][0], y: axis.places[at][1], cluster: axis.clusterOf.get(number) ?? null};
+    }).filter((point) => shown.has(point.number));
+    const clusters = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number)));
+    view.append(...LM.kept(
+      LM.make("div", {class: "tools"}, LM.switcher("What to compare", LM.axes, LM.axis, (name) => { LM.axis = name; LM.render(); }), LM.key()),
+      axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
+    ));
+    if (!points.length) {
+      const whole = axis.of.length ? "No experience has all the words that you search for." : LM.emptyAxis[LM.axis];
+      view.append(LM.nothing("Nothing to draw.", whole));
+      return;
+    }
+    const side = LM.card(
+      clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
+      clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a group of its own.",
+      LM.make("div", {class: "clusters"}, clusters.map((cluster) => LM.clusterButton(LM.axis, cluster))),
+      LM.make("p", {class: "aside soft small"}, `${LM.count(points.filter((point) => !point.cluster).length, "experience")} in none, drawn pale.`),
+    );
+    const card = LM.make("section", {class: "card"});
+    view.append(LM.make("div", {class: "with-side"}, card, side));
+    card.append(LM.drawMap(points, clusters, card.clientWidth - (LM.isNarrow() ? 28 : 40)));
+  },
+});
+
+LM.emptyAxis = {
+  full: "The index has no vectors yet. They are made in the background; open this page again in a minute.",
+  strategy: "The index has no vectors yet. They are made in the background; open this page again in a minute.",
+  surprise: "No entry has recorded a surprise yet.",
+  root_cause: "No entry has recorded a root cause yet.",
+};
+
+LM.clusterButton = (axis, cluster) =>
+  LM.make(
+    "button",
+    {type: "button", click: () => LM.openCluster(axis, cluster), "data-cluster": cluster.cluster_id},
+    LM.make("span", {class: "dot", style: {background: cluster.colour}}),
+    LM.make("span", {class: "name", dir: "auto"}, LM.short(cluster.label || cluster.cluster_id, 80)),
+    LM.make("span", {class: "n"}, cluster.size.toLocaleString("en")),
+    LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].colour}}))),
+  );
+
+LM.drawMap = (points, clusters, width) => {
+  const height = Math.round(LM.isNarrow() ? width * 1.1 : Math.min(width * 0.78, 640));
+  const pad = LM.isNarrow() ? 24 : 40;
+  const crowd = points.length > 2000 ? 2 : points.length > 400 ? 3 : points.length > 60 ? 4 : 6;
+  const domain = (of) => {
+    // All places are from -1 to 1. A search zooms in on what it finds, but never so far that a lone one fills the map.
+    const [low, high] = d3.extent(points, of);
+    const middle = (low + high) / 2, reach = Math.max((high - low) / 2, 0.25) * 1.04;
+    return [middle - reach, middle + reach];
+  };
+  const x = d3.scaleLinear(domain((point) => point.x), [pad, width - pad]);
+  const y = d3.scaleLinear(domain((point) => point.y), [height - pad, pad]);
+  const byCluster = d3.group(points.filter((point) => point.cluster), (point) => point.cluster);
+  // Each member's surroundings, so that the outline is round and nothing lies on it.
+  const around = d3.range(0, 2 * Math.PI, Math.PI / 8).map((turn) => [Math.cos(turn), Math.sin(turn)]);
+  const room = LM.isNarrow() ? 11 : 17;
+  const outlined = [...byCluster].flatMap(([cluster, members]) =>
+    LM.core(members).flatMap((point) => around.map(([right, up]) => ({cluster, x: x(point.x) + room * right, y: y(point.y) + room * up}))),
+  );
+  const title = (point) =>
+    [
+      LM.short(point.entry.goal, 110),
+      `${LM.outcomes[point.entry.outcome_status].name}, ${LM.date(point.entry.resolved_at)}`,
+      LM.takeaway(point.entry) && `→ ${LM.short(LM.takeaway(point.entry), 150)}`,
+      point.cluster ? `in: ${LM.short(point.cluster.label, 60)}` : "in no cluster",
+    ].filter(Boolean).join("\n");
+  const common = {x: (point) => x(point.x), y: (point) => y(point.y)};
+  return LM.chart(
+    `Map of ${LM.count(points.length, "experience")} and ${LM.count(clusters.length, "cluster")}`,
+    {
+      width,
+      height,
+      margin: 0,
+      x: {axis: null, type: "identity"},
+      y: {axis: null, type: "identity"},
+      color: {type: "identity"},
+      symbol: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.symbol)},
+      marks: [
+        Plot.hull(outlined, {x: "x", y: "y", z: (point) => point.cluster.cluster_id, fill: (point) => point.cluster.colour, stroke: (point) => point.cluster.colour, fillOpacity: 0.07, strokeOpacity: 0.5, strokeWidth: 1.25, curve: "catmull-rom-closed"}),
+        Plot.dot(points, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: (point) => (point.cluster ? point.cluster.colour : "var(--noise)"), fillOpacity: (point) => (point.cluster ? 0.85 : 0.6), stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
+        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster))}] : [])), points, x, y, width), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
+        Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
+      ],
+    },
+    (point) => LM.openEntry(point.number),
+  );
+};
+
+// The members around the middle of a cluster: a few far away would stretch its outline over others.
+LM.core = (members) => {
+  const middle = [d3.median(members, (point) => point.x), d3.median(members, (point) => point.y)];
+  const far = members.map((point) => Math.hypot(point.x - middle[0], point.y - middle[1]));
+  const limit = Math.max(d3.median(far) * 2.4, 0.02);
+  return members.filter((_, at) => far[at] <= limit);
+};
+
+// Names at their clusters, largest first; one that would cover another is left out: the list next to the map has all.
+LM.placed = (clusters, points, x, y, width) => {
+  const taken = [];
+  const signs = points.map((point) => [x(point.x), y(point.y)]);
+  return clusters.flatMap(({cluster, members}) => {
+    const text = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, LM.isNarrow() ? 18 : 30);
+    const half = text.length * 3.5 + 4;
+    const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
+    const top = y(d3.max(members, (point) => point.y)) - (LM.isNarrow() ? 20 : 27);
+    const box = [at - half, top - 9, at + half, top + 9];
+    // In a crowd there is always something below; a name on a few signs of a small map would only hide them.
+    if (points.length <= 400 && signs.some(([left, down]) => left > box[0] - 3 && left < box[2] + 3 && down > box[1] - 2 && down < box[3] + 2)) return [];
+    if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return [];
+    taken.push(box);
+    return [{x: at, y: Math.max(top, 8), text}];
+  });
+};

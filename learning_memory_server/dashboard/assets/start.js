@@ -1,0 +1,88 @@
+"use strict";
+// Which view is shown, what is searched for, and changes that appear by themselves.
+
+LM.current = () => LM.views.find((view) => `#${view.name}` === location.hash) ?? LM.views[0];
+
+LM.render = () => {
+  const current = LM.current();
+  const main = document.getElementById("view");
+  document.getElementById("views").replaceChildren(
+    ...LM.views.map((view) => LM.make("a", {href: `#${view.name}`, "aria-current": view === current ? "page" : null}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
+  );
+  const found = LM.words.length ? LM.make("p", {class: "soft small", role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match.`) : null;
+  main.replaceChildren(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), ...(found ? [found] : []));
+  document.title = `${current.title} · Learning memory`;
+  current.draw(main);
+  document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
+  document.documentElement.dataset.drawn = current.name;
+};
+
+LM.describe = () => {
+  const {project, made_at: made} = LM.data;
+  const where = project === null ? "all projects" : LM.short(project, 60);
+  const when = d3.timeFormat("%-d %b %Y, %H:%M")(new Date(made));
+  document.getElementById("about").textContent = `${where} · ${LM.live ? "live" : `as of ${when}`}`;
+};
+
+LM.search = (text) => {
+  LM.words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  LM.render();
+};
+
+// A page that a server keeps current asks it for changes; a file has nobody to ask.
+LM.live = document.documentElement.dataset.source === "live";
+LM.follow = async () => {
+  const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
+  for (;;) {
+    try {
+      const reply = await fetch(`data?unlike=${encodeURIComponent(LM.data.stamp)}`, {cache: "no-store"});
+      if (reply.status === 200) {
+        LM.read(await reply.text());
+        if (document.getElementById("detail").open) document.getElementById("detail").close();
+        LM.describe();
+        LM.render();
+      } else if (reply.status !== 204) throw new Error(String(reply.status));
+    } catch {
+      document.getElementById("about").textContent = "The server of this page has ended; it shows what was there before.";
+      return;
+    }
+    await pause(1);
+  }
+};
+
+LM.start = () => {
+  const box = document.getElementById("data");
+  LM.read(box.textContent);
+  box.remove();
+  LM.describe();
+  LM.render();
+  let typing = 0;
+  document.getElementById("search").addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => LM.search(event.target.value), 120);
+  });
+  addEventListener("hashchange", () => {
+    LM.render();
+    scrollTo(0, 0);
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(input|textarea)$/i.test(event.target.tagName) && !document.getElementById("detail").open) {
+      event.preventDefault();
+      document.getElementById("search").focus();
+    }
+  });
+  document.getElementById("detail").addEventListener("click", (event) => {
+    if (event.target.id === "detail") event.target.close();
+  });
+  let resizing = 0, width = innerWidth;
+  addEventListener("resize", () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(() => {
+      // A phone's bars change the height alone.
+      if (innerWidth !== width) LM.render();
+      width = innerWidth;
+    }, 150);
+  });
+  if (LM.live) LM.follow();
+};
+LM.start();

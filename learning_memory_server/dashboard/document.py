@@ -1,0 +1,262 @@
+"""The data of the page: one JSON document, from the services.
+
+Entries are named by their position in `entries`, to keep the document small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.calibration.lift import lift, trials_of
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.observation.query import EntryQuery
+from learning_memory_server.values.standing import weigh_all
+from learning_memory_server.views import cluster_views, entry_views, memory_views, value_views
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.advice.log import AdviceLog
+    from learning_memory_server.dashboard.frames import FrameStore
+    from learning_memory_server.domain.advice import Advice
+    from learning_memory_server.domain.failure import Failure
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.domain.memory import Memory
+    from learning_memory_server.domain.moment import Clock
+    from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
+    from learning_memory_server.experience_clusters.clusters import AxisClusters
+    from learning_memory_server.failures.log import FailureLog
+    from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.memories.log import MemoryLog
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.values.log import ValueLog
+    from learning_memory_server.values.standing import Standing
+    from learning_memory_server.values.verdict_log import VerdictLog
+
+VERSION: Final = 1
+"""The version of the document."""
+_SETTLES_WITHIN: Final = 0.2
+"""Seconds that the index has to catch up: what it lacks now is on the next page."""
+_MEMORY: Final = 20_000
+"""Characters of a memory: it may have ten million, and the page holds all memories."""
+_DIGITS: Final = 4
+"""Of a place on the map: a ten-thousandth is less than a pixel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """Gathers the page's data.
+
+    Args:
+        journal: What tells whether anything has changed.
+        collector: Where the entries are.
+        index: Where the vectors are.
+        clusterer: Finds what recurs.
+        values: The values.
+        verdicts: The verdicts on them.
+        advice: What was shown unasked.
+        failures: The commands that failed.
+        memories: The memories.
+        statistics: Returns the numbers of `get_stats`.
+        clock: Tells the time.
+        frames: Decide where experiences are on the map.
+    """
+
+    journal: Journal
+    collector: ObservationCollector
+    index: VectorIndex
+    clusterer: ExperienceClusterer
+    values: ValueLog
+    verdicts: VerdictLog
+    advice: AdviceLog
+    failures: FailureLog
+    memories: MemoryLog
+    statistics: Callable[[], Awaitable[dict[str, Any]]]
+    clock: Clock
+    frames: FrameStore
+
+    def stamp(self) -> str:
+        """Return a text that differs once the journal has changed."""
+        found = hashlib.sha256()
+        for path in sorted(self.journal.path.rglob("*.json*")):
+            try:
+                about = path.stat()
+            except FileNotFoundError:
+                continue
+            found.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
+        return found.hexdigest()[:16]
+
+    async def document(self, project: str | None = None) -> dict[str, Any]:
+        """Return the data of the page.
+
+        Args:
+            project: Only what belongs to this project; None for everything.
+
+        Raises:
+            JournalUnavailableError: If the journal cannot be read.
+        """
+        # Before anything is read: what is written meanwhile makes another stamp.
+        stamp = await asyncio.to_thread(self.stamp)
+        entries = self.collector.list_resolved(EntryQuery(project=project))
+        numbers = {entry.id: number for number, entry in enumerate(entries)}
+        axes = await self._axes(project, entries, numbers)
+        advice = [each for each in self.advice.all() if _is_of(project, each.project)]
+        values = self.values.current(None, project, superseded=True)
+        standings = weigh_all(values, self.values, self.verdicts, self.collector)
+        found = lift(trials_of(advice, entries))
+        return {
+            "version": VERSION,
+            "stamp": stamp,
+            "made_at": self.clock().isoformat(),
+            "project": project,
+            # Thousands, which others should not wait for.
+            "entries": await asyncio.to_thread(lambda: [entry_views.whole_entry(entry) for entry in entries]),
+            "open": [
+                entry_views.open_entry(entry)
+                for entry in reversed(self.journal.open_entries())
+                if _is_of(project, entry.project)
+            ],
+            "axes": axes,
+            "values": [_value(standing) for standing in standings],
+            "advice": [_advice(each) for each in advice],
+            "failures": [_failure(each) for each in self.failures.all() if _is_of(project, each.project)],
+            "memories": [
+                _memory(each) for each in reversed(self.memories.all()) if _is_of(project, each.project)
+            ],
+            "lift": {
+                "difference": found.difference,
+                "interval": list(found.interval),
+                "estimate": found.estimate,
+                "shown": found.shown.count,
+                "withheld": found.withheld.count,
+            },
+            "health": await self.statistics(),
+        }
+
+    async def _axes(
+        self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Return the map and the clusters of each axis; without an index, only why there is none."""
+        try:
+            rows = {axis: await self.index.vectors(Collection.of(axis)) for axis in Axis}
+            places = await self._places(rows)
+        except LearningMemoryError as error:
+            return {
+                axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence}
+                for axis in Axis
+            }
+        axes = {}
+        for axis in Axis:
+            shown = {
+                numbers[entry.id]: places[axis][point]
+                for entry in entries
+                if (point := point_id("ghap", entry.id)) in places[axis]
+            }
+            axes[axis.value] = {
+                "of": list(shown),
+                "places": [[round(float(part), _DIGITS) for part in place] for place in shown.values()],
+                **await self._clusters(axis, project, numbers),
+            }
+        return axes
+
+    async def _places(
+        self, rows: Mapping[Axis, Mapping[str, NDArray[np.float32]]]
+    ) -> dict[Axis, dict[str, NDArray[np.float32]]]:
+        """Return where the points of each axis are."""
+        import numpy as np  # noqa: PLC0415 - not before a map is wanted
+
+        filled = {axis: found for axis, found in rows.items() if found}
+        # Sorted, because the order of writing must not matter.
+        ids = {axis: sorted(found) for axis, found in filled.items()}
+        matrices = {
+            axis: await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
+            for axis, found in filled.items()
+        }
+        origins = {axis.value: await self.index.origin(Collection.of(axis)) for axis in filled}
+        frames = await self.frames.current(
+            {axis.value: matrix for axis, matrix in matrices.items()},
+            len(self.collector.all_forgotten()),
+            origins,
+        )
+        placed = {
+            axis: await asyncio.to_thread(frames[axis.value].places_of, matrix)
+            for axis, matrix in matrices.items()
+        }
+        return {
+            axis: dict(zip(ids[axis], placed[axis], strict=True)) if axis in placed else {} for axis in rows
+        }
+
+    async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
+        try:
+            found: AxisClusters = await self.clusterer.cluster_axis(axis, project, _SETTLES_WITHIN)
+        except LearningMemoryError as error:
+            return {"clusters": [], "notice": error.message}
+        now = self.clock()
+        view = {
+            "clusters": [
+                {
+                    **cluster_views.cluster(cluster, now),
+                    "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
+                }
+                for cluster in found.clusters
+            ]
+        }
+        return {**view, "notice": found.explanation} if found.explanation else view
+
+
+def _is_of(project: str | None, its_own: str) -> bool:
+    return project is None or its_own == project
+
+
+def _value(standing: Standing) -> dict[str, Any]:
+    """Return a value with every entry for and against it."""
+    shown = value_views.value(standing)
+    support = {
+        **shown["support"],
+        "supported_by": list(standing.supporting),
+        "contradicted_by": list(standing.contradicting),
+    }
+    return {**shown, "support": support}
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    """Return a memory; of a very long one, the beginning. `characters` is its whole length."""
+    return {**memory_views.memory(memory), "text": memory.text[:_MEMORY]}
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {
+        "entry": advice.ghap_id,
+        "at": advice.created_at.isoformat(),
+        "channel": advice.channel.value,
+        "withheld": advice.withheld,
+        "probability": advice.probability,
+        "project": advice.project,
+        "items": [
+            {"id": item.id, "kind": item.kind.value, "effect": item.effect and item.effect.value}
+            for item in advice.items
+        ],
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "id": failure.id,
+        "error": failure.error,
+        "signature": failure.signature,
+        "command": failure.command,
+        "remedy": failure.remedy,
+        "shown": failure.shown,
+        "times": failure.times,
+        "project": failure.project,
+        "at": failure.created_at.isoformat(),
+    }

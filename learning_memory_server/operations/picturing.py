@@ -1,0 +1,37 @@
+"""The operation `picture`: the data of the page that shows what was learned."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.dashboard.page import as_text
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.operations import Report
+
+
+async def picture(
+    services: Services, report: Report, *, project: str | None, unlike: str | None = None
+) -> dict[str, Any]:
+    """Gather the data of the page.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        project: Only this project's.
+        unlike: A document's `stamp`: nothing is gathered as long as it is still this.
+
+    Returns:
+        `document`, as JSON text; None if nothing has changed.
+
+    Raises:
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    if unlike is not None and services.dashboard.stamp() == unlike:
+        return {"document": None}
+    report("Gathering what was learned")
+    document = await services.dashboard.document(project)
+    # Megabytes, which others should not wait for.
+    return {"document": await asyncio.to_thread(as_text, document)}
