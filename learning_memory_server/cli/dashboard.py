@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import webbrowser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import files
 from learning_memory_server.access.connection import Connection, open_connection
@@ -17,6 +18,8 @@ from learning_memory_server.terminal import output, readable_size, show_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_AWAKE_SECONDS: Final = 1.0
 
 
 async def show_dashboard(file: Path | None, project: str | None, *, may_open: bool, live: bool) -> None:
@@ -79,6 +82,10 @@ async def _serve(connection: Connection, document: str, project: str | None, *, 
     with served(whole, lambda stamp: run(unlike=stamp)) as address:
         output().print(f"Serving at {address}", soft_wrap=True)
         output().print("The address is a password: whoever has it can read everything. Ctrl-C ends it.")
+        # What reads this through a pipe waits for the address.
+        sys.stdout.flush()
         if may_open:
             webbrowser.open(address)
-        await asyncio.Event().wait()
+        while True:
+            # Wakes up by itself: Ctrl-C in the moment before an endless wait would only be noticed after it.
+            await asyncio.sleep(_AWAKE_SECONDS)

@@ -176,5 +176,5 @@ async def fill_with_hostile_texts(services: Services) -> None:
             Failure(f"failure_{number}", CALLER.project, CALLER.session, text, text, NOON, remedy=text + " ")
         )
         await services.memories.add(
-            CALLER, text, {"title": text, "tags": [text[:60]], "source": text, "more": text[:300]}
+            CALLER, text, {"title": text[:5_000], "tags": [text[:60]], "source": text[:900], "more": text}
         )

@@ -60,6 +60,7 @@ async def test_an_empty_store_has_a_document(services: Services) -> None:
     assert document["health"]["experiences"]["total"] == 0
 
 
+@pytest.mark.slow
 def test_every_experience_has_a_place_on_its_axes(filled: tuple[dict[str, Any], Any]) -> None:
     document, _ = filled
     full, causes = document["axes"]["full"], document["axes"]["root_cause"]
@@ -69,6 +70,7 @@ def test_every_experience_has_a_place_on_its_axes(filled: tuple[dict[str, Any], 
     assert sorted(causes["of"]) == explained
 
 
+@pytest.mark.slow
 def test_clusters_have_the_members_that_the_tool_shows(
     filled: tuple[dict[str, Any], list[list[str]]],
 ) -> None:
@@ -80,6 +82,7 @@ def test_clusters_have_the_members_that_the_tool_shows(
     ]
 
 
+@pytest.mark.slow
 def test_values_advice_failures_memories_and_open_entries_are_in_it(
     filled: tuple[dict[str, Any], Any],
 ) -> None:
@@ -104,6 +107,7 @@ async def test_of_a_very_long_memory_the_beginning_is_shown(services: Services) 
     assert shown["characters"] == 50_000
 
 
+@pytest.mark.slow
 async def test_a_project_has_only_its_own(services: Services) -> None:
     await learn(
         services, *(entry(number, project="mine" if number < 4 else "theirs") for number in range(10))
@@ -114,6 +118,7 @@ async def test_a_project_has_only_its_own(services: Services) -> None:
     assert "needs" in document["axes"]["full"]["notice"]
 
 
+@pytest.mark.slow
 async def test_a_new_entry_moves_no_other(services: Services) -> None:
     await learn(services, *(entry(number) for number in range(30)))
     dashboard = dashboard_of(services)
@@ -154,6 +159,7 @@ async def test_without_an_index_everything_but_the_map_is_there(services: Servic
     }
 
 
+@pytest.mark.slow
 async def test_the_operation_gathers_nothing_until_something_changes(services: Services) -> None:
     await learn(services, *(entry(number) for number in range(3)))
 

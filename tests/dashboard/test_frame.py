@@ -53,6 +53,7 @@ def test_experiences_of_one_theme_are_near_each_other() -> None:
     assert (nearest == themes).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_the_same_experiences_give_the_same_map() -> None:
     assert np.array_equal(frame(40).places, frame(40).places)
 
@@ -71,6 +72,7 @@ def test_a_frame_is_made_again_for_twice_as_many_another_model_or_something_forg
     assert not earlier.fits(41, 0, "another model")
 
 
+@pytest.mark.slow
 def test_a_new_frame_resembles_the_one_before() -> None:
     earlier = frame(80)
     shared = vectors(80)
