@@ -86,6 +86,6 @@ async def _serve(connection: Connection, document: str, project: str | None, *, 
         sys.stdout.flush()
         if may_open:
             webbrowser.open(address)
-        while True:
-            # Wakes up by itself: Ctrl-C in the moment before an endless wait would only be noticed after it.
+        # It wakes up by itself: Ctrl-C in the moment before an endless wait would only be noticed after it.
+        while True:  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(_AWAKE_SECONDS)
