@@ -70,6 +70,39 @@ def import_(
         raise typer.Exit(1)
 
 
+@maintenance.command("learn-from")
+def learn_from(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            exists=True,
+            readable=True,
+            help="A transcript, or a folder of them; by default where Claude Code keeps them.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also from other projects, each under its own name.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. Nothing is kept without --yes.")
+    ] = False,
+) -> None:
+    """Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
+
+    The transcripts are read on this machine, without a model, and stay as they
+    are. Shows what would be kept, then asks: the line that names each error,
+    the command, and the similar command that worked within the next five;
+    without secrets, names and folders of this machine. `failures` lists it
+    afterwards, and agents are shown it when the error comes again. Run it again
+    after an interruption, or later: what is known is not added twice.
+    """
+    from learning_memory_server.maintenance.learning import learn  # noqa: PLC0415
+
+    asyncio.run(learn(path, every=every, yes=yes, as_json=as_json))
+
+
 @maintenance.command()
 def export(
     path: Annotated[

@@ -22,7 +22,7 @@ from learning_memory_server.maintenance.exporting import back_up_first
 from learning_memory_server.terminal import show_json, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from learning_memory_server.access.connection import Connection
@@ -165,12 +165,12 @@ async def _add_records(connection: Connection, report: ArchiveReport, imported: 
     for kind, difference in report.comparison.sorts.items():
         found = report.theirs.records
         new = [found[kind, name] for name in difference.new if (kind, name) in found]
-        for batch in _batches(new):
+        for batch in batches(new):
             added = (await connection.run("add_records", records=batch))["added"]
             imported[kind] = imported.get(kind, 0) + len(added)
 
 
-def _batches(records: list[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
+def batches(records: Iterable[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
     """Yield the records in batches small enough that a hub can serve its sessions in between."""
     batch: list[dict[str, Any]] = []
     size = 0

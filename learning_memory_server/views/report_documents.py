@@ -4,6 +4,8 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.views.failure_views import RepeatedError
+
 ScanFinding = TypedDict(
     "ScanFinding",
     {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]},
@@ -23,6 +25,32 @@ class ScanDocument(TypedDict):
     removed: bool
     indexed: NotRequired[bool]
     left: NotRequired[list[str]]
+
+
+class PassedOver(TypedDict):
+    """What was not read: damaged or very long `lines`, `files` with the reason, and `links` to other folders."""
+
+    lines: int
+    files: list[str]
+    links: int
+
+
+class LearnDocument(TypedDict):
+    """What past sessions teach: `errors` has what is `new` here, of which `kept` failures were kept.
+
+    `transcripts` counts them by project, without those of `other_projects`. Of their `commands`, `failed` failed.
+    """
+
+    kept: int
+    new: int
+    known: int
+    errors: list[RepeatedError]
+    transcripts: dict[str, int]
+    other_projects: int
+    commands: int
+    failed: int
+    passed_over: PassedOver
+    seconds: float
 
 
 class RejectedLine(TypedDict):

@@ -15,6 +15,7 @@ from learning_memory_server.indexing.moving import Moved
 from learning_memory_server.maintenance.indexing import leave_document, migrate_document
 from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
+from tests.transcripts.written import failed, ran, write_transcript
 
 CALLS = {
     "status": [""],
@@ -35,6 +36,7 @@ CALLS = {
         "{archive} --dry-run",
         "{archive} --apply-deletions",
     ],
+    "learn-from": ["{transcript}", "{transcript} --yes"],
     "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
     "migrate": [],
@@ -72,7 +74,12 @@ def test_each_document_is_valid_by_its_type(
     assert run("export", str(archive)).exit_code == 0
     # What is forgotten after the export differs from the archive, and the file has a line more than the journal.
     assert run("forget", MEMORIES[1], "--yes").exit_code == 0
-    places = {"lines": str(write_lines(old_entry(50))), "archive": str(archive)}
+    transcript = write_transcript(tmp_path / "one.jsonl", failed("python x.py"), ran("python3 x.py"))
+    places = {
+        "lines": str(write_lines(old_entry(50))),
+        "archive": str(archive),
+        "transcript": str(transcript),
+    }
     for command, calls in CALLS.items():
         for options in calls:
             done = run(*command.split(), *(part.format(**places) for part in options.split()), "--json")

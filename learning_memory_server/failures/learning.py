@@ -1,0 +1,133 @@
+"""What is learned from the commands of earlier sessions: the failures that were mended, as if they had been seen then."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from learning_memory_server.domain import limits
+from learning_memory_server.domain.failure import Failure, failure_id
+from learning_memory_server.failures.commands import parse
+from learning_memory_server.failures.following import Following
+from learning_memory_server.failures.keeping import Keeping
+from learning_memory_server.failures.log import PROJECT_KEPT
+from learning_memory_server.failures.remedies import KEPT
+from learning_memory_server.failures.shield import hashed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from learning_memory_server.failures.log import FailureLog
+    from learning_memory_server.redaction.gate import RedactionGate
+
+
+class Learner:
+    """Takes the commands of earlier sessions, each session's in order, and says what is to be kept of them.
+
+    The same commands lead to the same failures, with the same ids. They are those that the shield would have recorded,
+    without those that nothing mended: these have nothing to show.
+
+    RAM grows by about a kilobyte for each failure, whatever its output.
+
+    Args:
+        redaction: Removes secrets from everything that is kept.
+    """
+
+    def __init__(self, redaction: RedactionGate) -> None:
+        self._keeping = Keeping(redaction)
+        self._following = Following[str]()
+        self._failures: dict[str, Failure] = {}
+        self._seen: dict[tuple[str, str, str, datetime], str] = {}
+
+    async def failed(  # noqa: PLR0913 - the parts of a failure
+        self,
+        *,
+        project: str,
+        session: str,
+        agent: str,
+        command: str,
+        error: str,
+        at: datetime,
+        folder: str | None = None,
+    ) -> None:
+        """Take a command that failed.
+
+        Args:
+            project: The project's name.
+            session: The client's id of the session.
+            agent: Which of the session's agents ran it: each has its own next five commands.
+            command: The command.
+            error: Its output.
+            at: When it failed.
+            folder: The project's folder, to which paths are made relative.
+        """
+        kept, named = await self._keeping.failure(command, error, project, folder)
+        name = None
+        if named and kept and len(project) <= limits.PROJECT_MAX:
+            name = failure_id(project, named, hashed(session), kept)
+            # A session that was continued in another file begins with a copy of what happened in the first.
+            if self._seen.setdefault((project, named, kept, at), name) == name:
+                failure = Failure(name, project, hashed(session), named, kept, at)
+                known = self._failures.setdefault(name, failure)
+                if at < known.created_at:
+                    self._failures[name] = replace(known, created_at=at)
+            else:
+                name = None
+        self._following.failed((project, session, agent), name, parse(kept))
+
+    async def succeeded(
+        self, *, project: str, session: str, agent: str, command: str, folder: str | None = None
+    ) -> None:
+        """Take a command that succeeded; see `failed`."""
+        if not self._following.is_waiting((project, session, agent)):
+            return
+        kept = await self._keeping.command(command, project, folder)
+        for name in self._following.succeeded((project, session, agent), parse(kept)):
+            self._failures[name] = replace(self._failures[name], remedy=kept)
+
+    def learned(self) -> list[list[Failure]]:
+        """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
+        errors: dict[str, list[Failure]] = defaultdict(list)
+        for failure in sorted(self._failures.values(), key=_age):
+            errors[failure.error].append(failure)
+        numbered = (
+            [replace(each, times=number) for number, each in enumerate(known, start=1)]
+            for known in errors.values()
+        )
+        mended = [[each for each in known if each.remedy][-KEPT:] for known in numbered]
+        newest = self._newest(each for known in mended for each in known)
+        return [kept for known in mended if (kept := [each for each in known if each.id in newest])]
+
+    @staticmethod
+    def _newest(failures: Iterable[Failure]) -> set[str]:
+        projects: dict[str, list[Failure]] = defaultdict(list)
+        for failure in failures:
+            projects[failure.project].append(failure)
+        return {each.id for known in projects.values() for each in sorted(known, key=_age)[-PROJECT_KEPT:]}
+
+
+def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
+    """Return those that are neither kept nor forgotten here, and that would not be forgotten for newer ones.
+
+    Args:
+        learned: The failures of one error.
+        here: What is kept.
+    """
+    learned = list(learned)
+    known = here.of(learned[0].project, learned[0].signature) if learned else []
+    # A hook may have seen the same in the session of which this one is a copy.
+    moments = {(each.command, each.created_at) for each in known}
+    new = [
+        each
+        for each in learned
+        if here.find(each.id) is None
+        and not here.is_forgotten(each.id)
+        and (each.command, each.created_at) not in moments
+    ]
+    return new[max(len(new) + len(known) - KEPT, 0) :] if known else new
+
+
+def _age(failure: Failure) -> tuple[datetime, str]:
+    return failure.created_at, failure.id

@@ -1,0 +1,1 @@
+"""What earlier sessions of a client left on this machine: reading its transcripts."""

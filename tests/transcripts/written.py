@@ -1,0 +1,63 @@
+"""Transcripts of sessions that nobody had, in Claude Code's format."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
+
+Call = dict[str, Any]
+
+
+def ran(command: str, output: str = "", **more: Any) -> Call:
+    """Return a command that succeeded."""
+    return {"command": command, "content": output, "is_error": False, **more}
+
+
+def failed(command: str, output: str = MISSING, **more: Any) -> Call:
+    """Return a command that failed."""
+    return {"command": command, "content": output, "is_error": True, **more}
+
+
+def lines_of(*calls: Call, session: str = "first", folder: str = "/work/shop", hour: int = 0) -> list[str]:
+    """Return the lines of a session."""
+    every = {"isSidechain": False, "userType": "external", "cwd": folder, "sessionId": session}
+    lines: list[Any] = [
+        {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
+        {**every, "type": "user", "message": {"role": "user", "content": "Make the tests pass"}},
+    ]
+    for number, call in enumerate(calls):
+        name = f"toolu_{session}_{number}"
+        at = NOON + timedelta(hours=hour, seconds=number)
+        stamp = {"timestamp": at.isoformat().replace("+00:00", "Z"), **every, **call.get("record", {})}
+        asked = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": call["command"]}}
+        told = {
+            "type": "tool_result",
+            "tool_use_id": name,
+            "content": call["content"],
+            "is_error": call["is_error"],
+        }
+        result = call.get("result", {"stdout": call["content"], "stderr": "", "interrupted": False})
+        lines += [
+            {**stamp, "type": "assistant", "message": {"role": "assistant", "content": [asked]}},
+            {
+                **stamp,
+                "type": "user",
+                "message": {"role": "user", "content": [told]},
+                "toolUseResult": f"Error: {call['content']}" if call["is_error"] else result,
+            },
+        ]
+    return [json.dumps(line) for line in lines]
+
+
+def write_transcript(path: Path, *calls: Call, **more: Any) -> Path:
+    """Write a session to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines_of(*calls, **more)), "utf-8")
+    return path
