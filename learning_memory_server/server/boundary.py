@@ -23,6 +23,7 @@ from learning_memory_server.server.wire import JSON
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from learning_memory_server.redaction.data import RedactedData
     from learning_memory_server.server.tools.toolset import Tool
     from learning_memory_server.server.wire import Result
 
@@ -95,7 +96,7 @@ class Boundary:
             )
         tool, services = self._tools[name]
         reads = not tool.effects.changes
-        redacted = await self._redaction.pass_data(arguments, stored=not reads)
+        redacted = await self._redacted(tool, arguments)
         available = {**services, Caller: caller, Progress: progress or Progress()}
         payload = tool.wire.payload(
             await tool.function(
@@ -104,6 +105,14 @@ class Boundary:
         )
         # A tool that stores nothing has only searched, with the markers that are stored.
         return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
+
+    async def _redacted(self, tool: Tool, arguments: dict[str, Any]) -> RedactedData:
+        """Return the arguments without the secrets of those that may be kept."""
+        passed = {name: value for name, value in arguments.items() if tool.kept is None or name in tool.kept}
+        redacted = await self._redaction.pass_data(passed, stored=tool.effects.changes)
+        # Redaction may have changed a key, so only what was not passed is added again.
+        others = {name: value for name, value in arguments.items() if name not in passed}
+        return redacted._replace(data={**others, **redacted.data})
 
 
 def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:

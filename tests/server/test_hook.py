@@ -151,16 +151,23 @@ async def test_a_run_without_an_open_entry_is_not_kept(services: Services) -> No
         assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
 
 
-async def test_secrets_of_a_command_are_not_kept(services: Services) -> None:
+async def test_no_secret_is_kept_of_a_command_its_output_or_its_error(services: Services) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    command = f"GITHUB_TOKEN={token} make"
     async with hooked_to(services) as hooked:
         await hooked.call("start_ghap", **ENTRY)
-        token = "ghp_" + "a1B2c3D4e5F6" * 3
 
-        await hooked.fire("PostToolUse", command=f"GITHUB_TOKEN={token} make", output="")
+        await hooked.fire("PostToolUse", command=command, output=f"token: {token}")
+        await hooked.fire(
+            "PostToolUseFailure", command=command, error=f"Exit code 1\nerror: bad token {token}"
+        )
 
-        (run,) = (await hooked.call("get_active_ghap"))["runs"]
-        assert token not in run
-        assert "redacted" in run
+        runs = (await hooked.call("get_active_ghap"))["runs"]
+    assert len(runs) == 2
+    assert all("redacted" in run for run in runs)
+    written = [path.read_text("utf-8") for path in services.journal.path.rglob("*") if path.is_file()]
+    assert any("bad token" in text for text in written)
+    assert not any(token in text for text in written)
 
 
 async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_session(

@@ -13,7 +13,7 @@ from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from learning_memory_server.memories.store import ReportProgress
     from learning_memory_server.server.wire import Wire
@@ -65,6 +65,7 @@ class Tool:
         effects: What the tool does to stored data.
         wire: The form of its replies and failures.
         is_for_models: Whether models see it.
+        kept: The arguments of which something may be stored, and which lose their secrets for that; None for all.
     """
 
     function: Callable[..., Awaitable[Reply]]
@@ -73,6 +74,7 @@ class Tool:
     effects: Effects
     wire: Wire = JSON
     is_for_models: bool = True
+    kept: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
@@ -128,6 +130,7 @@ class ToolSet:
         destroys: bool = False,
         wire: Wire = JSON,
         for_models: bool = True,
+        kept: Collection[str] | None = None,
     ) -> Callable[[F], F]:
         """Register a function as a tool.
 
@@ -138,6 +141,7 @@ class ToolSet:
             destroys: Whether a call permanently removes data.
             wire: The form of replies and failures.
             for_models: Whether models see it.
+            kept: See `Tool`.
         """
 
         def register(function: F) -> F:
@@ -151,6 +155,7 @@ class ToolSet:
                     effects=Effects(changes, destroys, idempotent or not changes),
                     wire=wire,
                     is_for_models=for_models,
+                    kept=None if kept is None else frozenset(kept),
                 )
             )
             return function

@@ -1,0 +1,170 @@
+"""Measure hooks: `python -m benchmarks.hooks [--entries N] [--runs N] [--json]`.
+
+- Inside the hub: milliseconds from a call of the tool `hook` to its result, with redaction, journal and model, at half
+  and at 95 % of the runs. The commands, outputs and prompts differ from run to run. The baseline is an event that is
+  answered with nothing.
+- The command: milliseconds of `hook` with a hub running, next to those of a bare interpreter, their runs alternating.
+- What the agent is told: bytes and tokens of the longest of each kind. Tokens are estimated from those of the packaged
+  model, with the ratio that was measured for the tools' descriptions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.population import populate, themes
+from learning_memory_server.composition.logging import configure_logging
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.front import hook
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CEILING_MS = {"UserPromptSubmit": 60.0}
+"""The goal for the 95th percentile; 20 for the others."""
+OTHERS_MS = 20.0
+TOKENS = 4_211 / 6_530
+"""o200k_base's tokens for one of the packaged model's, in the tools' descriptions."""
+CALLER = Caller("benchmark", "a" * 16)
+ENTRY = {
+    "domain": "debugging",
+    "strategy": "check-assumptions",
+    "goal": "Know what a hook costs",
+    "hypothesis": "The time of a hook hardly depends on how much is stored",
+    "action": "Measure every event",
+    "prediction": "Each takes a few milliseconds",
+}
+LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
+OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= {} failed, 5 passed in 0.12s ="
+GIVEN: Mapping[str, Mapping[str, str]] = {
+    "SubagentStop": {},
+    "SessionStart": {},
+    "UserPromptSubmit": {
+        "prompt": "please have a look: {theme}, and say what was done about it in run {number}"
+    },
+    "PreToolUse": {},
+    "PostToolUse": {"folder": "/work/shop", "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
+    "PostToolUseFailure": {
+        "folder": "/work/shop",
+        "command": "pytest -q tests/t{number}.py",
+        "error": "Exit code 1\nE   ValueError: the cart {number} has no total\n" + OUTPUT,
+    },
+    "Stop": {},
+}
+BASELINE = "SubagentStop"
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", type=int, default=1_000)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    configure_logging("error")
+    with tempfile.TemporaryDirectory(prefix="lms-") as folder:
+        report = asyncio.run(inside(Path(folder), options.entries, options.runs))
+    with tempfile.TemporaryDirectory(prefix="lms-") as folder:
+        report["command"] = as_command(Path(folder), max(options.runs // 4, 10))
+    if options.json:
+        print(json.dumps(report))
+
+
+async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
+    """Measure each event in a process that has everything loaded, and print the figures."""
+    await populate(storage, entries, load_packaged())
+    figures: dict[str, Any] = {}
+    longest: dict[str, str] = {}
+    async with open_services(
+        Settings(storage_path=storage, check_in_calls=3), purpose="a benchmark", load=load_packaged
+    ) as services:
+        await services.writer.complete()
+        calls = Calls(services.injectable(), CALLER, has_hooks=True)
+        await calls.call(0, "start_ghap", dict(ENTRY))
+        for event, given in GIVEN.items():
+            taken = []
+            # The first runs load what is loaded once, and are not counted.
+            for number in range(runs + 5):
+                theme = themes()[number % len(themes())]
+                texts = {
+                    name: text.replace("{theme}", theme).replace("{number}", str(number))
+                    for name, text in given.items()
+                }
+                began = time.perf_counter()
+                result = await calls.call(
+                    number, "hook", {"event": event, "session": f"s{number // 10}", **texts}
+                )
+                taken.append((time.perf_counter() - began) * 1e3)
+                longest[event] = max(longest.get(event, ""), result.text, key=len)
+            counted = sorted(taken[5:])
+            figures[event] = {"p50": counted[len(counted) // 2], "p95": counted[int(len(counted) * 0.95)]}
+    counter = ModelTokens(model_folder(DEFAULT_MODEL))
+    print(f"inside the hub, {entries} entries, {runs} runs")
+    for event, found in figures.items():
+        text = json.loads(longest[event])["hookSpecificOutput"]["additionalContext"] if longest[event] else ""
+        (tokens,) = counter.count([text]) if text else (0,)
+        found |= {"bytes": len(text.encode()), "tokens": round(tokens * TOKENS)}
+        goal = CEILING_MS.get(event, OTHERS_MS)
+        name = f"{event} (nothing to do)" if event == BASELINE else event
+        print(
+            f"  {name:30} p50 {found['p50']:6.1f} ms   p95 {found['p95']:6.1f} (goal {goal:.0f})   "
+            f"longest {found['bytes']:4} bytes, about {found['tokens']} tokens"
+        )
+    return {"entries": entries, "events": figures}
+
+
+def as_command(storage: Path, runs: int) -> dict[str, float]:
+    """Measure the command next to a bare interpreter, and print the figures."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("LEARNING_MEMORY_")},
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage / "data"),
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
+        "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
+        "XDG_RUNTIME_DIR": str(storage),
+        "HOME": str(storage),
+    }
+    given = b'{"hook_event_name":"SessionStart","session_id":"s1","cwd":"/tmp"}'
+    script = Path(sys.executable).with_name("learning-memory-server")
+    commands = {
+        "bare": [sys.executable, "-I", "-S", "-c", "pass"],
+        "as the plugin runs it": [sys.executable, "-I", "-S", str(hook.__file__)],
+        "as installed": [str(script), "hook"],
+    }
+    # The front starts a hub, and waits for it.
+    subprocess.run([str(script), "search", "anything"], env=environment, capture_output=True, check=True)
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    try:
+        for _ in range(runs):
+            for name, command in commands.items():
+                began = time.perf_counter()
+                subprocess.run(command, env=environment, input=given, capture_output=True, check=True)
+                seconds[name].append(time.perf_counter() - began)
+    finally:
+        subprocess.run([str(script), "hub", "stop"], env=environment, capture_output=True, check=True)
+    medians = {name: statistics.median(taken) for name, taken in seconds.items()}
+    print(f"the command, {runs} runs")
+    for name, median in medians.items():
+        print(
+            f"  {name:30} median {median * 1e3:6.1f} ms   {median / medians['bare']:.2f} times a bare start"
+        )
+    return {name: median / medians["bare"] for name, median in medians.items()}
+
+
+if __name__ == "__main__":
+    main()
