@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +19,12 @@ STOP: Final = "Stop"
 
 _OTHER_NAMES: Final = {"BeforeAgent": PROMPT, "BeforeTool": BEFORE_TOOL, "AfterTool": AFTER_TOOL}
 """What Gemini CLI calls events."""
-_SHELLS: Final = frozenset({"Bash", "shell", "run_shell_command", "run_in_terminal"})
+_SHELLS: Final = frozenset(
+    {"Bash", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
+)
 """The tools that run commands: of Claude Code, Codex, Gemini CLI and VS Code."""
+_EXIT_CODE: Final = re.compile(r"^Exit Code: ([1-9]\d*)$", re.MULTILINE)
+"""What Gemini CLI writes below the output of a command that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def arguments_of(given: Mapping[str, Any]) -> dict[str, str]:
     tool_input, response = given.get("tool_input"), given.get("tool_response")
     tool_input = tool_input if isinstance(tool_input, dict) else {}
     command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None
-    found = {
+    found: dict[str, Any] = {
         "event": given.get("hook_event_name"),
         "session": given.get("session_id"),
         "folder": given.get("cwd"),
@@ -76,6 +81,10 @@ def arguments_of(given: Mapping[str, Any]) -> dict[str, str]:
         }
     elif isinstance(response, str):
         found["output"] = response
+    output = found.get("output")
+    # Clients without an event of its own for failures say so at the end of the output.
+    if isinstance(output, str) and not found["error"] and (status := _EXIT_CODE.search(output)):
+        found["error"] = f"Exit code {status[1]}\n{output}"
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 

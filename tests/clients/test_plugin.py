@@ -14,12 +14,14 @@ import pytest
 from learning_memory_server.clients import plugin
 from learning_memory_server.clients.entry import Launch
 from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
 from learning_memory_server.server.tools.hook import hook, toolset
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
     from learning_memory_server.clients.places import Machine
 
+KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
 LAUNCH = Launch("/opt/bin/learning-memory-server")
 
 
@@ -134,3 +136,28 @@ def test_a_list_that_cannot_be_read_is_a_sentence(machine: Machine, content: str
 
     with pytest.raises(ClientSetupError, match="list of plugins"):
         plugin.find_installed(machine)
+
+
+OTHERS = (
+    "claude-code/hooks/codex.json",
+    "claude-code/.codex-plugin/plugin.json",
+    "gemini-cli/settings.json",
+    "vscode/hooks.json",
+)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
+    folder = Path(__file__).parents[2] / "plugins"
+    content = json.loads((folder / name).read_bytes())
+
+    if name.endswith("plugin.json"):
+        assert content["version"] == VERSION
+        root = folder / "claude-code"
+        assert all((root / content[key]).exists() for key in ("skills", "mcpServers", "hooks"))
+    else:
+        commands = [
+            line.strip() for line in (folder / name).read_text("utf-8").splitlines() if '"command":' in line
+        ]
+        assert set(commands) == {'"command": "learning-memory-server hook",'}
+        assert all(Event(event).kind in KINDS for event in content["hooks"])

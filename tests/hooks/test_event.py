@@ -46,6 +46,21 @@ from learning_memory_server.hooks.event import Event, arguments_of
         ),
         (
             {
+                "hook_event_name": "AfterTool",
+                "tool_name": "run_shell_command",
+                "tool_input": {"command": "make"},
+                "tool_response": {"llmContent": "Output: broken\nExit Code: 2"},
+            },
+            {
+                "event": "AfterTool",
+                "command": "make",
+                "output": "Output: broken\nExit Code: 2",
+                "error": "Exit code 2\nOutput: broken\nExit Code: 2",
+                "again": "",
+            },
+        ),
+        (
+            {
                 "hook_event_name": "PostToolUse",
                 "tool_name": "run_in_terminal",
                 "tool_input": {"command": "make"},
