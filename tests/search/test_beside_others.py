@@ -1,0 +1,76 @@
+"""On a server that others use too, results, scores and floor are those of having it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.operations import operate
+from learning_memory_server.search.floor import bar_of
+from learning_memory_server.settings import Settings
+from tests.storage.double import QdrantDouble, serving
+from tests.support import about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+OTHERS = 400
+QUESTIONS = ("pool of connections", "stale cache", "mypy generic types", "worker", "what to buy for dinner")
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
+
+
+def settle_others(double: QdrantDouble, name: str, texts: list[dict[str, Any]]) -> None:
+    """Put points of somebody else next to ours, with the terms that ours have."""
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    rng = np.random.default_rng(3)
+    points = [
+        models.PointStruct(
+            id=number,
+            vector={
+                "dense": rng.normal(size=384).tolist(),
+                "bm25": models.SparseVector(**texts[number % len(texts)]),
+            },
+            payload={"owner": "somebody else", "project": "theirs"},
+        )
+        for number in range(OTHERS)
+    ]
+    double.engine.client.upsert(name, points)
+
+
+async def answers(services: Services) -> list[Any]:
+    found: list[Any] = []
+    for axis in (Axis.FULL, Axis.STRATEGY):
+        for text in QUESTIONS:
+            result = await services.searcher.search_experiences(ExperienceQuery(text, axis, min_score=0.0))
+            assert result.mode is SearchMode.HYBRID
+            found.append([(each.entry.id, each.explanation) for each in result.found])
+            found.append(await bar_of(services.index, Collection.of(axis), text, None, is_measured=True))
+            found.append(await services.index.size(Collection.of(axis)))
+    return found
+
+
+@pytest.mark.slow
+async def test_results_and_scores_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
+    with serving() as double:
+        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+        async with open_services(settings, purpose="a test") as services:
+            services.collector.add_resolved(ENTRIES)
+            await operate(services, lambda *_: None, "complete", {})
+            alone = await answers(services)
+            for name in double.engine.created:
+                stored, _ = double.engine.client.scroll(name, with_vectors=["bm25"], limit=50)
+                sparse = [each.vector["bm25"] for each in stored if isinstance(each.vector, dict)]
+                texts = [{"indices": each.indices, "values": each.values} for each in sparse]  # type: ignore[union-attr]
+                if texts:
+                    settle_others(double, name, texts)
+            beside = await answers(services)
+    assert beside == alone
