@@ -44,22 +44,23 @@ class Kind(StrEnum):
     CREATE = "create"
 
 
-class LimitedError(StorageUnavailableError):
+class Limited(Exception):  # noqa: N818 - it never leaves the adapter
     """The server limits how often it is asked.
 
     Args:
-        message: See `LearningMemoryError`.
+        message: What is said of it.
         seconds: When it says to come back.
     """
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
+        self.message = message
         self.seconds = seconds
 
 
 @asynccontextmanager
 async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) -> AsyncIterator[None]:
-    """Translate everything the vendor's client raises, and a late answer, into the port's errors.
+    """Translate everything the vendor's client raises, and a late answer, into the port's errors, or `Limited`.
 
     Args:
         collection: The collection, by the caller's name.
@@ -118,8 +119,8 @@ def _not_understood(address: str) -> StorageUnavailableError:
     )
 
 
-def _limited(address: str, seconds: float) -> LimitedError:
-    return LimitedError(
+def _limited(address: str, seconds: float) -> Limited:
+    return Limited(
         f"Qdrant at {address} limits how often it is asked, and says to come back in {seconds:.0f} seconds.",
         seconds,
     )

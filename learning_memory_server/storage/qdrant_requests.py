@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import InvalidSettingsError, StorageUnavailableError
-from learning_memory_server.storage.qdrant_errors import Kind, LimitedError, late, request_errors
+from learning_memory_server.storage.qdrant_errors import Kind, Limited, late, request_errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -63,7 +63,7 @@ class Requests:
         ]
         self._closed = False
         self._silent_until = 0.0
-        self._paused: dict[Kind, tuple[float, LimitedError]] = {}
+        self._paused: dict[Kind, tuple[float, Limited]] = {}
 
     async def ask(self, collection: str, kind: Kind, call: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
         """Return what a request returns; its failures are the port's errors.
@@ -80,14 +80,14 @@ class Requests:
             raise late(self.address)
         paused_until, limited = self._paused.get(kind, (0.0, None))
         if limited and monotonic() < paused_until:
-            raise limited
+            raise StorageUnavailableError(limited.message)
         seconds, began = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout, monotonic()
         try:
             async with request_errors(collection, self.address, kind):
                 return await self._ask_each(call, began + seconds)
-        except LimitedError as error:
+        except Limited as error:
             self._paused[kind] = (monotonic() + error.seconds, error)
-            raise
+            raise StorageUnavailableError(error.message) from error
         except StorageUnavailableError:
             if monotonic() - began >= seconds:
                 self._silent_until = monotonic() + _SILENCE
@@ -102,6 +102,8 @@ class Requests:
             try:
                 async with request_errors("", node.address), asyncio.timeout(self._timeout):
                     answers[node.address] = await call(node.client)
+            except Limited as error:
+                answers[node.address] = StorageUnavailableError(error.message)
             except StorageUnavailableError as error:
                 answers[node.address] = error
         return answers

@@ -25,7 +25,6 @@ from learning_memory_server.storage import qdrant_requests
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.owner import Owner, open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
-from learning_memory_server.storage.qdrant_errors import LimitedError
 from learning_memory_server.storage.qdrant_schema import Spread
 from tests.acceptance.hubs import until
 from tests.storage.double import QdrantDouble
@@ -98,7 +97,7 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
     ),
     "too busy": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
-        LimitedError,
+        StorageUnavailableError,
         "come back in 3 seconds",
     ),
     "busy at odds with itself": (
