@@ -49,8 +49,8 @@ _HYBRID: Final = 0.95
 _WORDS: Final = ("pool", "cache", "token", "retry", "queue", "shard", "index", "proxy", "build", "socket")
 _WEIGHTS: Final = {
     "search": 60,
-    "write": 20,
-    "forget": 10,
+    "write": 16,
+    "forget": 14,
     "import": 4,
     "reindex": 2,
     "purge": 2,
@@ -239,7 +239,7 @@ async def walls(folder: Path, operations: int, searches: int, seed: int) -> tupl
             await person.check()
             await person.close()
         kept = double.engine.client.count(_OLD).count
-        requests = len(double.asked)
+        requests = witness.answered.total()
     hybrid = tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1)
     wrong = [*tally.wrong, *witness.wrong]
     if kept != _OLD_POINTS:
