@@ -73,7 +73,7 @@ class Seen:
 
 
 def count(page: Page, selector: str) -> int:
-    return page.locator(selector).count()
+    return int(page.locator(selector).count())
 
 
 @pytest.fixture(scope="module")
