@@ -14,6 +14,8 @@ five commands is similar to it and succeeds.
   program that shares a word for a remedy, `python --version` too.
 - unheeded: what is shown if a remedy counts as useless whenever the session did not mend the error, although no agent of
   these sessions saw it.
+- first_day: the later half of the sessions, after `learn-from` has read the earlier half. Without that,
+  `halves.later_sessions` is shown.
 - Baselines: the last remedy always; the last one if the one before it agrees; one of the repository's at random (the mean
   of 200 draws).
 """
@@ -21,19 +23,24 @@ five commands is similar to it and succeeds.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 import random
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.failures.commands import Change, Command, are_similar, parse
+from learning_memory_server.failures.learning import Learner
 from learning_memory_server.failures.remedies import KEPT, WITHIN, Case, choose
 from learning_memory_server.failures.signature import signature
 from learning_memory_server.failures.texts import shortened
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -74,6 +81,8 @@ class Failed:
 
 
 Sessions = list[list[Failed]]
+Memory = dict[tuple[str, str], list[Failed]]
+"""What is known, oldest first, by repository and signature."""
 
 
 @dataclass
@@ -108,7 +117,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    report = measure(read(options.data))
+    recorded = recorded_in(options.data)
+    report = measure([_failures(session) for session in recorded])
+    report["first_day"] = first_day(recorded)
     if options.json:
         print(json.dumps(report))
         return
@@ -143,15 +154,51 @@ def measure(sessions: Sessions) -> dict[str, Any]:
 
 def read(path: Path) -> Sessions:
     """Return the failures of each session, in time order."""
+    return [_failures(session) for session in recorded_in(path)]
+
+
+def first_day(recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is shown in the later sessions if the earlier half of them was learned from."""
+    middle = len(recorded) // 2
+    memory = asyncio.run(_learned(recorded[:middle]))
+    return replay([_failures(session) for session in recorded[middle:]], shield, memory=memory).data()
+
+
+async def _learned(recorded: Iterable[Mapping[str, Any]]) -> Memory:
+    """Return what `learn-from` keeps of sessions."""
+    learner = Learner(RedactionGate(build_redactor()))
+    for session in recorded:
+        began = datetime.fromisoformat(session["at"])
+        for place, call in enumerate(_commands(session)):
+            about = {"project": session["repo"], "session": session["session"], "agent": ""}
+            if call["error"]:
+                at = began + timedelta(seconds=place)
+                await learner.failed(**about, command=call["input"], error=call["output"], at=at)
+            else:
+                await learner.succeeded(**about, command=call["input"])
+    memory: Memory = defaultdict(list)
+    for failure in (each for error in learner.learned() for each in error):
+        remedy = failure.remedy or ""
+        case = Case(failure.id, failure.session, parse(failure.command), parse(remedy))
+        learned = Failed(0, failure.signature, failure.command, failure.project, case, (remedy, 0), None)
+        memory[failure.project, failure.signature].append(learned)
+    return memory
+
+
+def recorded_in(path: Path) -> list[dict[str, Any]]:
+    """Return the recorded sessions, in time order."""
     content = path.read_bytes()
     lines = (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).splitlines()
     sessions = [json.loads(line) for line in lines if line.strip()]
-    sessions.sort(key=lambda session: str(session["at"]))
-    return [_failures(session) for session in sessions]
+    return sorted(sessions, key=lambda session: str(session["at"]))
+
+
+def _commands(session: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [call for call in session["calls"] if call["tool"] in _SHELLS]
 
 
 def _failures(session: Mapping[str, Any]) -> list[Failed]:
-    calls = [call for call in session["calls"] if call["tool"] in _SHELLS]
+    calls = _commands(session)
     found = []
     for place, call in enumerate(calls):
         name = signature(call["output"]) if call["error"] else None
@@ -191,7 +238,12 @@ def _parsed(text: str) -> Command:
 
 
 def replay(
-    sessions: Sessions, rule: Rule, without: Collection[str] = (), *, is_unheeded: bool = False
+    sessions: Sessions,
+    rule: Rule,
+    without: Collection[str] = (),
+    *,
+    is_unheeded: bool = False,
+    memory: Memory | None = None,
 ) -> Outcome:
     """Return what a rule shows, session by session.
 
@@ -200,9 +252,10 @@ def replay(
         rule: Chooses what to show from what is known at a failure, oldest first.
         without: Signatures that are not counted.
         is_unheeded: Whether what was shown for an error that the session did not mend counts as useless.
+        memory: What is known before the first session.
     """
     outcome = Outcome()
-    memory: dict[tuple[str, str], list[Failed]] = defaultdict(list)
+    memory = defaultdict(list) if memory is None else memory
     for failed in (failed for session in sessions for failed in session):
         past = memory[failed.repository, failed.signature]
         earlier = [other for other in past if other.case.session != failed.case.session]

@@ -4,7 +4,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.failures import last, measure, read, replay, shield
+from benchmarks.failures import first_day, last, measure, read, recorded_in, replay, shield
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,3 +62,15 @@ def test_a_remedy_of_the_same_session_is_known_only_once_it_has_succeeded(tmp_pa
 
     replay(read(path), noting)
     assert seen == [(0, 0), (0, 0), (1, 0), (3, 2)]
+
+
+def test_what_was_learned_of_the_earlier_half_is_shown_in_the_later_one(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.jsonl"
+    mended = [call("python -m pytest", MISSING, error=True), call("python3 -m pytest")]
+    other = call("python -m pytest", MISSING, error=True)
+    lines = [session(1, *mended), session(2), session(3, *mended), session(4, other, repository="other")]
+    path.write_text("\n".join(lines), "utf-8")
+    report = first_day(recorded_in(path))
+    assert (report["repeats"], report["with_remedy"], report["shown_count"]) == (1, 1, 1)
+    assert (report["judged"], report["precision"]) == (1, 1.0)
+    assert measure(read(path)[2:])["repeats"] == 0
