@@ -33,7 +33,7 @@ _EXCEPTION: Final = re.compile(
     r"|thread \S+ (?:\(\d+\) )?panicked at|panic: "
 )
 _MESSAGE: Final = re.compile(
-    r"(?:[^\s:]+:(?:\s?\d+:)*\s+)*(?:fatal|error|panic|failed|npm err!)(?:\s?\[?\w*\d\]?)?\s*(?:[:!]|\s-)"
+    r"(?:[^\s:]+:(?:\d+:)*\s+)*(?:fatal|error|panic|failed|npm err!)(?:\s?\[?\w*\d\]?)?\s*(?:[:!]|\s-)"
     r"|\[(?:error|fatal)\]\s+\S|npm error \S|[^\s:]+:\d+(?::\d+)?:?\s+[A-Z]{1,4}\d{2,5}\b",
     re.IGNORECASE,
 )

@@ -38,7 +38,8 @@ def tidied(text: str, project: str, folder: str | None = None) -> str:
         text = _replaced(text, re.escape(f"~{root.removeprefix(home)}"), _HERE)
     name = re.split(r"[\\/]", project)[-1]
     if name and not root:
-        above = r"(?:~|[A-Za-z]:)?(?:[\\/][\w.@+-]+)*?[\\/]"
+        # At most thirty folders, so that a hostile text does not take the time of the square of its length.
+        above = r"(?:~|[A-Za-z]:)?(?:[\\/][\w.@+-]+){0,30}?[\\/]"
         text = _replaced(text, above + re.escape(name), _HERE, re.IGNORECASE)
     # The folder itself is `.`, and what is in it needs no name before it.
     return re.sub(_HERE + r"[\\/]+(?=[^\\/\s'\":;&|)])", "", text).replace(_HERE, ".")

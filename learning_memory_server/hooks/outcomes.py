@@ -77,7 +77,7 @@ _SUMMARIES: Final = (
     re.compile(
         r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+ in [\d.]+.*$"
     ),
-    re.compile(r"^\s*Summary \[.*\d+ (?:passed|failed).*$"),
+    re.compile(r"^\s*Summary \[.*\b\d+ (?:passed|failed).*$"),
     # Jest: Tests: 1 failed, 5 passed, 6 total. Vitest: Tests  1 failed | 5 passed (6)
     re.compile(r"^\s*Tests:?\s+\d+ (?:passed|failed|skipped|todo).*$"),
     # Gradle: 10 tests completed, 2 failed. ctest: 90% tests passed, 1 tests failed out of 10

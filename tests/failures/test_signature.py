@@ -197,3 +197,9 @@ def test_a_long_line_is_cut_and_a_huge_output_is_read_at_both_ends() -> None:
 
 def test_progress_and_escapes_of_a_hostile_output_are_read_in_time() -> None:
     assert signature("\x1b[" * 50_000 + "\r" * 50_000 + "'" * 5_000 + "\nerror: at last") is not None
+
+
+def test_a_list_of_numbers_is_read_in_time() -> None:
+    """Each number could be a prefix of its own, or belong to the one before: 2 to the power of 100 ways."""
+    assert signature("1: " * 100 + "x") is None
+    assert signature("make: shop.c:1:2: error: at last") == "make: <path>: error: at last"

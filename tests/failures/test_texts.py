@@ -55,3 +55,8 @@ def test_a_long_command_is_kept_up_to_the_limit() -> None:
     assert shortened(" make \n") == "make"
     assert len(shortened("x" * 10_000)) == COMMAND_MAX
     assert shortened("x" * 10_000).endswith("…")
+
+
+def test_a_path_of_thousands_of_folders_is_read_in_time() -> None:
+    assert tidied("/@" * 20_000, "shop") == "/@" * 20_000
+    assert tidied(f"cat {'/deep' * 20}/shop/a.py", "shop") == "cat a.py"
