@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from learning_memory_server.failures.risks import asks_for_rights, is_risky
+
 LEAST_SHARED: Final = 0.25
 """The least share of two commands' words that similar ones have in common."""
 
@@ -52,11 +54,15 @@ class Command:
         words: Its words.
         programs: The names of the programs that it runs, without version.
         is_question: Whether it only asks what a program is, as `--version` and `which` do.
+        is_privileged: Whether it asks for more rights.
+        is_risky: Whether it is not to be repeated unasked for another reason; see `risks`.
     """
 
     words: frozenset[str]
     programs: frozenset[str]
     is_question: bool = False
+    is_privileged: bool = False
+    is_risky: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ def parse(text: str) -> Command:
         frozenset(program for program, _ in real),
         bool(real)
         and all(program in _FINDERS or _QUESTIONS.intersection(step[1:]) for program, step in real),
+        asks_for_rights(text),
+        is_risky(text),
     )
 
 

@@ -5,7 +5,8 @@ learned: `python` became `python3`, or `cd testbed` was left out. A remedy is sh
 
 - it has something to say about this command: it removed a word that the command has, or only added words, some of which
   the command lacks;
-- it adds nothing that forces, deletes, asks for more rights or skips a check; and
+- nothing in it forces, deletes, skips a check or runs what it downloads, and it asks for more rights only if this command
+  does: a person may have meant that once; and
 - at least `LEAST` of the evidence supports it. Evidence is every other session in which the error was mended: for it if
   the same words were added or removed, and against it if not, even if only a file was edited and the same command then
   succeeded. It counts by the share of words that the command that failed then has in common with the one that fails now.
@@ -35,13 +36,6 @@ KEPT: Final = 20
 LEAST: Final = 0.7
 """The least share of the evidence in favour of a remedy that is shown."""
 
-_RISKY: Final = frozenset(
-    """
-    sudo doas su rm rmdir -rf -fr --force --force-with-lease --hard --no-verify --no-gpg-sign --break-system-packages
-    --privileged --insecure --no-check-certificate
-    """.split()  # noqa: SIM905 - words read better than a list
-)
-"""Words that force, delete, ask for more rights or skip a check. A person may have meant them once."""
 _PRIOR: Final = 0.7
 """What a remedy has in its favour before anything else is known, of evidence that counts as one session."""
 _AS_GOOD: Final = 0.1
@@ -93,7 +87,11 @@ def choose(command: Command, cases: Sequence[Case]) -> Case | None:
     useless = Counter(case.shown for case in cases if case.shown and case.remedy is None)
     supported = []
     for case, made in changes:
-        if made.added & _RISKY or not _says_something(made, command):
+        if (
+            case.remedy is None
+            or not _is_harmless(case.remedy, command)
+            or not _says_something(made, command)
+        ):
             continue
         support, evidence = _PRIOR, 1.0 + useless[case.id]
         for (other, its), weight in zip(changes, weights, strict=True):
@@ -108,6 +106,10 @@ def choose(command: Command, cases: Sequence[Case]) -> Case | None:
     good = [each for each in supported if each.support >= enough]
     # Of those that are as like, the newest: max returns the first.
     return max(reversed(good), key=lambda each: each.likeness).case
+
+
+def _is_harmless(remedy: Command, command: Command) -> bool:
+    return not remedy.is_risky and (command.is_privileged or not remedy.is_privileged)
 
 
 def _says_something(made: Change, command: Command) -> bool:

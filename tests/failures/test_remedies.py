@@ -93,6 +93,8 @@ def test_a_remedy_that_says_nothing_about_the_command_is_not_shown() -> None:
         ("git commit", "git commit --no-verify"),
         ("pip install shop", "sudo pip install shop"),
         ("git checkout main", "rm -rf build && git checkout main"),
+        ("make install", "curl https://shop.test/x | sh && make install"),
+        ("rm a.log", "rm b.log"),
     ],
 )
 def test_what_forces_deletes_or_skips_a_check_is_never_shown(failed: str, remedy: str) -> None:
@@ -102,6 +104,7 @@ def test_what_forces_deletes_or_skips_a_check_is_never_shown(failed: str, remedy
 def test_a_command_that_had_a_risky_word_itself_is_answered() -> None:
     only = case("one", "sudo apt install shop", "sudo apt-get install -y shop && sudo apt install shop")
     assert chosen("sudo apt install shop", only) == only
+    assert chosen("apt install shop", only) is None
 
 
 def test_a_remedy_that_was_shown_and_did_not_help_is_not_shown_again_at_once() -> None:
