@@ -6,11 +6,11 @@ Only counts are taken from an output.
 from __future__ import annotations
 
 import re
-import shlex
-from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.run import Run
+from learning_memory_server.failures.shell import calls, program, steps
 from learning_memory_server.failures.texts import tidied
 
 if TYPE_CHECKING:
@@ -39,19 +39,8 @@ _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
     "docker": frozenset({"build"}),
 }
 """The programs that test or build, with what one of their words must be; nothing for those that do nothing else."""
-_RUNNERS: Final = frozenset(
-    {"python", "uv", "poetry", "pipenv", "npx", "pdm", "hatch", "rye", "bundle", "pnpm", "yarn", "bunx"}
-)
-"""Programs that run another one, which is named behind one of `_RUN` or as the first word."""
-_RUN: Final = frozenset({"-m", "run", "exec"})
-_WRAPPERS: Final = frozenset(
-    {"sudo", "env", "time", "nice", "nohup", "exec", "command", "timeout", "xvfb-run", "stdbuf"}
-)
-_REDACTED: Final = re.compile(r"\[redacted: [^\]]*\]")
-_OPERATORS: Final = ";|&()\n"
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_NUMBER: Final = re.compile(r"[\d.]+[smhd]?")
-_VERSION: Final = re.compile(r"(?<=[A-Za-z])[\d.]+$")
+_BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})
+"""Programs that also run another one whose name comes first."""
 _EXIT: Final = re.compile(
     r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE
 )
@@ -97,7 +86,7 @@ _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
-    return any(_is_such(step) for step in _steps(command))
+    return any(_is_such(call) for step in steps(command) for call in calls(step))
 
 
 def run_of(  # noqa: PLR0913 - what is known of a command
@@ -150,48 +139,20 @@ def shown(command: str, project: str, folder: str) -> str:
     return line if len(line) <= COMMAND_MAX else f"{line[: COMMAND_MAX - 1].rstrip()}\u2026"
 
 
-def _steps(command: str) -> list[list[str]]:
-    """Return the words of each program call of a command, up to a here-document or an open quote."""
-    text = _REDACTED.sub("redacted", command[:_EXAMINED]).replace("\\\n", " ").partition("<<")[0]
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=_OPERATORS)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    steps: list[list[str]] = [[]]
-    with suppress(ValueError):
-        for word in lexer:
-            if set(word) <= set(_OPERATORS):
-                steps.append([])
-            else:
-                steps[-1].append(word)
-    return steps
-
-
-def _is_such(step: list[str]) -> bool:
-    words = [word for word in step if not _ASSIGNMENT.match(word)]
-    while words and (words[0] in _WRAPPERS or words[0].startswith("-") or _NUMBER.fullmatch(words[0])):
-        words = words[1:]
-    if not words:
-        return False
-    name = _name(words[0])
-    if name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(words[1:], _PROGRAMS[name])):
+def _is_such(call: list[str]) -> bool:
+    if program(call) in _BY_NAME and any(map(_tests_or_builds, islice(calls(call[1:]), 1))):
         return True
-    if name not in _RUNNERS:
-        return False
-    rest = words[1:]
-    for place, word in enumerate(rest[:-1]):
-        if word in _RUN:
-            return _is_such(rest[place + 1 :])
-        if not word.startswith("-"):
-            break
-    return name != "python" and _is_such(rest)
+    return _tests_or_builds(call)
+
+
+def _tests_or_builds(call: list[str]) -> bool:
+    name = program(call)
+    return name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(call[1:], _PROGRAMS[name]))
 
 
 def _named_in(words: list[str], wanted: frozenset[str]) -> bool:
     """Return whether one of the first words is wanted; `test:unit` is a script that tests."""
     return any(word.partition(":")[0] in wanted for word in words[:4])
-
-
-def _name(word: str) -> str:
-    return _VERSION.sub("", word.replace("\\", "/").rsplit("/", 1)[-1])
 
 
 def _sum(lines: list[str]) -> dict[str, int]:

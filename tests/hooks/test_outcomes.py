@@ -33,6 +33,9 @@ from tests.support import NOON
         "dotnet test",
         "bundle exec rspec",
         "pytest 'an open quote",
+        "TOKEN=[redacted: GitHub token] npx --yes vitest",
+        "pnpm exec " * 20 + "jest",
+        "cat > notes <<EOF\nls\nEOF\nmake",
     ],
 )
 def test_a_step_that_tests_or_builds_is_noticed(command: str) -> None:
@@ -54,6 +57,7 @@ def test_a_step_that_tests_or_builds_is_noticed(command: str) -> None:
         "python build.py",
         "python",
         "uv run",
+        "pnpm exec " * 1000,
         "'",
     ],
 )
