@@ -84,6 +84,12 @@ def learn_from(
     every: Annotated[
         bool, typer.Option("--all", help="Also from other projects, each under its own name.")
     ] = False,
+    tasks: Annotated[
+        bool,
+        typer.Option(
+            "--tasks", help="Also keep what each session was asked first and answered last, as a memory."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON. Nothing is kept without --yes.")
@@ -97,10 +103,12 @@ def learn_from(
     without secrets, names and folders of this machine. `failures` lists it
     afterwards, and agents are shown it when the error comes again. Run it again
     after an interruption, or later: what is known is not added twice.
+    With --tasks, a session that wrote something within the last hour is left
+    for the next time.
     """
     from learning_memory_server.maintenance.learning import learn  # noqa: PLC0415
 
-    asyncio.run(learn(path, every=every, yes=yes, as_json=as_json))
+    asyncio.run(learn(path, every=every, tasks=tasks, yes=yes, as_json=as_json))
 
 
 @maintenance.command()

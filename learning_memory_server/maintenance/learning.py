@@ -4,95 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
-from learning_memory_server.access.connection import open_connection
+from learning_memory_server.access.connection import complete_index, open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.composition.backends import redaction_gate
+from learning_memory_server.domain.failure import Failure
+from learning_memory_server.domain.memory import Memory
+from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.failures.learning import Learner, unknown
 from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.identity import project_of
-from learning_memory_server.journal.codec import FAILURE
+from learning_memory_server.journal.codec import FAILURE, MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.records import Records
+from learning_memory_server.maintenance.learning_report import Lesson
+from learning_memory_server.maintenance.past_tasks import is_over, memory_of
 from learning_memory_server.maintenance.restoring import batches, file_errors
 from learning_memory_server.options import current_project
-from learning_memory_server.terminal import (
-    SHOWN,
-    counted,
-    one_line,
-    output,
-    short_project,
-    show_facts,
-    show_json,
-    show_notice,
-    show_records,
-    show_rest,
-    working,
-)
+from learning_memory_server.terminal import output, show_json, show_notice, working
 from learning_memory_server.transcripts.claude_code import (
-    Passed,
     commands_in,
     find_transcripts,
     folder_name,
     projects_folder,
     started_in,
+    task_in,
 )
-from learning_memory_server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.failure import Failure
+    from learning_memory_server.journal.codec import Codec
     from learning_memory_server.settings import Settings
+    from learning_memory_server.transcripts.claude_code import Ran
 
+T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
 
 
-@dataclass(slots=True)
-class _Lesson:
-    """What was read, and what came of it.
-
-    Args:
-        place: Where the transcripts are.
-        every: Whether other projects were wanted, too.
-        projects: How many transcripts were read of each project.
-        elsewhere: How many belong to other projects, which were not wanted, or do not say to which.
-        commands: How many commands succeeded or failed in them.
-        failed: How many failed.
-        errors: The failures of each error that are new here.
-        known: How many failures are here already, or were forgotten.
-        kept: How many were kept now.
-        passed: What was passed over.
-    """
-
-    place: Path
-    every: bool
-    projects: Counter[str] = field(default_factory=Counter)
-    elsewhere: int = 0
-    commands: int = 0
-    failed: int = 0
-    errors: list[list[Failure]] = field(default_factory=list)
-    known: int = 0
-    kept: int = 0
-    passed: Passed = field(default_factory=Passed)
-
-    @property
-    def new(self) -> list[Failure]:
-        """The failures to keep, oldest first: if the rest is interrupted, it is learned the next time."""
-        return sorted((each for known in self.errors for each in known), key=lambda each: each.created_at)
-
-
-async def learn(path: Path | None, *, every: bool, yes: bool, as_json: bool) -> None:
+async def learn(path: Path | None, *, every: bool, tasks: bool, yes: bool, as_json: bool) -> None:
     """Show what earlier sessions teach, ask, and keep it.
 
     Args:
         path: A transcript or a folder of them; by default Claude Code's own.
         every: Also learn from other projects.
+        tasks: Also keep what each session was about.
         yes: Do not ask.
         as_json: Print a `LearnDocument`, and ask nothing.
 
@@ -103,17 +63,19 @@ async def learn(path: Path | None, *, every: bool, yes: bool, as_json: bool) -> 
     """
     began = monotonic()
     settings = open_settings()
-    lesson = _Lesson(path or projects_folder(os.environ), every)
+    lesson = Lesson(path or projects_folder(os.environ), every)
     if path or lesson.place.is_dir():
-        await _read(lesson, _Projects(settings, is_named=path is not None, every=every), settings)
+        await _read(
+            lesson, _Projects(settings, is_named=path is not None, every=every), settings, tasks=tasks
+        )
     if not as_json:
-        _show(lesson)
-    if lesson.new and (yes or (not as_json and _confirmed(len(lesson.new)))):
+        lesson.show()
+    if lesson.size and (yes or (not as_json and _confirmed(lesson.size))):
         await _keep(lesson, settings)
     if as_json:
-        show_json(_document(lesson, monotonic() - began))
+        show_json(lesson.document(monotonic() - began))
     elif lesson.kept:
-        output().print(f"Kept {counted(lesson.kept, 'failure')}. `failures` lists them.")
+        output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
 
 
 class _Projects:
@@ -156,8 +118,10 @@ class _Projects:
         return self._current if self._is_named else None
 
 
-async def _read(lesson: _Lesson, projects: _Projects, settings: Settings) -> None:
-    learner = Learner(redaction_gate(settings))
+async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, tasks: bool) -> None:
+    """Read the transcripts, and sort out what is new here."""
+    gate = redaction_gate(settings)
+    learner, memories = Learner(gate), dict[str, Memory]()
     with file_errors(lesson.place), working("Looking for transcripts") as report:
         found = find_transcripts(lesson.place, lesson.passed)
         wanted = [(path, name) for path in found if (name := projects.of(path))]
@@ -173,119 +137,60 @@ async def _read(lesson: _Lesson, projects: _Projects, settings: Settings) -> Non
             progress(0)
             for ran in commands_in(path, lesson.passed, progress):
                 lesson.commands += 1
-                folder = ran.folder or None
-                if ran.error is None:
-                    await learner.succeeded(
-                        project=project,
-                        session=ran.session,
-                        agent=ran.agent,
-                        command=ran.command,
-                        folder=folder,
-                    )
-                    continue
-                lesson.failed += 1
-                await learner.failed(
-                    project=project,
-                    session=ran.session,
-                    agent=ran.agent,
-                    command=ran.command,
-                    error=ran.error,
-                    at=ran.at,
-                    folder=folder,
-                )
+                lesson.failed += ran.error is not None
+                await _take(learner, ran, project)
+            if tasks and (task := task_in(path)) and is_over(task, now := utc_now()):
+                memory = await memory_of(task, project, gate, now)
+                memories[memory.id] = memory
             before += size
-    here = FailureLog(Journal(settings.journal_directory).failures)
+    journal = Journal(settings.journal_directory)
+    here = FailureLog(journal.failures)
     for learned in learner.learned():
         new = unknown(learned, here)
         lesson.known += len(learned) - len(new)
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
+    fresh = set(Records(journal.memories, MEMORY).look_up(memories).unknown)
+    lesson.known += len(memories) - len(fresh)
+    lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 
 
-async def _keep(lesson: _Lesson, settings: Settings) -> None:
-    records = [
-        JournalRecord(FAILURE.kind, each.id, each.created_at, FAILURE.encode(each)) for each in lesson.new
-    ]
+async def _take(learner: Learner, ran: Ran, project: str) -> None:
+    folder = ran.folder or None
+    if ran.error is None:
+        await learner.succeeded(
+            project=project, session=ran.session, agent=ran.agent, command=ran.command, folder=folder
+        )
+        return
+    await learner.failed(
+        project=project,
+        session=ran.session,
+        agent=ran.agent,
+        command=ran.command,
+        error=ran.error,
+        at=ran.at,
+        folder=folder,
+    )
+
+
+async def _keep(lesson: Lesson, settings: Settings) -> None:
+    """Write it, oldest first; what an interruption leaves is learned the next time."""
+    records = [_record(FAILURE, each) for each in lesson.failures]
+    records += [_record(MEMORY, each) for each in lesson.tasks]
     async with open_connection(settings, "learn-from") as connection:
         for batch in batches(records):
             lesson.kept += len((await connection.run("add_records", records=batch))["added"])
+        if lesson.tasks:
+            await complete_index(connection)
 
 
-def _confirmed(count: int) -> bool:
+def _record(codec: Codec[T], thing: T) -> JournalRecord:
+    return JournalRecord(codec.kind, thing.id, thing.created_at, codec.encode(thing))
+
+
+def _confirmed(size: str) -> bool:
     if not sys.stdin.isatty():
         show_notice("Nothing was kept. To keep this, add --yes.")
         return False
-    return typer.confirm(f"Keep {counted(count, 'failure')}?", err=True)
-
-
-def _show(lesson: _Lesson) -> None:
-    if not lesson.projects:
-        output().print(
-            f"No transcripts of this project in {one_line(str(lesson.place))}.{_elsewhere(lesson)}"
-        )
-        return
-    show_records(map(_record, lesson.errors[:SHOWN]))
-    show_rest(len(lesson.errors))
-    count = len(lesson.new)
-    new = f"{counted(count, 'failure')} of {counted(len(lesson.errors), 'error')}" if count else "nothing new"
-    facts = [
-        ("transcripts", f"{sum(lesson.projects.values()):,} of {_named(lesson.projects)}"),
-        ("commands", f"{lesson.commands:,}, of which {lesson.failed:,} failed"),
-        ("to keep", new),
-        ("known", counted(lesson.known, "failure")),
-    ]
-    facts += [("passed over", reason) for reason in _reasons(lesson)]
-    show_facts(facts)
-
-
-def _elsewhere(lesson: _Lesson) -> str:
-    """Return what is said of the transcripts of other projects, if there are any."""
-    if not lesson.elsewhere:
-        return ""
-    others = f" {counted(lesson.elsewhere, 'transcript')} of other projects"
-    return f"{others} or of none." if lesson.every else f"{others}: --all takes them, too."
-
-
-def _named(projects: Counter[str]) -> str:
-    names = sorted(map(one_line, projects))
-    more = f" and {len(names) - SHOWN:,} more projects" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
-
-
-def _record(error: list[Failure]) -> tuple[list[str], str]:
-    shown = repeated_error(error)
-    remedy = f"; this worked: {shown['remedy']}" if "remedy" in shown else "; no remedy that always works"
-    facts = [counted(shown["times"], "time"), shown["last_seen"][:10], short_project(shown["project"])]
-    return facts, f"{shown['signature']}{remedy}"
-
-
-def _reasons(lesson: _Lesson) -> list[str]:
-    passed = lesson.passed
-    found = [one_line(name) for name in passed.files]
-    if lesson.elsewhere:
-        found.append(_elsewhere(lesson).strip())
-    if passed.lines:
-        found.append(f"{counted(passed.lines, 'line')} damaged or too long")
-    if passed.outside:
-        found.append(f"{counted(passed.outside, 'link')} to other folders")
-    return found
-
-
-def _document(lesson: _Lesson, seconds: float) -> dict[str, Any]:
-    return {
-        "kept": lesson.kept,
-        "new": len(lesson.new),
-        "known": lesson.known,
-        "errors": [repeated_error(error) for error in lesson.errors],
-        "transcripts": dict(sorted(lesson.projects.items())),
-        "other_projects": lesson.elsewhere,
-        "commands": lesson.commands,
-        "failed": lesson.failed,
-        "passed_over": {
-            "lines": lesson.passed.lines,
-            "files": sorted(lesson.passed.files),
-            "links": lesson.passed.outside,
-        },
-        "seconds": round(seconds, 1),
-    }
+    return typer.confirm(f"Keep {size}?", err=True)

@@ -1,4 +1,4 @@
-"""Claude Code's transcripts: where they are, and the shell commands in them.
+"""Claude Code's transcripts: where they are, the shell commands in them, and what each session was about.
 
 A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects` named after the one that the
 session started in. Subagents have files of their own next to it or below. A command is two lines: what the agent asked for
@@ -34,6 +34,16 @@ _BEGINNING: Final = 200
 _WAITING: Final = 1_000
 """Commands whose end is waited for. An agent runs a few at once; those of a session that was ended never have one."""
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
+_SAYS: Final = b'"message"'
+_MADE: Final = (
+    "<command-",
+    "<local-command",
+    "<bash-",
+    "<system-reminder>",
+    "Caveat: ",
+    "[Request interrupted",
+)
+"""How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 _SHELL: Final = "Bash"
 
@@ -57,6 +67,25 @@ class Ran:
     folder: str
     command: str
     error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a session was about.
+
+    Args:
+        session: Claude Code's id of the session.
+        folder: The folder that it started in, empty if it is not known.
+        prompt: What the user wrote first.
+        ending: What the agent wrote last.
+        at: When it wrote that.
+    """
+
+    session: str
+    folder: str
+    prompt: str
+    ending: str
+    at: datetime
 
 
 @dataclass(slots=True)
@@ -156,6 +185,48 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     except _UNREADABLE as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         passed.files[f"{path.name}: {reason}"] += 1
+
+
+def task_in(path: Path) -> Task | None:
+    """Return what a session was about, None if it has no prompt or no answer, or its file cannot be read.
+
+    What Claude Code writes in the user's name is not a prompt: summaries, commands and their output. Nor is what an
+    agent tells its subagents.
+    """
+    prompt = session = folder = ""
+    last: tuple[str, datetime] | None = None
+    try:
+        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
+            while (line := _line(file)) is not None:
+                # Of the lines that ask for tools and have their results, few have a text, too.
+                if _SAYS not in line or not (record := _record(line)):
+                    continue
+                said = _said(record)
+                if not said or record.get("isSidechain") is True:
+                    continue
+                at = _moment(record.get("timestamp"))
+                if record.get("type") == "assistant" and prompt and at:
+                    last = (said, at)
+                elif record.get("type") == "user" and not prompt and _is_prompt(record, said):
+                    prompt, folder = said, _text(record.get("cwd"))
+                    session = _text(record.get("sessionId")) or path.name.partition(".")[0]
+    except _UNREADABLE:
+        return None
+    return Task(session, folder, prompt, *last) if prompt and last else None
+
+
+def _said(record: dict[str, Any]) -> str:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "\n".join(_text(part.get("text")) for part in parts).strip()
+    return _text(content).strip()
+
+
+def _is_prompt(record: dict[str, Any], said: str) -> bool:
+    is_made = record.get("isMeta") or record.get("isCompactSummary")
+    return not is_made and not said.startswith(_MADE)
 
 
 def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:

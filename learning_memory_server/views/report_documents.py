@@ -35,8 +35,17 @@ class PassedOver(TypedDict):
     links: int
 
 
+class PastTask(TypedDict):
+    """What a past session was asked first and answered last; `id` is the memory's."""
+
+    id: str
+    project: str
+    at: str
+    text: str
+
+
 class LearnDocument(TypedDict):
-    """What past sessions teach: `errors` has what is `new` here, of which `kept` failures were kept.
+    """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
 
     `transcripts` counts them by project, without those of `other_projects`. Of their `commands`, `failed` failed.
     """
@@ -45,6 +54,7 @@ class LearnDocument(TypedDict):
     new: int
     known: int
     errors: list[RepeatedError]
+    tasks: list[PastTask]
     transcripts: dict[str, int]
     other_projects: int
     commands: int

@@ -36,7 +36,7 @@ CALLS = {
         "{archive} --dry-run",
         "{archive} --apply-deletions",
     ],
-    "learn-from": ["{transcript}", "{transcript} --yes"],
+    "learn-from": ["{transcript} --tasks", "{transcript} --yes"],
     "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
     "migrate": [],

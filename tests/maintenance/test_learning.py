@@ -7,6 +7,7 @@ import json
 import os
 import random
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     done = run("learn-from")
     assert done.exit_code == 0
     assert "1 time  2026-01-05  garden  <path>: No module named pytest; this worked: python3" in done.stdout
-    assert "to keep      1 failure of 1 error" in done.stdout
+    assert "to keep      1 failure\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())
 
@@ -197,6 +198,29 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
     rest = learn("--yes")
     assert (rest["known"], rest["new"], rest["kept"]) == (1, 2, 2)
     assert sorted(each.times for each in log_in(storage).all()) == [1, 2, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.slow
+def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
+    token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)  # noqa: S311 - a made-up secret
+    long = "The tests pass. " * 300
+    write_transcript(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
+    write_transcript(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))
+    assert learn()["tasks"] == []
+    (task,) = learn("--tasks")["tasks"]
+    start = "Task: Use [redacted: github token] in ~/x\n\nHow it ended: The tests pass. The"
+    assert task["text"].startswith(start)
+    assert task["text"].endswith(" \N{HORIZONTAL ELLIPSIS}")
+    assert len(task["text"]) < 2_200
+    assert "to keep      1 failure and 1 task" in run("learn-from", "--tasks").stdout
+    assert learn("--tasks", "--yes")["kept"] == 2
+    again = learn("--tasks", "--yes")
+    assert (again["known"], again["new"], again["kept"]) == (2, 0, 0)
+    (memory,) = json.loads(run("memories", "--json").stdout)["results"]
+    assert memory["id"] == task["id"]
+    assert run("forget", task["id"], "--yes").exit_code == 0
+    assert learn("--tasks")["tasks"] == []
 
 
 @pytest.mark.slow

@@ -25,17 +25,25 @@ def failed(command: str, output: str = MISSING, **more: Any) -> Call:
     return {"command": command, "content": output, "is_error": True, **more}
 
 
-def lines_of(*calls: Call, session: str = "first", folder: str = "/work/shop", hour: int = 0) -> list[str]:
+def lines_of(  # noqa: PLR0913 - what differs between sessions
+    *calls: Call,
+    session: str = "first",
+    folder: str = "/work/shop",
+    hour: int = 0,
+    at: datetime = NOON,
+    prompt: str = "Make the tests pass",
+    ending: str = "The tests pass.",
+) -> list[str]:
     """Return the lines of a session."""
+    began = at + timedelta(hours=hour)
     every = {"isSidechain": False, "userType": "external", "cwd": folder, "sessionId": session}
     lines: list[Any] = [
         {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
-        {**every, "type": "user", "message": {"role": "user", "content": "Make the tests pass"}},
+        {**every, "type": "user", "message": {"role": "user", "content": prompt}},
     ]
     for number, call in enumerate(calls):
         name = f"toolu_{session}_{number}"
-        at = NOON + timedelta(hours=hour, seconds=number)
-        stamp = {"timestamp": at.isoformat().replace("+00:00", "Z"), **every, **call.get("record", {})}
+        stamp = {"timestamp": _stamp(began + timedelta(seconds=number)), **every, **call.get("record", {})}
         asked = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": call["command"]}}
         told = {
             "type": "tool_result",
@@ -53,7 +61,14 @@ def lines_of(*calls: Call, session: str = "first", folder: str = "/work/shop", h
                 "toolUseResult": f"Error: {call['content']}" if call["is_error"] else result,
             },
         ]
+    said = {"role": "assistant", "content": [{"type": "text", "text": ending}]}
+    end = _stamp(began + timedelta(seconds=len(calls)))
+    lines.append({**every, "timestamp": end, "type": "assistant", "message": said})
     return [json.dumps(line) for line in lines]
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
 
 
 def write_transcript(path: Path, *calls: Call, **more: Any) -> Path:
