@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from learning_memory_server.cli.failures import FailuresAsSentences
+from learning_memory_server.cli.endings import FailuresAsSentences
 
 if TYPE_CHECKING:
     from pathlib import Path
