@@ -264,7 +264,7 @@ def failures(
     that succeeded soon after. It is left out while remedies disagree, or if it
     was shown and did not help. `forget` takes the id of an error.
     """
-    from learning_memory_server.cli.repeats import list_errors  # noqa: PLC0415
+    from learning_memory_server.cli.failures import list_errors  # noqa: PLC0415
 
     list_errors(limit, project, as_json=as_json)
 
