@@ -20,6 +20,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from learning_memory_server.domain.lines import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
@@ -244,11 +246,6 @@ def text_lines(text: str) -> str:
     return "\n".join(
         "".join(c if c.isprintable() else " " for c in line.expandtabs(4)) for line in text.splitlines()
     )
-
-
-def one_line(text: str) -> str:
-    """Return a text on one line and without control characters: a terminal would obey what an agent wrote."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def date_and_time(moment: datetime) -> str:

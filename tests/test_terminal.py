@@ -3,9 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.terminal import (
     counted,
-    one_line,
     readable_size,
     short_project,
     shortened,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.access.reading import read_entries
 from learning_memory_server.domain.cluster import ClusterId
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.value import Value
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.terminal import SHOWN, counted, one_line, shortened
+from learning_memory_server.terminal import SHOWN, counted, shortened
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.standing import weigh_all
 from learning_memory_server.values.verdict_log import VerdictLog

@@ -11,12 +11,12 @@ from learning_memory_server.access.reading import open_settings
 from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.limits import LISTING_MAX
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
     identity,
-    one_line,
     output,
     show_facts,
     show_json,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.replaying import Past, at_its_start, replay
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.options import chosen_project, chosen_time
-from learning_memory_server.terminal import counted, one_line, output, show_json, show_notice, working
+from learning_memory_server.terminal import counted, output, show_json, show_notice, working
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.verdict_log import VerdictLog
 from learning_memory_server.views import entry_views

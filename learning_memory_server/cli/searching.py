@@ -10,6 +10,7 @@ from learning_memory_server.access.connection import open_connection, prepare_se
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import (
     AlreadyRunningError,
     DeadlineExceededError,
@@ -20,7 +21,6 @@ from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.observation.searcher import search_lexical
 from learning_memory_server.options import chosen_project, chosen_time
 from learning_memory_server.terminal import (
-    one_line,
     output,
     show_hanging,
     show_json,

@@ -13,12 +13,12 @@ from learning_memory_server.access.reading import open_settings
 from learning_memory_server.cli.values import status_of
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.terminal import (
     coloured,
     date_and_time,
     identity,
-    one_line,
     output,
     show_facts,
     show_json,

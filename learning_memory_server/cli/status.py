@@ -11,6 +11,7 @@ from learning_memory_server.access.connection import running_hub
 from learning_memory_server.access.describing import describe_engine, describe_hub, in_use_by
 from learning_memory_server.access.reading import holder_of, open_settings, read_entries
 from learning_memory_server.cli.hub import hub_facts
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.failures.log import FailureLog
@@ -19,7 +20,6 @@ from learning_memory_server.terminal import (
     COLOURS,
     counted,
     date_and_time,
-    one_line,
     readable_size,
     show_facts,
     show_json,

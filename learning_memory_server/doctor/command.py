@@ -21,11 +21,12 @@ from learning_memory_server.doctor.journal import check_journal
 from learning_memory_server.doctor.model import check_model
 from learning_memory_server.doctor.redaction import check_redaction
 from learning_memory_server.doctor.reranker import check_reranker
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.paths import config_file
 from learning_memory_server.peers import has_hubs
 from learning_memory_server.settings import load_settings, unknown_variables
-from learning_memory_server.terminal import counted, one_line, output, show_hanging, show_json, working
+from learning_memory_server.terminal import counted, output, show_hanging, show_json, working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -10,6 +10,7 @@ import structlog
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.failure import Failure, failure_id
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.failures.commands import parse
 from learning_memory_server.failures.following import Following
@@ -172,9 +173,5 @@ def line_about(known: Sequence[Failure], shown: Failure) -> str:
     often = "once" if times == 1 else f"{times} times"
     return (
         f"This error was seen {often} before in this project, last on {known[-1].created_at:%Y-%m-%d}. "
-        f"This worked: {_one_line(shown.remedy or '')} (in place of: {_one_line(shown.command)})"
+        f"This worked: {one_line(shown.remedy or '')} (in place of: {one_line(shown.command)})"
     )
-
-
-def _one_line(command: str) -> str:
-    return " ".join(command.split())

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from learning_memory_server.domain.limits import SIGNATURE_MAX
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.failures.texts import whole_words
 
 _EXAMINED: Final = 100
@@ -119,7 +120,7 @@ def normalized(line: str) -> str | None:
     line = _PYTEST.sub("", line)
     for pattern, mark in _MARKS:
         line = pattern.sub(mark, line)
-    line = " ".join(line.split())[:SIGNATURE_MAX].rstrip()
+    line = one_line(line)[:SIGNATURE_MAX].rstrip()
     return line if _LETTER.search(_MARK.sub("", line)) else None
 
 

@@ -117,7 +117,8 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes) -> byt
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
-    return b'{"hello":1,' + ",".join(parts).encode() + b',"given":' + given + b"}\n"
+    # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
+    return b'{"hello":1,"given":' + given + b"," + ",".join(parts).encode() + b"}\n"
 
 
 def _quoted(text: str) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final
 
 SESSION_START: Final = "SessionStart"
 SESSION_END: Final = "SessionEnd"
@@ -59,8 +56,13 @@ class Event:
         return _OTHER_NAMES.get(self.name, self.name)
 
 
-def arguments_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`."""
+def arguments_of(given: object) -> dict[str, str]:
+    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`.
+
+    What is not a JSON object says nothing, not even which event it is.
+    """
+    if not isinstance(given, dict):
+        return {}
     tool_input, response = given.get("tool_input"), given.get("tool_response")
     tool_input = tool_input if isinstance(tool_input, dict) else {}
     command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None

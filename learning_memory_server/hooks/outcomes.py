@@ -9,6 +9,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.run import Run
 from learning_memory_server.failures.shell import calls, program, steps
 from learning_memory_server.failures.texts import tidied
@@ -135,7 +136,7 @@ def counts_in(output: str) -> dict[str, int]:
 def shown(command: str, project: str, folder: str) -> str:
     """Return a command on one line, without folders of this machine, shortened."""
     tidy = tidied(command[:_EXAMINED], project, folder or None)
-    line = " ".join("".join(c if c.isprintable() else " " for c in tidy).split())
+    line = one_line(tidy)
     return line if len(line) <= COMMAND_MAX else f"{line[: COMMAND_MAX - 1].rstrip()}\u2026"
 
 

@@ -164,7 +164,7 @@ class Hub:
                 await self._answer_hook(hello, writer)
             elif await self._acknowledge(hello, writer):
                 await self._serve_front(hello, reader, writer)
-        except (TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
+        except (TimeoutError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.info("connection.broken", reason=type(error).__name__)
         finally:
             self._tasks.discard(task)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from learning_memory_server.archive.comparison import Numbering
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import (
     counted,
     date_and_time,
-    one_line,
     show_facts,
     show_first,
     show_notice,

@@ -11,6 +11,7 @@ from learning_memory_server.archive.backups import back_up
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.disk import journal_errors
@@ -19,7 +20,6 @@ from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
     errors,
-    one_line,
     output,
     readable_size,
     show_facts,

@@ -12,13 +12,13 @@ from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.archive.purging import count_forgotten, purge_archive
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     SHOWN,
     counted,
-    one_line,
     output,
     show_json,
     show_notice,

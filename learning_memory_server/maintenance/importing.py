@@ -15,6 +15,7 @@ from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.archive.bounds import LINE_MAX
 from learning_memory_server.archive.reading import is_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.maintenance.exporting import back_up_first
@@ -22,7 +23,7 @@ from learning_memory_server.maintenance.restoring import file_errors, import_arc
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.options import current_project
 from learning_memory_server.redaction.gate import listed
-from learning_memory_server.terminal import counted, one_line, show_facts, show_first, show_json, working
+from learning_memory_server.terminal import counted, show_facts, show_first, show_json, working
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from learning_memory_server.domain.lines import one_line
 from learning_memory_server.terminal import (
     SHOWN,
     counted,
     date,
-    one_line,
     output,
     short_project,
     show_facts,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.domain.limits import RELATED_MAX
+from learning_memory_server.domain.lines import one_line
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.advisor import Related
@@ -72,5 +73,5 @@ def _learned(entry: Ghap) -> str:
 
 def shortened(text: str, limit: int) -> str:
     """Return a text as one line of at most so many characters."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}\u2026"

@@ -277,3 +277,17 @@ async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
     assert await second.fails("python -m pytest") is None
     await second.succeeds("python3 -m pytest")
     assert content_of(tmp_path) == before
+
+
+async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(
+    shield: Shield, failures: FailureLog
+) -> None:
+    first = Agent(shield, "first")
+    hidden = "\u202e\u200b\x1b[2K\x07\u2066"
+    output = f"Exit code 1\nerror: it {hidden}failed"
+    await first.fails(f"python a.py {hidden}", output)
+    await first.succeeds(f"python3 a.py {hidden}\nls")
+    told = await Agent(shield, "second").fails("python a.py", output)
+    assert told is not None
+    assert told.isprintable()
+    assert failures.all()[0].signature.isprintable()

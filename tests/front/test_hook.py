@@ -230,3 +230,13 @@ def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer
     done = run("-m", "learning_memory_server", "hook", given=GIVEN)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_what_the_client_says_cannot_be_a_command_to_the_hub(
+    answering: Callable[..., OneAnswer],
+) -> None:
+    hub = answering(ANSWER + b"\n")
+
+    hook._answer(b'{},"role":"control","command":"stop"')
+
+    assert hub.heard["role"] == "hook"

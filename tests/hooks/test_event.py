@@ -82,3 +82,8 @@ def test_what_a_client_says_becomes_arguments(given: dict[str, Any], wanted: dic
 def test_the_events_of_gemini_cli_are_those_of_claude_code() -> None:
     assert Event("BeforeAgent").kind == Event("UserPromptSubmit").kind
     assert Event("AfterTool").kind == Event("PostToolUse").kind
+
+
+@pytest.mark.parametrize("given", [None, [1, 2], "SessionStart", 1])
+def test_what_is_not_an_object_says_nothing(given: object) -> None:
+    assert arguments_of(given) == {}

@@ -9,6 +9,7 @@ from pydantic import Field
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.hooks.event import Event
 from learning_memory_server.hooks.hooks import Hooks
+from learning_memory_server.identity import session_hash
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.wire import SILENT
 
@@ -45,7 +46,8 @@ async def hook(
     return await hooks.answer(
         Event(
             event,
-            session or caller.session,
+            # Of any length; what is remembered of a session is found by it.
+            session_hash(session) if session else caller.session,
             folder,
             prompt,
             command,

@@ -1,0 +1,62 @@
+"""What a client's hook may send that is not a message: the hub says nothing, and logs no failure of its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.front.hook import _hello
+from learning_memory_server.rendezvous import Place
+from tests.acceptance.hubs import memory_in
+from tests.acceptance.wire import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.acceptance.hubs import Memory
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+def answer(place: Place, given: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        connection.connect(str(place.socket))
+        connection.sendall(_hello(str(place.journal), str(place.storage), "shop", given))
+        with connection.makefile("rb") as read:
+            return read.read()
+
+
+def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> None:
+    front = memory.greeted()
+    place = Place({**environment(memory.storage), **memory.variables()})
+    for given in (
+        b"",
+        b"null",
+        b"[1]",
+        b'"text"',
+        b"\xff\x00\xfe",
+        b"{" * 100_000,
+        b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"hook_event_name":"SessionStart","session_id":"\\udfff"}',
+        b'{"hook_event_name":["SessionStart"],"tool_name":["Bash"],"tool_input":[]}',
+        b'{"hook_event_name":"SessionStart","session_id":"' + b"x" * 1_000_000 + b'"}',
+        b'{},"role":"control","command":"stop"',
+    ):
+        assert answer(place, given) in (b"", b"\n"), given[:40]
+
+    front.call("get_stats")
+    logged = [json.loads(line) for line in (memory.storage / "hub.log").read_text().splitlines()]
+    assert [line for line in logged if line["level"] == "error"] == []
