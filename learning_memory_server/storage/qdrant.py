@@ -74,13 +74,13 @@ class QdrantStore:
         """Find or create the collection; see the port. One that does not fit is left to others."""
         if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
             raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
-        self._places[spec.name] = await self.catalog.ensure(spec)
+        self._use(await self.catalog.ensure(spec))
 
     async def find(self, spec: CollectionSpec) -> bool:
         """Use the collection if there is one, without creating anything. Return whether there is."""
         place = await self.catalog.find(spec)
         if place:
-            self._places[spec.name] = place
+            self._use(place)
         return place is not None
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> RebuildInPlace:
@@ -243,6 +243,13 @@ class QdrantStore:
         await self.delete(collection, sorted(there.difference(ids, self._written[collection])))
         del self._written[collection]
         self._owner.end_rebuild(place.name)
+
+    def _use(self, place: Place) -> None:
+        if self._places.get(place.label) != place:
+            # What is known is of another collection.
+            self._terms.pop(place.label, None)
+            self._read.discard(place.label)
+        self._places[place.label] = place
 
     def _place(self, collection: str) -> Place:
         self.requests.require_open()

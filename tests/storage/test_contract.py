@@ -72,9 +72,10 @@ async def test_a_collection_that_the_caller_refuses_is_not_used(
 
     await bare_store.ensure(replace(spec, about={"model": "m1"}))
     await bare_store.upsert("notes", [point(1)])
+    assert await bare_store.size("notes") == 1
     theirs = replace(spec, about={"model": "m2"}, refuses=refuses)
     await bare_store.ensure(theirs)
-    assert await bare_store.count("notes") == 0
+    assert await bare_store.count("notes") == await bare_store.size("notes") == 0
     await bare_store.upsert("notes", [point(2)])
     assert await bare_store.ensure(theirs) is None
     assert [record.id for record in await bare_store.scroll("notes")] == [uid(2)]
