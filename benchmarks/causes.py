@@ -1,4 +1,4 @@
-"""Measure whether clusters of root causes and surprises share what went wrong: `python -m benchmarks.causes --data PATH`.
+"""Measure whether clusters of causes and surprises share what went wrong: `python -m benchmarks.causes --data PATH`.
 
 PATH is a file of GHAP entries, a line each (`.jsonl` or `.jsonl.gz`), with `labels`: an object with the `task` and the
 `cause`. A cause `logic` means that the text names no other: the others are `explicit`. The entries are imported and

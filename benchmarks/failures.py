@@ -1,8 +1,8 @@
 """Which remedies are shown when errors come again: `python -m benchmarks.failures --data FILE [--json]`.
 
 FILE has recorded agent sessions, one a line: session, repo, at, and calls [{tool, input, output, error}]. They are
-replayed in time order, with one memory for each repository. A failing command has a remedy of its own if one of the next
-five commands is similar to it and succeeds.
+replayed in time order, with one memory for each repository. A failing command has a remedy of its own if one of the
+next five commands is similar to it and succeeds.
 
 - repeats: failing commands whose error an earlier session of the repository had.
 - with_remedy: those of them for which an earlier session had a remedy.
@@ -12,12 +12,12 @@ five commands is similar to it and succeeds.
   those shown where it has none.
 - precision_plain: the same if a judge takes words as they stand between spaces, and every later command of the same
   program that shares a word for a remedy, `python --version` too.
-- unheeded: what is shown if a remedy counts as useless whenever the session did not mend the error, although no agent of
-  these sessions saw it.
+- unheeded: what is shown if a remedy counts as useless whenever the session did not mend the error, although no agent
+  of these sessions saw it.
 - first_day: the later half of the sessions, after `learn-from` has read the earlier half. Without that,
   `halves.later_sessions` is shown.
-- Baselines: the last remedy always; the last one if the one before it agrees; one of the repository's at random (the mean
-  of 200 draws).
+- Baselines: the last remedy always; the last one if the one before it agrees; one of the repository's at random (the
+  mean of 200 draws).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the environment that `python -m scripts.size --into FOLDER` leaves behind. Each 
 starts the hub and stores a memory, its first hybrid search ends the first time; the hub is ended, and another session
 starts on the same data. In both, the client asks again after `PAUSE` seconds while the answer is still lexical.
 
-`--other COMMAND` starts another server on stdio in the same rounds, and measures it until it lists its tools. One that has
-to download its model first, such as mcp-server-qdrant, cannot be measured without a network; that is printed.
+`--other COMMAND` starts another server on stdio in the same rounds, and measures it until it lists its tools. One that
+has to download its model first, such as mcp-server-qdrant, cannot be measured without a network; that is printed.
 """
 
 from __future__ import annotations

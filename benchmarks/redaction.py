@@ -3,7 +3,7 @@
 `python -m benchmarks.redaction [--json]`. The last line with --json is one object.
 
 Three sets with other sentences and other seeds. Three ways in the same
-run: our patterns alone, with Betterleaks, and Betterleaks alone (the last two only where it is installed). A secret counts
+run: our patterns alone, with Betterleaks, and Betterleaks alone (the last two only where it is there). A secret counts
 as found if no ten characters of it in a row are left.
 """
 

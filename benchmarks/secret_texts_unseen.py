@@ -1,4 +1,4 @@
-"""The second set of texts for the redaction benchmark: other sentences, other places, written when the patterns were done."""
+"""The second set of texts for the redaction benchmark: other sentences and places, written after the patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up secrets in the forms that their vendors publish, built at run time: none is written down, and none is real."""
+"""Made-up secrets in the forms that their vendors publish, built at run time. None is written down or real."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@
 - topic: how many texts of each kind `validate_value`'s rule accepts, with each group as a cluster.
 - told: how often the three failed hypotheses shown with a contradiction include one that speaks against it, if all
   experiences are one cluster; random is the chance that three drawn from all failed hypotheses do.
-- named: how often the value that `resolve_ghap` names for an experience is its group's. `absent`: how often it names one
-  although the group has none.
-- in force: the accepted texts of each kind, stored as values, before and after verdicts. The good text is supported and its opposite contradicted by
-  the experiences that speak against the opposite; the others get the verdict `neither`.
+- named: how often the value that `resolve_ghap` names for an experience is its group's. `absent`: how often it names
+  one although the group has none.
+- in force: the accepted texts of each kind, stored as values, before and after verdicts. The good text is supported and
+  its opposite contradicted by the experiences that speak against the opposite; the others get the verdict `neither`.
 """
 
 from __future__ import annotations

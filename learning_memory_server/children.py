@@ -16,7 +16,7 @@ def module_command(module: str, *arguments: str) -> list[str]:
 
 
 def detached() -> dict[str, Any]:
-    """Return `Popen` options for a process that finds this package, detached from the terminal and the user's folder."""
+    """Return `Popen` options for a process that finds this package, detached from the terminal and its folder."""
     root = str(Path(learning_memory_server.__file__).parents[1])
     search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     # A new session: an interrupt from the terminal is for the parent only.

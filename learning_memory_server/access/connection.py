@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _SEARCH_WAITS: Final = 10.0
-"""Seconds that a search waits for the index: after a large import it takes minutes, and a lexical search answers now."""
+"""Seconds that a search waits for the index: after a large import it takes minutes. A lexical search answers now."""
 _BATCH: Final = 50
 """Entries per message: few enough that a hub can serve its sessions in between."""
 _SILENT_SECONDS: Final = 30.0

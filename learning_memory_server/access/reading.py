@@ -1,4 +1,4 @@
-"""What a command reads without taking a lock: the settings, entries, memories, and which process has locked the data."""
+"""What a command reads without taking a lock: the settings, entries, memories, and who has locked the data."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ _LOOK_SECONDS: Final = 0.05
 def stop_running_hub() -> int | None:
     """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
 
-    It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data is sent
-    a signal. Nothing that it has acknowledged is lost.
+    It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data is
+    sent a signal. Nothing that it has acknowledged is lost.
 
     Raises:
         DeadlineExceededError: If it does not end.

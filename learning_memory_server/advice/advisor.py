@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from learning_memory_server.values.log import ValueLog
 
 WITHIN: Final = 0.05
-"""Seconds that advice may add to a call. What is late is not shown: the entry is started, and its reply should not wait."""
+"""Seconds that advice may add to a call. What is late is not shown: the reply about an entry should not wait."""
 
 _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are ranked for: more is a log or a document, of which the model reads no more, either."""
@@ -217,7 +217,7 @@ class Advisor:
         if known:
             advice = replace(known, items=_joined(known.items, items))
         else:
-            # The same for every channel and hypothesis of an entry: otherwise what was withheld once is shown next time.
+            # The same for every channel and hypothesis of an entry: what was withheld once is not shown next time.
             toss = Toss(before[0].withheld, before[0].probability) if before else toss or self._tossed()
             advice = Advice(
                 entry.id,

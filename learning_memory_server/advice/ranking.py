@@ -53,9 +53,9 @@ BACKGROUND: Final = 200
 
 PROMPT: Final = 0.05
 """What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
-`benchmarks.prompts`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work: silent
-at .99 of the latter (.98 of one half, 1 of the other), shown at .83 of the former, each time the right one. Without it,
-silent at .96."""
+`benchmarks.prompts`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
+silent at .99 of the latter (.98 of one half, 1 of the other), shown at .83 of the former, each time the right one.
+Without it, silent at .96."""
 
 _COSINE: Final = 0.5
 _COVERAGE: Final = 0.4
@@ -70,8 +70,8 @@ texts scores higher than the best of few. Measured with 156 goals and hypotheses
 nothing to do with them: one in ten finds a function of at least .45 among 100, and of at least .60 among 3,000."""
 _GROWS_ABOVE: Final = 100
 _MISLED: Final = 0.2
-"""What an experience's score loses for each time that it misled more often than it helped. Of the 50 that are shown in the
-first set, 30 would not be shown after one such time, and 44 not after two."""
+"""What an experience's score loses for each time that it misled more often than it helped. Of the 50 that are shown
+in the first set, 30 would not be shown after one such time, and 44 not after two."""
 _FALSIFIED_FIRST: Final = 0.07
 """Within this of the best score, a falsified hypothesis comes before a confirmed one: a confirmed one that is shown to
 an agent with the same wrong guess does harm."""

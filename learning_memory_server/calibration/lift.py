@@ -75,7 +75,7 @@ class Lift:
         withheld: The entries whose advice was withheld.
         difference: The difference of the shares, as it is; None if an arm is empty.
         interval: Its 95 % interval, not shrunk.
-        estimate: The difference shrunk towards 0, as far as it is uncertain: what to believe while there is little data.
+        estimate: The difference shrunk towards 0, as far as it is uncertain: what to believe while data are few.
     """
 
     shown: Arm

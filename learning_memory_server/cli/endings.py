@@ -1,4 +1,4 @@
-"""How a command ends: failures as sentences or, with `--json`, as a document, and an exit status for each way to end."""
+"""How a command ends: errors as sentences or, with `--json`, as a document, and an exit status for each ending."""
 
 from __future__ import annotations
 

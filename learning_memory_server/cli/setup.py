@@ -177,7 +177,9 @@ def print_entry(name: ClientName, settings_to: SettingsTo, *, plugin: bool = Fal
 
 
 def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any] | None:
-    """Return this server's entry in a client, or None. Another server's entry under its name is for a person to decide on.
+    """Return this server's entry in a client, or None.
+
+    A person decides what to do about another server's entry under its name.
 
     Raises:
         ClientSetupError: If it is another server's, and nobody is asked.

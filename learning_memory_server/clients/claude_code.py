@@ -1,4 +1,7 @@
-"""Claude Code's own commands, `claude mcp` and `claude plugin`. Claude Code rewrites its file while it runs, so the file is not edited here."""
+"""Claude Code's own commands, `claude mcp` and `claude plugin`.
+
+Claude Code rewrites its file while it runs, so the file is not edited here.
+"""
 
 from __future__ import annotations
 

@@ -106,7 +106,10 @@ def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> d
 
 
 def is_of_this_server(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry starts this server, whoever wrote it: by its command, a launcher such as uvx, or a module."""
+    """Return whether an entry starts this server, whoever wrote it.
+
+    It may name the command, a launcher such as uvx, or the module.
+    """
     words = [entry.get("command"), *(entry.get("args") or ())]
     return any(
         isinstance(word, str) and re.split(r"[\\/]", word)[-1].removesuffix(".exe") in _OUR_NAMES

@@ -1,8 +1,8 @@
 """The plugin for Claude Code: its copy for this machine, and the commands that add and remove it.
 
 The copy is a marketplace of its own, which Claude Code reads in place. It differs from what the package has in its
-commands: absolute paths, because the PATH of a client is not that of a shell; and for hooks the interpreter itself, which
-starts in half the time of an installed script.
+commands: absolute paths, because the PATH of a client is not that of a shell; and for hooks the interpreter itself,
+which starts in half the time of an installed script.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ _SMALLEST_GROUP: Final = 2
 _LEAST_SIMILARITY: Final = 0.3
 """Minimum cosine (raw vectors) of a member to the mean of the others. With itself in that mean, any three unrelated
 points pass: at 20 points with 20 % outliers the ARI fell from .62 to .53, and outliers found from 49 to 8 %. It matters
-in stores of short texts: of 320 question titles it leaves 24 % out (.25: 21 %), but only 39 % of the members from .25 to
-.3 are on their cluster's topic, so the ARI stays and purity falls. Over eleven kinds of draws, most with 20 % outliers,
-.25 has the same mean ARI; a quantile of the cosines to other clusters' means, in place of a number, has .006 to .045
-less."""
+in stores of short texts: of 320 question titles it leaves 24 % out (.25: 21 %), but only 39 % of the members from .25
+to .3 are on their cluster's topic, so the ARI stays and purity falls. Over eleven kinds of draws, most with 20 %
+outliers, .25 has the same mean ARI; a quantile of the cosines to other clusters' means, in place of a number, has
+.006 to .045 less."""
 _OUTLYING: Final = 2.25
 """Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier. 2.25
 loses .01 ARI without outliers, and with 20 % of them calls 56 % noise instead of 45 %; 2 to 2.5 are within .04."""

@@ -26,9 +26,10 @@ _LEVELS: Final = 64
 _FEWEST: Final = 2
 """Fewer groups separate nothing."""
 _AS_GOOD: Final = 0.99
-"""Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat. With
-the maximum itself, 1,000 requests of clinc150 and banking77 make 53 and 66 clusters of 50 topics, with the coarsest 50
-and 60; the ARI is .006 lower and .013 higher, and as many clusters keep their number when a tenth is added."""
+"""Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat.
+With the maximum itself, 1,000 requests of clinc150 and banking77 make 53 and 66 clusters of 50 topics, with the
+coarsest 50 and 60; the ARI is .006 lower and .013 higher, and as many clusters keep their number when a tenth is
+added."""
 _TINY: Final = 1e-6
 
 

@@ -131,8 +131,8 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
 def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbours) -> Groups:
     """Add noise points to the group that most of their nearest neighbours belong to.
 
-    Each neighbour votes with the square of its cosine, and noise votes for noise. The winner needs half of all votes and
-    a centroid that is similar enough. On three labelled sets 91 % of such votes were right.
+    Each neighbour votes with the square of its cosine, and noise votes for noise. The winner needs half of all votes
+    and a centroid that is similar enough. On three labelled sets 91 % of such votes were right.
 
     Args:
         units: Shape (n, d), rows of length 1.

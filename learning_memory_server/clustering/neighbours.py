@@ -1,7 +1,7 @@
 """Exact nearest neighbours by cosine, computed in blocks so that RAM stays bounded.
 
-For 12,000 points scikit-learn's `NearestNeighbors` needs 7.7 s of CPU time (3.7 s by distance) where this needs 1.6. The
-vectors are scaled here, because values are judged in processes that never import scikit-learn.
+For 12,000 points scikit-learn's `NearestNeighbors` needs 7.7 s of CPU time (3.7 s by distance) where this needs 1.6.
+The vectors are scaled here, because values are judged in processes that never import scikit-learn.
 """
 
 from __future__ import annotations

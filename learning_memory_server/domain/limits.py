@@ -33,8 +33,8 @@ BACKUPS_KEPT: Final = 10
 SIGNATURE_MAX: Final = 200
 """Characters of an error's signature. Longer lines differ at the end, where they list what was found instead."""
 COMMAND_MAX: Final = 400
-"""Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the beginning
-is enough to recognize them."""
+"""Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
+beginning is enough to recognize them."""
 
 SEARCH_RESULTS_MAX: Final = 50
 """How many experiences one search may return."""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
-"""Tokens in a batch of documents, estimated, padding included. Larger batches are no faster on one thread (160 chunks of a
-text: 4.7 s of CPU time in batches of 2, 4.8 of 8, 5.5 of 32), and torch keeps the RAM of its largest batch: 130, 240 and
-370 MB beyond the loaded model."""
+"""Tokens in a batch of documents, estimated, padding included. Larger batches are no faster on one thread (160 chunks
+of a text: 4.7 s of CPU time in batches of 2, 4.8 of 8, 5.5 of 32), and torch keeps the RAM of its largest batch: 130,
+240 and 370 MB beyond the loaded model."""
 _PAIR_TOKENS: Final = 256
 """Tokens of a query and a text together; the longer of the two is truncated."""
 
@@ -122,8 +122,8 @@ class CrossEncoderReranker:
         model: The absolute path of a model folder, or the name of a model in the library's local cache.
 
     Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, or does not give a text one score, or the library
-            is not installed.
+        EmbeddingUnavailableError: If the model is not on this machine or does not give a text one score, or the
+            library is not installed.
     """
 
     def __init__(self, model: str) -> None:

@@ -107,12 +107,12 @@ class EmbeddingService:
     async def embed_query(self, text: str, within: float | None = None) -> NDArray[np.float32]:
         """Return an array of shape (dimension,), once the model is loaded. It is read-only.
 
-        Queries that wait at the same time are embedded as one batch. The last few hundred are cached, so that a repeated
-        query, or its next page, costs nothing.
+        Queries that wait at the same time are embedded as one batch. The last few hundred are cached, so that a
+        repeated query, or its next page, costs nothing.
 
         Args:
             text: The query.
-            within: The most seconds to wait; None for no limit. With a limit, this fails at once while the model is stuck.
+            within: The most seconds to wait; None for no limit. With a limit, this fails at once if the model is stuck.
 
         Raises:
             EmbeddingUnavailableError: If the model cannot be loaded, fails, or does not answer in time.

@@ -33,7 +33,7 @@ _DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
 """The first kind that exists is used; older models have the second."""
 _VOCABULARY: Final = ("tokenizer.json", "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")
-"""One of them must exist, here or in a part's folder. Otherwise the library silently makes a tokenizer without words."""
+"""One of them must exist, here or in a part's folder. Otherwise the library makes a tokenizer without words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Fitting in a child process: `python -m learning_memory_server.experience_clusters.child MIN_SIZE MIN_SAMPLES`.
 
-Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it has
-not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and fits on
-stdout, each after its length; both ends are this program. The child ends when its stdin does, and so with its parent.
+Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it
+has not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and
+fits on stdout, each after its length; both ends are this program. The child ends when its stdin does, and so with its
+parent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is learned from the commands of earlier sessions: the failures that were mended, as if they had been seen then."""
+"""What earlier sessions' commands teach: the failures that were mended, as if they had been seen then."""
 
 from __future__ import annotations
 

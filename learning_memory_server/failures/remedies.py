@@ -5,13 +5,14 @@ learned: `python` became `python3`, or `cd testbed` was left out. A remedy is sh
 
 - it has something to say about this command: it removed a word that the command has, or only added words, some of which
   the command lacks;
-- nothing in it forces, deletes, skips a check or runs what it downloads, and it asks for more rights only if this command
+- nothing in it forces, deletes, skips a check or runs what it downloads, and it asks for more rights only if this
+  command
   does: a person may have meant that once; and
 - at least `LEAST` of the evidence supports it. Evidence is every other session in which the error was mended: for it if
   the same words were added or removed, and against it if not, even if only a file was edited and the same command then
-  succeeded. It counts by the share of words that the command that failed then has in common with the one that fails now.
-  A remedy that nothing else speaks about starts with the evidence `_PRIOR`. One that was shown without the error being
-  mended has that against it.
+  succeeded. It counts by the share of words that the command that failed then has in common with the one that fails
+  now. A remedy that nothing else speaks about starts with the evidence `_PRIOR`. One that was shown without the error
+  being mended has that against it.
 
 Of the remedies that are supported as well, the one whose failing command was most like this one is shown.
 """

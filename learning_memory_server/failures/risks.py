@@ -1,7 +1,7 @@
 """What in a command forces, deletes, asks for more rights, skips a check or runs what it downloads.
 
-All of the text is read, also what is quoted or behind a pipe: `bash -c "rm -rf ."` deletes no less. What is found in vain
-costs a remedy that is not shown.
+All of the text is read, also what is quoted or behind a pipe: `bash -c "rm -rf ."` deletes no less. What is found in
+vain costs a remedy that is not shown.
 """
 
 from __future__ import annotations

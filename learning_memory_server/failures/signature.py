@@ -1,8 +1,9 @@
 """What names the error in a failing command's output, without what differs from one time to the next.
 
 A signature is one line. Of a traceback it is the exception, of a compiler's messages the first error, and otherwise the
-first line that sounds like an error. If none does, there is no signature: the text may be anything. Quoted names, paths, addresses, times, hashes and numbers are
-replaced by a mark, so that the same mistake in another file has the same signature.
+first line that sounds like an error. If none does, there is no signature: the text may be anything. Quoted names,
+paths, addresses, times, hashes and numbers are replaced by a mark, so that the same mistake in another file has the
+same signature.
 """
 
 from __future__ import annotations

@@ -159,7 +159,10 @@ class HubLink:
         return None
 
     def _greet(self, connection: socket.socket, deadline: float) -> dict[str, Any] | None:
-        """Send the hello and return the ack. None: the backlog of a dying hub accepts connections that nobody serves."""
+        """Send the hello and return the ack.
+
+        None, if the connection is in the backlog of a dying hub, which nobody serves.
+        """
         try:
             connection.sendall(json.dumps(self._hello).encode() + b"\n")
             line = b""

@@ -331,7 +331,7 @@ class Hub:
             earlier.close()
 
     async def _watch(self) -> None:
-        """Keep the socket in place. Shut down when the hub has not been needed for a while, or when its data is gone."""
+        """Keep the socket in place, and shut down when the hub is not needed any more, or its data is gone."""
         idle_seconds = self._services.settings.hub_idle_minutes * 60
         lock = self._place.journal / LOCK
         inode = lock.stat().st_ino

@@ -29,7 +29,7 @@ _UNVERSIONED: Final = 1
 
 
 class Journal:
-    """The logs of resolved entries, values, verdicts, advice, failures, clusters and memories, and a file for each open entry.
+    """One log for each kind of record, and a file for each open entry.
 
     `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
 

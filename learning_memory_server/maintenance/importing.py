@@ -38,7 +38,7 @@ _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How many entries were new, a sentence about the index, how many were forgotten here, secrets by kind, the backup."""
+    """How many entries were new, or forgotten here; a sentence about the index, secrets by kind, and the backup."""
 
     new: int
     index: str

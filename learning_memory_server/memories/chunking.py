@@ -1,8 +1,8 @@
 """Texts as chunks: the whole text, or as many whole paragraphs, code blocks, sections and turns as fit.
 
 A model reads the beginning of a text and nothing more. A text that it can read at once stays whole: the right one of
-6,267 functions was then among the first ten for 84.2 % of 500 queries, and for 83.4 % when all were divided. In a longer
-text, small chunks are easier to find than large ones.
+6,267 functions was then among the first ten for 84.2 % of 500 queries, and for 83.4 % when all were divided. In a
+longer text, small chunks are easier to find than large ones.
 
 Relevant passages found within 512 / 2,048 retrieved tokens (1,536 questions about long conversations,
 all-MiniLM-L6-v2): fixed windows of 512 tokens 28 / 54 %, of 254 41 / 66 %, of 128 with a quarter of overlap 51 / 72 %;

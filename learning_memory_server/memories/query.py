@@ -104,7 +104,7 @@ class FoundMemory:
     def score(self) -> float:
         """How well the chunk matches, from 0 to 1; comparable with other scores of the same mode.
 
-        In mode `reranked`, a score below 0.01 may only mean that the model did not read the chunk: it reads the best 20.
+        In mode `reranked`, a score below 0.01 may only mean that the model did not read the chunk: only the best 20.
         """
         return self.explanation.score
 

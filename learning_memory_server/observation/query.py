@@ -82,7 +82,7 @@ class FoundExperience:
     def score(self) -> float:
         """How well it matches, from 0 to 1; comparable with other scores of the same mode.
 
-        In mode `reranked`, a score below 0.01 may only mean that the model did not read the entry: it reads the best 20.
+        In mode `reranked`, a score below 0.01 may only mean that the model did not read the entry: only the best 20.
         """
         return self.explanation.score
 

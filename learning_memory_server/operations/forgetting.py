@@ -55,8 +55,9 @@ async def forget(  # noqa: PLR0913 - one for each option
 
     Returns:
         `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that stay although their evidence
-        includes one of the entries; `verdicts`, those that go along (`value_id`, `ghap_id`, `stance`); `indexed`, false if points could not be removed yet; and with `purge`, `removed`,
-        the number of lines, and `doubtful`, the files that a person should look at.
+        includes one of the entries; `verdicts`, those that go along (`value_id`, `ghap_id`, `stance`); `indexed`, false
+        if points could not be removed yet; and with `purge`, `removed`, the number of lines, and `doubtful`, the files
+        that a person should look at.
 
     Raises:
         InvalidInputError: If both ids and a project are given, or neither of them and no `purge`.

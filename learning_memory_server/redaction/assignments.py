@@ -1,4 +1,4 @@
-"""Secrets that are known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
+"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
 
 from __future__ import annotations
 

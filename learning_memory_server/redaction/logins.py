@@ -1,4 +1,4 @@
-"""Passwords and keys where a program or a server reads them: URLs, headers, connection strings, command lines, files."""
+"""Passwords and keys where a program or a server reads them: URLs, headers, connection strings, commands, files."""
 
 from __future__ import annotations
 

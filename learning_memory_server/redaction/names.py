@@ -1,4 +1,4 @@
-"""Which names promise a secret: `DB_PASSWORD`, `clientSecret` and `api-key` do, `next_page_token` and `cache_key` do not."""
+"""Which names promise a secret: `DB_PASSWORD` and `clientSecret` do, `next_page_token` and `cache_key` do not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A user's own patterns: for secrets whose form only they know, and for what is not a secret.
 
-Ours are written so that they are quick on every text. A user's may not be: `(a|aa)+$` takes longer than a life on a line
-of letters. So they run with a library that can give up, and a text on which one of them is late is refused, because it
-could hold the secret that the pattern is for.
+Ours are written so that they are quick on every text. A user's may not be: `(a|aa)+$` takes longer than a lifetime on a
+line of letters. So they run with a library that can give up, and a text on which one of them is late is refused,
+because it could hold the secret that the pattern is for.
 """
 
 from __future__ import annotations

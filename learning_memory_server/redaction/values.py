@@ -196,7 +196,7 @@ def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether a value is random, with letters of both cases and digits: neither a name nor a hexadecimal hash."""
+    """Return whether a value is random, with digits and letters of both cases: neither a name nor a hash in hex."""
     return (
         re.fullmatch(r"[\w+=~-]{20,400}", value) is not None
         and bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))

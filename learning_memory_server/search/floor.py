@@ -15,17 +15,18 @@ those that check. The last two rows are thresholds that silence nine tenths of t
     own, plain cosine                  72               72 + 77          6.2 % + 12.8 %
     own, bm25s package                 72               72 + 76         50.0 % + 59.5 %
 
-Half of the questions are about daily life. Of the other 80, most of them technical and written after the first floor, 71
-and 72 are silent. The floor costs 1 of 197 results in two long conversations and none of 421 in 6,267 functions, where 115
-of 120 questions about daily life and other fields are silent.
+Half of the questions are about daily life. Of the other 80, most of them technical and written after the first floor,
+71 and 72 are silent. The floor costs 1 of 197 results in two long conversations and none of 421 in 6,267 functions,
+where 115 of 120 questions about daily life and other fields are silent.
 
-Short questions have as high a floor as these stores permit, long ones as high as the 60 questions to the entries do: the
-best result of one of them, of ten terms, scores .119 among 81 points. A floor .01 higher for long ones would silence 5
-more of these 320, and cost the entries 3 of 99 results.
+Short questions have as high a floor as these stores permit, long ones as high as the 60 questions to the entries do:
+the best result of one of them, of ten terms, scores .119 among 81 points. A floor .01 higher for long ones would
+silence 5 more of these 320, and cost the entries 3 of 99 results.
 
 Nothing else tells good questions from others better than the best score does: its area under the ROC curve is .995 and
-.996 in the two stores, that of the best cosine .995 and .994, of the share of the question's terms in the best result .95
-and .90, of its score over the median of ten .98 and .95. Weighted together by a logistic regression, they add nothing.
+.996 in the two stores, that of the best cosine .995 and .994, of the share of the question's terms in the best result
+.95 and .90, of its score over the median of ten .98 and .95. Weighted together by a logistic regression, they add
+nothing.
 
 A model that is not in the table below has no floor, nor have other axes, filtered searches and lexical ones: none was
 measured.

@@ -1,10 +1,10 @@
 """One ranking from two: semantic search, by vectors, and lexical search, by terms.
 
-The score of a text is 0.45 * cosine + 0.55 * contrast * bm25**2 / (bm25**2 + 20**2). The contrast is that of the query's
-lexical search: 1 - its 25th best BM25 score / its best, so 1 if fewer than 25 texts share a term with the query. Where a
-few texts stand out, as for names, dates and what one person said, their terms count most; where many texts match nearly
-as well, as for the common words of web queries, terms count for little. The square makes a few common words count for
-next to nothing and a rare name for a lot.
+The score of a text is 0.45 * cosine + 0.55 * contrast * bm25**2 / (bm25**2 + 20**2). The contrast is that of the
+query's lexical search: 1 - its 25th best BM25 score / its best, so 1 if fewer than 25 texts share a term with the
+query. Where a few texts stand out, as for names, dates and what one person said, their terms count most; where many
+texts match nearly as well, as for the common words of web queries, terms count for little. The square makes a few
+common words count for next to nothing and a rare name for a lot.
 
 Nothing else depends on the query, so a text that one search missed needs only its own score from it.
 

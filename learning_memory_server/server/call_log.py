@@ -28,7 +28,8 @@ _ID_FIELDS: Final = ("id", "cluster_id")
 _NAMED: Final = re.compile(
     r"([a-z_]+)(?:\.[a-z_.\[\]0-9]+)?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
 )
-"""What may be an argument in a message: `goal: ...`, `surprise and root_cause: ...`, `Field 'goal' ...`, `Invalid axis`."""
+"""What may be an argument in a message: `goal: ...`, `surprise and root_cause: ...`, `Field 'goal' ...`,
+`Invalid axis`."""
 
 
 class CallLog:

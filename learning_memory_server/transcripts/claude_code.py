@@ -1,9 +1,9 @@
 """Claude Code's transcripts: where they are, the shell commands in them, and what each session was about.
 
 A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects` named after the one that the
-session started in. Subagents have files of their own next to it or below. A command is two lines: what the agent asked for
-(`tool_use`), and how it ended (`tool_result`), with the same id. The format is not documented and changes, so everything
-that is not understood is passed over.
+session started in. Subagents have files of their own next to it or below. A command is two lines: what the agent asked
+for (`tool_use`), and how it ended (`tool_result`), with the same id. The format is not documented and changes, so
+everything that is not understood is passed over.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ DEVIATIONS: Final = 3.0
 PRIOR_MEMBERS: Final = 5
 """The weight, in members, of all clusters' typical spread against a cluster's own."""
 MARGIN: Final = 0.04
-"""How much nearer its own cluster must be than the next. From .02 to .04, in the same draws of banking requests, genuine
-texts accepted fall from 84 to 82 %, and texts of the nearest other topic from 3.2 to 2.3 %."""
+"""How much nearer its own cluster must be than the next. From .02 to .04, in the same draws of banking requests,
+genuine texts accepted fall from 84 to 82 %, and texts of the nearest other topic from 3.2 to 2.3 %."""
 _RIVALS: Final = 8
 """How many other clusters, those with the nearest centroids, are compared in full."""
 STRICT_DEVIATIONS: Final = 0.5

@@ -33,7 +33,7 @@ class RelatedItem(TypedDict):
 
 
 def related(found: Related) -> list[RelatedItem]:
-    """Return what to show, together under `RELATED_MAX` characters of JSON. Long lines are cut, and end with an ellipsis."""
+    """Return what to show, under `RELATED_MAX` characters of JSON. Long lines are cut, and end with an ellipsis."""
     line = _LINE
     while True:
         items = [

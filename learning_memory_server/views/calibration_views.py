@@ -129,7 +129,7 @@ def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, 
 
 
 def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
-    """Return `CalibrationStats` of resolved entries; the share and the mean confidence are of those with a confidence."""
+    """Return `CalibrationStats` of resolved entries; share and mean confidence are of those with a confidence."""
     first, last = score(first_stated(entries)), score(last_stated(entries))
     figures = {
         "share": last.share,

@@ -27,7 +27,8 @@ class Exemplar(TypedDict):
 class ClusterView(TypedDict):
     """A cluster of experiences.
 
-    `takeaway` is that of the most central member that has one. `outcomes` and `root_causes` count members, most frequent first. The dates are those of their resolutions.
+    `takeaway` is that of the most central member that has one. `outcomes` and `root_causes` count members, most
+    frequent first. The dates are those of their resolutions.
     """
 
     cluster_id: str

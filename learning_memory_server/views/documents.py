@@ -224,7 +224,7 @@ class ReplayCase(TypedDict):
 
 
 class ReplayDocument(TypedDict):
-    """What entries would have been told. `precision` is the share of the `judged` pairs that apply, null without any."""
+    """What entries would have been told. `precision`: the share of the `judged` pairs that apply, null without any."""
 
     entries: ReplayReach
     failures: ReplayReach

@@ -180,7 +180,7 @@ class ReindexDocument(TypedDict):
 
 
 class MovedPoints(TypedDict):
-    """The points of a collection: `count` arrived, of which some were `there_before`; `others` are not this journal's."""
+    """The points of a collection: `count` arrived, some were `there_before`; `others` are not this journal's."""
 
     count: int
     there_before: int

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
-    """Three entries of Alice, the second forgotten; one of Carol; an open one; a value; a verdict of each project; cluster numbers."""
+    """Three entries of Alice, the second forgotten; one of Carol; an open one; values, verdicts, cluster numbers."""
     journal = Journal(tmp_path / "journal")
     entries = [*(numbered(number) for number in (1, 2, 3)), numbered(4, project=CAROL.project)]
     journal.entries.append([JournalRecord("ghap", each.id, NOON, ghap_to_data(each)) for each in entries])

@@ -32,7 +32,7 @@ def interrupted(arguments: list[str], environment: dict[str, str], expected: byt
     try:
         shown = read_until(terminal, expected)
         assert expected in shown
-        # A signal in the microseconds between a question and the call that waits for its answer would not end that call.
+        # A signal in the microseconds between a question and the call that waits for its answer would not end it.
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         assert b"Traceback" not in read_until(terminal, b"Traceback")

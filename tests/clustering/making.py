@@ -1,8 +1,8 @@
 """Make tests/data/clustering.npz: `python -m tests.clustering.making`.
 
-Each set was drawn with a seed for which changes to steps and constants of the algorithm change the groups, while changes
-of the numbers by two in ten thousand do not. The groups are those of the algorithm when the file was made: a change that
-is meant to move them makes the file again, after the benchmarks.
+Each set was drawn with a seed for which changes to steps and constants of the algorithm change the groups, while
+changes of the numbers by two in ten thousand do not. The groups are those of the algorithm when the file was made: a
+change that is meant to move them makes the file again, after the benchmarks.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def test_rows_in_no_group_stay_out() -> None:
 
 
 def test_single_points_are_merged_in_order_of_distance() -> None:
-    # Centroid linkage is the same rule while all sizes are equal; later merges weigh sizes, so only the first is compared.
+    # Centroid linkage is the same rule while all sizes are equal. Later merges weigh sizes, so one is compared.
     centres = np.random.default_rng(4).normal(size=(12, 3)).astype(np.float32)
 
     path = join_path(centres, np.ones(12))

@@ -1,8 +1,8 @@
 """Every command in a document works.
 
-The shell blocks of a document run as one script, in their order, in a temporary home that has some entries. A block that
-cannot run here has a comment above it, `<!-- not run: reason -->`, with one of a few reasons. Commands of this program in
-sentences and tables are checked without running them.
+The shell blocks of a document run as one script, in their order, in a temporary home that has some entries. A block
+that cannot run here has a comment above it, `<!-- not run: reason -->`, with one of a few reasons. Commands of this
+program in sentences and tables are checked without running them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No secret in any argument of any tool reaches the journal, the index or the log; and replies say what was left out."""
+"""No secret in an argument of a tool reaches the journal, the index or the log; replies say what was left out."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ _NOISE_SHOWN: Final = 50
 class ClusterList(TypedDict):
     """The clusters of an axis, largest first, and how many of `total` experiences are noise.
 
-    They were computed at `fitted_at`. `stale` experiences have come or gone since: a large axis is being clustered again,
-    and another call a few seconds later shows the result. `noise` has the newest 50 experiences in no cluster.
+    They were computed at `fitted_at`. `stale` experiences have come or gone since: a large axis is being clustered
+    again, and another call a few seconds later shows the result. `noise` has the newest 50 experiences in no cluster.
     """
 
     axis: str
