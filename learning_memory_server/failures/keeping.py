@@ -68,6 +68,7 @@ class Keeping:
     async def _passed(
         self, command: str, project: str, folder: str | None, line: str = ""
     ) -> tuple[str, str]:
-        texts = [tidied(whole_words(command, _EXAMINED), project, folder), line]
+        # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder.
+        texts = [whole_words(command, _EXAMINED), line]
         command, line = (await self._redaction.pass_data({"text": texts})).data["text"]
-        return shortened(command), line
+        return shortened(tidied(command, project, folder)), line

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
 from learning_memory_server.redaction.base import MARKER, Redacted, Span, marker
+from learning_memory_server.redaction.command_lines import COMMAND_LINES
 from learning_memory_server.redaction.forms import FormDetector
 from learning_memory_server.redaction.logins import LOGINS
 from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
@@ -86,7 +87,7 @@ def build_redactor(
         [
             OwnPatterns(patterns),
             FormDetector(TOKENS, SHORTEST),
-            FormDetector(STRUCTURES + LOGINS),
+            FormDetector(STRUCTURES + LOGINS + COMMAND_LINES),
             FormDetector(UNKNOWN, SHORTEST_UNKNOWN),
             *([detector] if detector else []),
             AssignmentDetector(),

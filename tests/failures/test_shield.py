@@ -291,3 +291,11 @@ async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(
     assert told is not None
     assert told.isprintable()
     assert failures.all()[0].signature.isprintable()
+
+
+async def test_a_password_is_found_before_paths_are_changed(shield: Shield, tmp_path: Path) -> None:
+    agent = Agent(shield, "first", "p")
+    await agent.fails("xfreerdp /u:ci /p:Falcon17river /v:host", "Exit code 1\nerror: it failed")
+    await agent.succeeds("xfreerdp /u:ci /p:Falcon17river /v:other")
+    assert b"Falcon17river" not in content_of(tmp_path)
+    assert b"[redacted: command line password]" in content_of(tmp_path)
