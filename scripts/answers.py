@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from learning_memory_server.dashboard.document import Dashboard
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.front.answers import ENVELOPE, HANDSHAKE
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
-from learning_memory_server.server.tools.catalog import WITH_HOOKS
+from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ def answers_of_the_server(lines: Iterable[bytes], *, has_hooks: bool = False) ->
     """Return what a server without data writes in one session in which a client sends these lines."""
 
     async def serve() -> list[bytes]:
-        services: dict[type, object] = {kind: object() for tool in WITH_HOOKS for kind in tool.services}
-        services |= {RedactionGate: RedactionGate(), SessionContext: object()}
+        services: dict[type, object] = {
+            kind: object() for tool in [*WITH_HOOKS, *OF_APPS] for kind in tool.services
+        }
+        services |= {RedactionGate: RedactionGate(), SessionContext: object(), Dashboard: object()}
         exchange = _Exchange(list(lines))
         calls = Calls(services, Caller("nobody's", "none"), has_hooks=has_hooks)
         await Session(build_server(calls), exchange, grace=10.0).run()

@@ -128,6 +128,7 @@ class Services:
             self.hooks,
             self.statistics,
             self.redaction,
+            self.dashboard,
         )
         return {type(service): service for service in offered}
 

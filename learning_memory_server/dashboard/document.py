@@ -150,14 +150,17 @@ class Dashboard:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
             rows = {axis: await self.index.vectors(Collection.of(axis)) for axis in Axis}
-            places = await self._places(rows)
+            # Both wait for a child that is starting.
+            places, *clusters = await asyncio.gather(
+                self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
+            )
         except LearningMemoryError as error:
             return {
                 axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence}
                 for axis in Axis
             }
         axes = {}
-        for axis in Axis:
+        for axis, found in zip(Axis, clusters, strict=True):
             shown = {
                 numbers[entry.id]: places[axis][point]
                 for entry in entries
@@ -166,7 +169,7 @@ class Dashboard:
             axes[axis.value] = {
                 "of": list(shown),
                 "places": [[round(float(part), _DIGITS) for part in place] for place in shown.values()],
-                **await self._clusters(axis, project, numbers),
+                **found,
             }
         return axes
 

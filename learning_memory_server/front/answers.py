@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from learning_memory_server.frames import OWN_ID
+from learning_memory_server.frames import APPS, OWN_ID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _PREFIX: Final = "io.modelcontextprotocol/"
 _INITIALIZED: Final = "notifications/initialized"
 _LISTEN: Final = "subscriptions/listen"
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_WITH_PAGES: Final = ("tools/list", "resources/list")
+"""What a client that renders pages in a chat sees more of."""
 _LISTENS_FOR: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 _LONGEST: Final = 100_000
 """Bytes of the longest line that is looked at. A longer one is a call with a long text."""
@@ -55,6 +57,7 @@ class Answers:
         self.opener = b""
         self._era = ""
         self._is_greeted = False
+        self._renders_pages = False
         self._eras: dict[str, Any] = {}
 
     def answer(self, line: bytes) -> tuple[bytes, list[bytes]] | None:
@@ -109,6 +112,11 @@ class Answers:
             return _acknowledge(message["id"], rest)
         if method not in era["methods"] or rest:
             return None
+        if method in _WITH_PAGES and (
+            self._renders_pages or _says_pages(meta.get(f"{_PREFIX}clientCapabilities"))
+        ):
+            # It sees more than is recorded.
+            return None
         # The hub loads its model as soon as a client lists the tools.
         told = [_own(message, method)] if method == "tools/list" else []
         outcome = era["methods"][method]
@@ -128,6 +136,7 @@ class Answers:
             or not _is_plain(capabilities)
         ):
             return None
+        self._renders_pages = _says_pages(capabilities)
         era = self._known()
         outcome = {**era["methods"]["initialize"]["result"]}
         if offered in era["versions"]:
@@ -141,6 +150,12 @@ class Answers:
             self._eras = json.loads(RECORDED.read_bytes())
         known: dict[str, Any] = self._eras[self._era]
         return known
+
+
+def _says_pages(capabilities: object) -> bool:
+    """Return whether a client's capabilities name the extension for pages in a chat."""
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    return isinstance(extensions, dict) and APPS in extensions
 
 
 def _is_request(message: Message) -> bool:

@@ -11,9 +11,12 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.types import CallToolResult, ListToolsResult, TextContent, ToolAnnotations
 from mcp.types import Tool as AdvertisedTool
 
+from learning_memory_server.frames import APPS
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
+from learning_memory_server.server.tools.catalog import OF_APPS
+from learning_memory_server.server.tools.picture import DASHBOARD_URI
 from learning_memory_server.server.tools.toolset import Progress
 
 if TYPE_CHECKING:
@@ -70,9 +73,9 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         calls: Runs the connection's calls.
     """
 
-    async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         with calls.around():
-            return _advertised(tuple(calls.tools))
+            return _advertised((*calls.tools, *(OF_APPS if _renders_pages(context) else ())))
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         arguments = dict(params.arguments or {})
@@ -82,10 +85,8 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
             return CallToolResult(content=content, is_error=result.is_error)
         return CallToolResult(content=content, structured_content=result.structured)
 
-    async def list_resources(
-        _context: Context, _params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        return resources.RESOURCES
+    async def list_resources(context: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        return resources.WITH_PAGES if _renders_pages(context) else resources.RESOURCES
 
     async def list_templates(
         _context: Context, _params: PaginatedRequestParams | None
@@ -95,6 +96,8 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     async def read_resource(_context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         resources.require_known(params.uri)
         with calls.around(), for_client():
+            if params.uri == DASHBOARD_URI:
+                return resources.read_text(params.uri, await calls.dashboard(), resources.PAGE)
             return resources.read_text(params.uri, calls.session_context())
 
     async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -138,12 +141,25 @@ def _advertised(tools: tuple[Tool, ...]) -> ListToolsResult:
                 input_schema=tool.input_schema,
                 output_schema=tool.output_schema,
                 annotations=_hints(tool),
-                # MCP Apps' way to say that a tool is for programs. Claude Code keeps such a tool from its model.
-                _meta=None if tool.is_for_models else {"ui": {"visibility": ["app"]}},
+                _meta=_about_pages(tool),
             )
             for tool in tools
         ]
     )
+
+
+def _about_pages(tool: Tool) -> dict[str, Any] | None:
+    if tool.shows:
+        return {"ui": {"resourceUri": tool.shows}}
+    # MCP Apps' way to say that a tool is for programs. Claude Code keeps such a tool from its model.
+    return None if tool.is_for_models else {"ui": {"visibility": ["app"]}}
+
+
+def _renders_pages(context: Context) -> bool:
+    """Return whether the client renders pages in a chat (MCP Apps)."""
+    capabilities = context.session.client_capabilities
+    said = ((capabilities and capabilities.extensions) or {}).get(APPS) or {}
+    return resources.PAGE in (said.get("mimeTypes") or ())
 
 
 def _hints(tool: Tool) -> ToolAnnotations:

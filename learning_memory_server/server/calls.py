@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from learning_memory_server.dashboard.document import Dashboard
+from learning_memory_server.dashboard.page import as_text, page
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.tools.catalog import TOOLS, WITH_HOOKS
+from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -48,7 +51,9 @@ class Calls:
     ) -> None:
         self.around = around
         self.tools = WITH_HOOKS if has_hooks else TOOLS
-        self._boundary = Boundary(self.tools, services)
+        # Which clients render pages is known only once they have said hello; the others do not see those tools.
+        self._boundary = Boundary([*self.tools, *OF_APPS], services)
+        self._dashboard = cast("Dashboard", services[Dashboard])
         self._session_context = cast("SessionContext", services[SessionContext])
         self._caller = caller
         self._front = front
@@ -57,6 +62,15 @@ class Calls:
     def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
         return self._session_context.text(self._caller)
+
+    async def dashboard(self) -> str:
+        """Return the page that shows a person what was learned in the caller's project.
+
+        Raises:
+            LearningMemoryError: If the data cannot be read.
+        """
+        document = await self._dashboard.document(self._caller.project)
+        return page(await asyncio.to_thread(as_text, document))
 
     async def call(
         self, identity: object, tool: str, arguments: dict[str, Any], progress: Progress | None = None

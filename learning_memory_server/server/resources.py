@@ -21,10 +21,13 @@ from mcp.types import (
 )
 
 from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.server.tools.picture import DASHBOARD_URI
 
 CONTEXT_URI: Final = "learning-memory://context"
 RETROSPECTIVE: Final = "retrospective"
 _PLAIN: Final = "text/plain"
+PAGE: Final = "text/html;profile=mcp-app"
+"""What a client that renders pages calls them."""
 
 RESOURCES: Final = ListResourcesResult(
     resources=[
@@ -37,6 +40,19 @@ RESOURCES: Final = ListResourcesResult(
         )
     ]
 )
+WITH_PAGES: Final = ListResourcesResult(
+    resources=[
+        *RESOURCES.resources,
+        Resource(
+            name="dashboard",
+            title="Dashboard",
+            uri=DASHBOARD_URI,
+            description="One page that shows what was learned in this project. It asks no network for anything.",
+            mime_type=PAGE,
+        ),
+    ]
+)
+"""What a client sees that renders pages."""
 TEMPLATES: Final = ListResourceTemplatesResult(resource_templates=[])
 PROMPTS: Final = ListPromptsResult(
     prompts=[
@@ -77,9 +93,9 @@ supported or contested, each with its evidence, and the clusters you looked at t
 """
 
 
-def read_text(uri: str, text: str) -> ReadResourceResult:
+def read_text(uri: str, text: str, kind: str = _PLAIN) -> ReadResourceResult:
     """Return a resource's text."""
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)])
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
 
 def require_known(uri: str) -> None:
@@ -88,7 +104,7 @@ def require_known(uri: str) -> None:
     Raises:
         MCPError: If there is none at this URI.
     """
-    if uri != CONTEXT_URI:
+    if uri not in {CONTEXT_URI, DASHBOARD_URI}:
         raise MCPError(INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
 
 

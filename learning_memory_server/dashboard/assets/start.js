@@ -1,13 +1,22 @@
 "use strict";
 // Which view is shown, what is searched for, and changes that appear by themselves.
 
-LM.current = () => LM.views.find((view) => `#${view.name}` === location.hash) ?? LM.views[0];
+// In a chat the page is in a frame, whose address is not its own: there the view is only remembered.
+LM.isFramed = window.parent !== window;
+LM.chosen = null;
+LM.current = () => LM.views.find((view) => (LM.isFramed ? view.name === LM.chosen : `#${view.name}` === location.hash)) ?? LM.views[0];
+LM.choose = (event, view) => {
+  if (!LM.isFramed) return;
+  event.preventDefault();
+  LM.chosen = view.name;
+  LM.render();
+};
 
 LM.render = () => {
   const current = LM.current();
   const main = document.getElementById("view");
   document.getElementById("views").replaceChildren(
-    ...LM.views.map((view) => LM.make("a", {href: `#${view.name}`, "aria-current": view === current ? "page" : null}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
+    ...LM.views.map((view) => LM.make("a", {href: `#${view.name}`, "aria-current": view === current ? "page" : null, click: (event) => LM.choose(event, view)}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
   );
   const found = LM.words.length ? LM.make("p", {class: "soft small", role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match.`) : null;
   main.replaceChildren(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), ...(found ? [found] : []));
@@ -50,6 +59,18 @@ LM.follow = async () => {
   }
 };
 
+// A chat that renders the page (MCP Apps) shows it once both have said hello, and learns how high it is.
+LM.greet = () => {
+  const say = (message) => window.parent.postMessage({jsonrpc: "2.0", ...message}, "*");
+  const height = () => say({method: "ui/notifications/size-changed", params: {width: innerWidth, height: document.documentElement.scrollHeight}});
+  addEventListener("message", (event) => {
+    if (event.source !== window.parent || event.data?.id !== "hello" || !event.data.result) return;
+    say({method: "ui/notifications/initialized", params: {}});
+    new ResizeObserver(height).observe(document.body);
+  });
+  say({id: "hello", method: "ui/initialize", params: {protocolVersion: "2026-01-26", appInfo: {name: "learning-memory", version: "1"}, appCapabilities: {}}});
+};
+
 LM.start = () => {
   const box = document.getElementById("data");
   LM.read(box.textContent);
@@ -84,5 +105,6 @@ LM.start = () => {
     }, 150);
   });
   if (LM.live) LM.follow();
+  if (LM.isFramed) LM.greet();
 };
 LM.start();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from learning_memory_server.server.tools import ghap, hook, learning, memory, search, values
+from learning_memory_server.server.tools import ghap, hook, learning, memory, picture, search, values
 
 TOOLS: Final = [
     *ghap.toolset.tools,
@@ -13,6 +13,9 @@ TOOLS: Final = [
     *search.toolset.tools,
     *memory.toolset.tools,
 ]
+
+OF_APPS: Final = picture.toolset.tools
+"""What a client sees besides that renders pages (MCP Apps)."""
 
 WITH_HOOKS: Final = [*TOOLS, *hook.toolset.tools]
 """What a client sees that was started with `--hooks`."""

@@ -66,6 +66,7 @@ class Tool:
         wire: The form of its replies and failures.
         is_for_models: Whether models see it.
         kept: The arguments of which something may be stored, and which lose their secrets for that; None for all.
+        shows: The URI of the page that a client with MCP Apps renders when it is called; None for none.
     """
 
     function: Callable[..., Awaitable[Reply]]
@@ -75,6 +76,7 @@ class Tool:
     wire: Wire = JSON
     is_for_models: bool = True
     kept: frozenset[str] | None = None
+    shows: str | None = None
 
     @property
     def name(self) -> str:
@@ -131,6 +133,7 @@ class ToolSet:
         wire: Wire = JSON,
         for_models: bool = True,
         kept: Collection[str] | None = None,
+        shows: str | None = None,
     ) -> Callable[[F], F]:
         """Register a function as a tool.
 
@@ -142,6 +145,7 @@ class ToolSet:
             wire: The form of replies and failures.
             for_models: Whether models see it.
             kept: See `Tool`.
+            shows: See `Tool`.
         """
 
         def register(function: F) -> F:
@@ -156,6 +160,7 @@ class ToolSet:
                     wire=wire,
                     is_for_models=for_models,
                     kept=None if kept is None else frozenset(kept),
+                    shows=shows,
                 )
             )
             return function

@@ -1,0 +1,106 @@
+"""Measure the dashboard's page as a store grows: the time to make it, its size, and the time until its map is drawn.
+
+Drawing needs Chromium and playwright; without them only the file is measured. Making is timed twice: the first time
+includes the fits of all four axes and new frames of the map, the second finds both. The CPU seconds are those of both
+and of the children; on a busy machine they say more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.population import ScatteringEmbedder, populate
+from learning_memory_server.composition.backends import load_model
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.dashboard.page import as_text, page
+from learning_memory_server.embedding.loading import ModelExporter
+from learning_memory_server.settings import load_settings
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import Embedder
+
+SIZES = (100, 1_000, 5_000, 20_000)
+_LOADS = 5
+_DRAWN = """() => new Promise((done) => {
+  const look = () => document.documentElement.dataset.drawn ? done(performance.now()) : requestAnimationFrame(look);
+  look();
+})"""
+
+
+def _processor_seconds() -> float:
+    """Return the CPU seconds of this process and of the children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+async def _make(storage: Path, embedder: Embedder, file: Path) -> tuple[float, float, float]:
+    settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
+    seconds = []
+    async with open_services(settings, purpose="a benchmark", load=lambda: embedder) as services:
+        await services.index.open()
+        await services.writer.complete()
+        spent = _processor_seconds()
+        for _ in range(2):
+            began = time.perf_counter()
+            document = as_text(await services.dashboard.document())
+            await asyncio.to_thread(file.write_text, page(document), "utf-8")
+            seconds.append(time.perf_counter() - began)
+    return seconds[0], seconds[1], _processor_seconds() - spent
+
+
+def _draw(file: Path) -> float | None:
+    """Return the median seconds from the navigation's start until the map is drawn; None without a browser."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
+    except ImportError:
+        return None
+    if chromium is None:
+        return None
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        times = []
+        for _ in range(_LOADS):
+            shown = browser.new_page(viewport={"width": 1280, "height": 900})
+            shown.set_default_timeout(120_000)
+            shown.goto(file.as_uri(), wait_until="commit")
+            times.append(float(shown.evaluate(_DRAWN)) / 1000)
+            shown.close()
+        browser.close()
+    return statistics.median(times)
+
+
+def measure(sizes: tuple[int, ...] = SIZES) -> None:
+    """Print what the page costs at each size."""
+    settings = load_settings({})
+    embedder = load_model(settings, ModelExporter())
+    print(
+        f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'map drawn, s':>14}"
+    )
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            storage, file = Path(folder, "storage"), Path(folder, "page.html")
+            storage.mkdir(mode=0o700)
+            asyncio.run(populate(storage, size, embedder))
+            first, again, spent = asyncio.run(_make(storage, ScatteringEmbedder(embedder), file))
+            drawn = _draw(file)
+            shown = "no browser" if drawn is None else f"{drawn:.2f}"
+            megabytes = file.stat().st_size / 1e6
+            print(
+                f"{size:>12,}{first:>10.1f}{again:>10.1f}{spent:>9.1f}{megabytes:>10.1f}{shown:>14}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
+    measure(tuple(parser.parse_args().sizes))

@@ -1,0 +1,97 @@
+"""The dashboard in a chat: clients that render pages see a tool and a resource for it, others do not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client
+from mcp.client.extension import advertise
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
+from mcp.types import TextResourceContents
+
+from learning_memory_server.frames import APPS
+from learning_memory_server.front.answers import Answers
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.resources import PAGE
+from learning_memory_server.server.tools.picture import DASHBOARD_URI
+from tests.dashboard.making import CALLER, dashboard_of, entry, learn, store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+
+RENDERS = {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Services]:
+    async with store(tmp_path) as opened:
+        yield opened
+
+
+def server_of(services: Services) -> Any:
+    offered = services.injectable()
+    return build_server(Calls({**offered, type(services.dashboard): dashboard_of(services)}, CALLER))
+
+
+def test_the_names_are_those_of_the_extension() -> None:
+    assert (APPS, PAGE) == (EXTENSION_ID, APP_MIME_TYPE)
+
+
+async def test_a_client_that_renders_pages_sees_the_tool_and_its_page(services: Services) -> None:
+    async with Client(
+        server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
+    ) as client:
+        (tool,) = (each for each in (await client.list_tools()).tools if each.name == "show_dashboard")
+        assert tool.meta == {"ui": {"resourceUri": DASHBOARD_URI}}
+        (page,) = (
+            each for each in (await client.list_resources()).resources if str(each.uri) == DASHBOARD_URI
+        )
+        assert page.mime_type == APP_MIME_TYPE
+
+
+async def test_others_see_neither(services: Services) -> None:
+    async with Client(server_of(services)) as client:
+        assert "show_dashboard" not in {tool.name for tool in (await client.list_tools()).tools}
+        assert DASHBOARD_URI not in {str(each.uri) for each in (await client.list_resources()).resources}
+
+
+@pytest.mark.slow
+async def test_the_page_has_the_entries_of_the_project(services: Services) -> None:
+    await learn(services, entry(0), entry(1, project="another"))
+    async with Client(
+        server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
+    ) as client:
+        called = await client.call_tool("show_dashboard", {})
+        assert "2 experiences" in called.content[0].text  # type: ignore[union-attr]
+        (content,) = (await client.read_resource(DASHBOARD_URI)).contents
+    assert isinstance(content, TextResourceContents)
+    assert content.mime_type == APP_MIME_TYPE
+    assert entry(0).goal in content.text
+    assert entry(1).goal not in content.text
+
+
+def asked(answers: Answers, method: str, **params: Any) -> tuple[bytes, list[bytes]] | None:
+    return answers.answer(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    )
+
+
+@pytest.mark.parametrize(("extensions", "by_itself"), [({}, True), (RENDERS, False)])
+def test_the_front_leaves_the_lists_of_such_a_client_to_the_hub(
+    extensions: dict[str, Any], by_itself: bool
+) -> None:
+    answers = Answers()
+    about = {"name": "a chat", "version": "1"}
+    capabilities = {"extensions": extensions}
+    assert asked(
+        answers, "initialize", protocolVersion="2025-11-25", clientInfo=about, capabilities=capabilities
+    )
+    assert (asked(answers, "tools/list") is not None) == by_itself
+    assert (asked(answers, "resources/list") is not None) == by_itself
+    assert asked(answers, "prompts/list") is not None
