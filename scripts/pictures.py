@@ -15,7 +15,7 @@ from learning_memory_server.settings import load_settings
 from scripts.example_store import fill
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "images"
-_PICTURES: Final = (("map", "light"), ("calibration", "dark"))
+_PICTURES: Final = (("map", "light", 922), ("calibration", "dark", 826))
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def _draw(file: Path, chromium: str) -> None:
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, scheme in _PICTURES:
+        for name, scheme, height in _PICTURES:
             shown = browser.new_page(
-                viewport={"width": 1200, "height": 940},
+                viewport={"width": 1200, "height": height},
                 color_scheme="dark" if scheme == "dark" else "light",
             )
             shown.goto(f"{file.as_uri()}#{name}")

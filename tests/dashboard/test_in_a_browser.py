@@ -284,3 +284,36 @@ def test_small_stores_look_meant(
         assert "undefined" not in main, name
         assert "NaN" not in main, name
     seen.require_quiet()
+
+
+def test_in_a_chat_it_greets_its_host_and_changes_views_without_an_address(
+    browser: Browser, filled: Path
+) -> None:
+    host = browser.new_page(viewport={"width": 900, "height": 900})
+    complaints: list[str] = []
+    host.on("console", lambda message: complaints.append(message.text))
+    host.on("pageerror", lambda error: complaints.append(str(error)))
+    host.evaluate(
+        """(page) => {
+          const frame = document.createElement("iframe");
+          frame.sandbox = "allow-scripts";
+          Object.assign(frame.style, {width: "800px", height: "800px"});
+          window.said = [];
+          addEventListener("message", ({data}) => {
+            window.said.push(data.method);
+            if (data.method === "ui/initialize") frame.contentWindow.postMessage({jsonrpc: "2.0", id: data.id, result: {}}, "*");
+          });
+          frame.srcdoc = page;
+          document.body.append(frame);
+        }""",
+        filled.read_text("utf-8"),
+    )
+    host.wait_for_function("window.said.includes('ui/notifications/size-changed')")
+    said = host.evaluate("window.said")
+    assert said[:2] == ["ui/initialize", "ui/notifications/initialized"]
+    frame = host.frame_locator("iframe")
+    frame.locator('nav a[href="#values"]').click()
+    frame.locator('html[data-drawn="values"]').wait_for(state="attached")
+    assert frame.locator("[data-value]").count() == 2
+    assert complaints == []
+    host.close()

@@ -30,7 +30,8 @@ LM.plain = (text) =>
     (character) => (character === "\r" ? "" : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`),
   );
 LM.short = (text, most = 160) => {
-  const line = LM.plain(text).replace(/\s+/g, " ").trim();
+  // Not all of a long text: thousands are shortened for a map.
+  const line = LM.plain(String(text ?? "").slice(0, 4 * most)).replace(/\s+/g, " ").trim();
   return line.length <= most ? line : `${line.slice(0, most - 1).trimEnd()}…`;
 };
 

@@ -113,7 +113,7 @@ LM.views.push({
     view.append(
       ...(notice ? [notice] : []),
       LM.make("dl", {class: "figures"},
-        fact("Waiting for the index", index.pending.toLocaleString("en"), index.complete ? "everything can be found" : "what waits is found lexically"),
+        fact("Waiting for the index", index.pending === undefined ? "unknown" : index.pending.toLocaleString("en"), index.complete ? "everything can be found" : "what waits is found lexically"),
         fact("Unreadable lines", journal.damaged_lines.toLocaleString("en"), journal.damaged_lines ? "doctor names them" : "the journal is sound"),
         fact("Journal", LM.bytes(journal.bytes), LM.count(health.experiences.total, "resolved entry", "resolved entries")),
         "bytes" in index ? fact("Index", LM.bytes(index.bytes), index.engine) : fact("Index", "server", index.engine),

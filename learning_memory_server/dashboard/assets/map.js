@@ -97,7 +97,10 @@ LM.drawMap = (points, clusters, width) => {
       symbol: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.symbol)},
       marks: [
         Plot.hull(outlined, {x: "x", y: "y", z: (point) => point.cluster.cluster_id, fill: (point) => point.cluster.colour, stroke: (point) => point.cluster.colour, fillOpacity: 0.07, strokeOpacity: 0.5, strokeWidth: 1.25, curve: "catmull-rom-closed"}),
-        Plot.dot(points, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: (point) => (point.cluster ? point.cluster.colour : "var(--noise)"), fillOpacity: (point) => (point.cluster ? 0.85 : 0.6), stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
+// Two marks: what is the same for all signs of one is said once, which draws thousands faster.
+        ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
+          Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
+        ),
         Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster))}] : [])), points, x, y, width), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
         Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
       ],
