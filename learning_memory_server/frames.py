@@ -126,6 +126,12 @@ def failure(
     return json.dumps({"jsonrpc": "2.0", "id": identity, **outcome}).encode() + b"\n"
 
 
+def silence(identity: str | int | None) -> bytes:
+    """Return the line that answers a tool call with an empty text."""
+    result = {"content": [{"type": "text", "text": ""}], "isError": False}
+    return json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}).encode() + b"\n"
+
+
 def _checked(message: dict[str, Any]) -> Frame:
     identity, method, parameters = _identity(message.get("id")), message.get("method"), message.get("params")
     if "method" not in message and ("result" in message or "error" in message):

@@ -36,6 +36,9 @@ HUNG_AFTER: Final = 15.0
 """Seconds without a sign of life after which open calls fail."""
 LOSSES_MAX: Final = 3
 """How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
+HOOKS_REST: Final = 10.0
+"""Seconds for which hooks are answered with nothing once no hub was reached: each would wait for its own limit."""
+_HOOK: Final = "hook"
 _SUBSCRIBE: Final = "subscriptions/listen"
 
 
@@ -80,6 +83,7 @@ class Relay:
         self._heard = time.monotonic()
         self._pinged = 0.0
         self._losses = 0
+        self._rest_until = 0.0
         self._sent_before: dict[Any, None] = {}
 
     def run(self) -> None:
@@ -126,6 +130,9 @@ class Relay:
             _write(self._client_out, answer)
             self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
             return
+        if self._hub is None and time.monotonic() < self._rest_until and _is_hook(frame):
+            _write(self._client_out, frames.silence(frame.identity))
+            return
         is_kept = line in self._answers.opening
         if frame.is_request:
             assert frame.identity is not None  # noqa: S101 - or it would not be one
@@ -154,8 +161,11 @@ class Relay:
         """Treat a request that the client has cancelled as answered."""
         if isinstance(parameters, dict):
             identity = parameters.get("requestId")
-            if isinstance(identity, (str, int)):
-                self._open.pop(identity, None)
+            if isinstance(identity, (str, int)) and identity in self._open:
+                del self._open[identity]
+                if self._hub is None:
+                    # It has waited for a hub in vain.
+                    self._rest_until = time.monotonic() + HOOKS_REST
 
     def _receive(self) -> None:
         assert self._hub is not None  # noqa: S101 - the caller has one
@@ -226,6 +236,7 @@ class Relay:
                 )
             self._hub = self._link.connect(wait)
         except LearningMemoryError as error:
+            self._rest_until = time.monotonic() + HOOKS_REST
             self._give_up(error, asked)
             return
         if self._hub is None:
@@ -329,6 +340,17 @@ class LineSplitter:
             self._head = bytes(self._rest[: frames.HEAD])
         if self._head is not None:
             del self._rest[: -frames.TAIL]
+
+
+def _is_hook(frame: frames.Frame) -> bool:
+    """Return whether a client's hook asks, and not its model."""
+    params = frame.parameters
+    return (
+        frame.is_request
+        and frame.method == "tools/call"
+        and isinstance(params, dict)
+        and params.get("name") == _HOOK
+    )
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
