@@ -2,7 +2,7 @@
 
 The server knows no rarity of terms: it would count everybody's documents, and scores would depend on strangers. So the
 terms of one's own points are counted here, and a query's weights carry their rarity. 30,000 points of 40 terms take
-about 12 MB.
+10 MB.
 """
 
 from __future__ import annotations
