@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -28,9 +29,34 @@ from learning_memory_server.values.log import ValueLog
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
 
+    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What the journal has: entries that were resolved and that are open, lines that cannot be read, and counts."""
+
+    journal: Journal
+    resolved: Sequence[Ghap]
+    open: Sequence[Ghap]
+    damaged: int
+    values: int
+    memories: int
+    failures: int
+
+    def by_tier(self) -> dict[str, int]:
+        found = Counter(entry.tier.value for entry in self.resolved)
+        return {tier.value: found[tier.value] for tier in Tier}
+
+    def by_outcome(self) -> dict[str, int]:
+        found = Counter(entry.outcome.status.value for entry in self.resolved)
+        return {status.value: found[status.value] for status in OutcomeStatus}
+
+    def by_project(self) -> dict[str, int]:
+        return dict(Counter(entry.project for entry in self.resolved).most_common())
 
 
 def show_status(*, as_json: bool) -> None:
@@ -45,69 +71,70 @@ def show_status(*, as_json: bool) -> None:
     """
     settings = open_settings()
     journal = Journal(settings.journal_directory)
-    entries = read_entries(settings).list_resolved()
-    open_entries = journal.open_entries()
-    damage = journal.damage()
-    tiers = Counter(entry.tier.value for entry in entries)
-    outcomes = Counter(entry.outcome.status.value for entry in entries)
-    projects = Counter(entry.project for entry in entries)
-    values = len(ValueLog(journal.values).all())
-    memories = len({record.id for record in journal.memories.read().records})
-    failures = len(FailureLog(journal.failures).all())
+    stored = _Stored(
+        journal,
+        read_entries(settings).list_resolved(),
+        journal.open_entries(),
+        len(journal.damage()),
+        len(ValueLog(journal.values).all()),
+        len({record.id for record in journal.memories.read().records}),
+        len(FailureLog(journal.failures).all()),
+    )
     if as_json:
-        show_json(
-            {
-                "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": len(damage)},
-                "index": describe_engine(settings),
-                "locked_by": _facts_of_holder(settings),
-                "hub": _facts_of_hub(),
-                "entries": {
-                    "resolved": len(entries),
-                    "open": len(open_entries),
-                    "by_tier": {tier.value: tiers[tier.value] for tier in Tier},
-                    "by_outcome": {status.value: outcomes[status.value] for status in OutcomeStatus},
-                    "by_project": dict(projects.most_common()),
-                },
-                "open": [entry_views.entry_key(entry) for entry in reversed(open_entries)],
-                "values": values,
-                "memories": memories,
-                "failures": failures,
-            }
-        )
-        return
+        show_json(_document(settings, stored))
+    else:
+        show_facts(_facts(settings, stored))
+
+
+def _document(settings: Settings, stored: _Stored) -> dict[str, Any]:
+    journal = stored.journal
+    return {
+        "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": stored.damaged},
+        "index": describe_engine(settings),
+        "locked_by": _facts_of_holder(settings),
+        "hub": _facts_of_hub(),
+        "entries": {
+            "resolved": len(stored.resolved),
+            "open": len(stored.open),
+            "by_tier": stored.by_tier(),
+            "by_outcome": stored.by_outcome(),
+            "by_project": stored.by_project(),
+        },
+        "open": [entry_views.entry_key(entry) for entry in reversed(stored.open)],
+        "values": stored.values,
+        "memories": stored.memories,
+        "failures": stored.failures,
+    }
+
+
+def _facts(settings: Settings, stored: _Stored) -> list[tuple[str, str | Text]]:
     facts: list[tuple[str, str | Text]] = [
-        ("journal", f"{journal.path} ({readable_size(journal.size())})"),
+        ("journal", f"{stored.journal.path} ({readable_size(stored.journal.size())})"),
         ("index", describe_engine(settings)),
         ("in use by", _describe_holder(settings)),
         ("hub", _describe_hub()),
-        ("entries", f"{len(entries):,} resolved"),
+        ("entries", f"{len(stored.resolved):,} resolved"),
     ]
-    if entries:
+    if stored.resolved:
         facts += [
-            ("  tiers", _counts((tier.value, tiers[tier.value]) for tier in Tier)),
-            ("  outcomes", _counts((status.value, outcomes[status.value]) for status in OutcomeStatus)),
-            ("  projects", _counts(projects.most_common())),
+            ("  tiers", _counts(stored.by_tier())),
+            ("  outcomes", _counts(stored.by_outcome())),
+            ("  projects", _counts(stored.by_project())),
         ]
-    facts.append(("open", counted(len(open_entries), "entry")))
+    facts.append(("open", counted(len(stored.open), "entry")))
     facts += [
         ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
-        for entry in reversed(open_entries)
+        for entry in reversed(stored.open)
     ]
-    facts += [
-        ("values", f"{values:,}"),
-        ("memories", f"{memories:,}"),
-        ("failures", counted(failures, "command")),
-        (
-            "damage",
-            Text(
-                f"{counted(len(damage), 'line')} cannot be read; run `learning-memory-server doctor` to see which",
-                "red",
-            )
-            if damage
-            else "none",
-        ),
+    lines = counted(stored.damaged, "line")
+    damage = Text(f"{lines} cannot be read; run `learning-memory-server doctor` to see which", "red")
+    return [
+        *facts,
+        ("values", f"{stored.values:,}"),
+        ("memories", f"{stored.memories:,}"),
+        ("failures", counted(stored.failures, "command")),
+        ("damage", damage if stored.damaged else "none"),
     ]
-    show_facts(facts)
 
 
 def _describe_holder(settings: Settings) -> str | Text:
@@ -140,6 +167,9 @@ def _describe_hub() -> str | Text:
         return Text(error.message, "red")
 
 
-def _counts(pairs: Iterable[tuple[str, int]]) -> Text:
-    parts = [Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}") for name, count in pairs]
+def _counts(counts: Mapping[str, int]) -> Text:
+    parts = [
+        Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}")
+        for name, count in counts.items()
+    ]
     return Text(", ").join(parts)

@@ -121,7 +121,6 @@ class Services:
             self.value_judge,
             self.value_listing,
             self.advisor,
-            self.shield,
             self.memories,
             self.memory_searcher,
             self.session_context,

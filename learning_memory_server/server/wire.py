@@ -102,19 +102,12 @@ class JsonWire:
         return explain(error, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class TextWire:
-    """Plain text.
-
-    Args:
-        failed: What precedes the reason of a failure that is not the arguments' fault.
-    """
-
-    failed: str
+class _Text:
+    """A reply that is a text."""
 
     @property
     def is_structured(self) -> bool:
-        """False: the reply is lines of text."""
+        """False: the reply is a text."""
         return False
 
     def payload(self, reply: str) -> dict[str, Any]:
@@ -124,6 +117,17 @@ class TextWire:
     def reply(self, payload: dict[str, Any]) -> Result:
         """Return the text."""
         return Result(payload["text"])
+
+
+@dataclass(frozen=True)
+class TextWire(_Text):
+    """Plain text.
+
+    Args:
+        failed: What precedes the reason of a failure that is not the arguments' fault.
+    """
+
+    failed: str
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the text with one more line."""
@@ -154,21 +158,8 @@ class TextWire:
         return explain_fields(error, schema)
 
 
-class SilentWire:
+class SilentWire(_Text):
     """A text that a program reads, or nothing, also where something failed: nobody can do anything about it."""
-
-    @property
-    def is_structured(self) -> bool:
-        """False: the reply is a text."""
-        return False
-
-    def payload(self, reply: str) -> dict[str, Any]:
-        """Return the reply, a text, as `text`."""
-        return {"text": reply}
-
-    def reply(self, payload: dict[str, Any]) -> Result:
-        """Return the text."""
-        return Result(payload["text"])
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the payload as it is."""
