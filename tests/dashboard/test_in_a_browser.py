@@ -16,6 +16,7 @@ import pytest
 
 from learning_memory_server.calibration.scores import last_stated, score
 from learning_memory_server.dashboard.page import as_text, page
+from learning_memory_server.dashboard.serving import served
 from tests.dashboard.making import HOSTILE, dashboard_of, entry, fill, fill_with_hostile_texts, learn, store
 
 if TYPE_CHECKING:
@@ -284,6 +285,27 @@ def test_small_stores_look_meant(
         assert "undefined" not in main, name
         assert "NaN" not in main, name
     seen.require_quiet()
+
+
+def test_a_live_page_shows_changes_by_itself_and_asks_nobody_else(browser: Browser, filled: Path) -> None:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', filled.read_text("utf-8"))
+    assert found
+    before = json.loads(found[1])
+    after = {**before, "stamp": "later", "open": []}
+    with served(
+        lambda: page(as_text(before), is_live=True),
+        lambda stamp: None if stamp == "later" else as_text(after),
+    ) as address:
+        shown = browser.new_page()
+        asked, complaints = set[str](), list[str]()
+        shown.on("request", lambda request: asked.add(request.url.partition("?")[0]))
+        shown.on("console", lambda message: complaints.append(message.text))
+        shown.on("pageerror", lambda error: complaints.append(str(error)))
+        shown.goto(f"{address}#open")
+        shown.get_by_text("Nothing is open.").wait_for()
+        assert {url.partition("#")[0] for url in asked} == {address, f"{address}data"}
+        assert complaints == []
+        shown.close()
 
 
 def test_in_a_chat_it_greets_its_host_and_changes_views_without_an_address(
