@@ -34,11 +34,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.domain.limits import COMMAND_MAX
+from learning_memory_server.domain.lines import shortened
 from learning_memory_server.failures.commands import Change, Command, are_similar, parse
 from learning_memory_server.failures.learning import Learner
 from learning_memory_server.failures.remedies import KEPT, WITHIN, Case, choose
 from learning_memory_server.failures.signature import signature
-from learning_memory_server.failures.texts import shortened
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -234,7 +235,7 @@ def _failures(session: Mapping[str, Any]) -> list[Failed]:
 
 def _parsed(text: str) -> Command:
     """Return a command as the journal keeps it: the beginning of a long one."""
-    return parse(shortened(text))
+    return parse(shortened(text.strip(), COMMAND_MAX))
 
 
 def replay(

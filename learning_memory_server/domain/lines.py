@@ -1,4 +1,4 @@
-"""Texts on one line."""
+"""Texts on one line, and shortened ones."""
 
 from __future__ import annotations
 
@@ -9,3 +9,8 @@ def one_line(text: str) -> str:
     A terminal would obey them, and a reader would see another text than the model.
     """
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text, or its beginning and an ellipsis: at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"

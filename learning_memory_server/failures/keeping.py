@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from learning_memory_server.domain.limits import COMMAND_MAX
+from learning_memory_server.domain.lines import shortened
 from learning_memory_server.failures.signature import error_line, normalized
-from learning_memory_server.failures.texts import shortened, tidied, whole_words
+from learning_memory_server.failures.texts import tidied, whole_words
 
 if TYPE_CHECKING:
     from learning_memory_server.redaction.gate import RedactionGate
@@ -71,4 +73,4 @@ class Keeping:
         # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder.
         texts = [whole_words(command, _EXAMINED), line]
         command, line = (await self._redaction.pass_data({"text": texts})).data["text"]
-        return shortened(tidied(command, project, folder)), line
+        return shortened(tidied(command, project, folder).strip(), COMMAND_MAX), line

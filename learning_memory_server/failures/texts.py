@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.domain.limits import COMMAND_MAX
-
 _HERE: Final = "\0"
 """Stands for the project's folder while a text is changed; no command contains it."""
 _START: Final = r"(?<![\w.~-])"
@@ -55,16 +53,6 @@ def _home() -> str:
 
 def _replaced(text: str, place: str, mark: str, flags: int = 0) -> str:
     return re.sub(_START + place + _END, mark, text, flags=flags)
-
-
-def shortened(command: str) -> str:
-    """Return a command, or its beginning with a mark that there was more."""
-    command = command.strip()
-    return (
-        command
-        if len(command) <= COMMAND_MAX
-        else f"{command[: COMMAND_MAX - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
-    )
 
 
 def whole_words(text: str, most: int) -> str:

@@ -9,9 +9,10 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.advice.advisor import Related
+from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.hooks import event as events
 from learning_memory_server.hooks.outcomes import exit_status, run_of
-from learning_memory_server.views.advice_views import related, shortened
+from learning_memory_server.views.advice_views import related
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.advisor import Advisor
@@ -169,8 +170,8 @@ def _reminder(entry: Ghap, reason: str) -> str:
     """Return what an agent is told about its open entry: what it expected, what was seen, and what closes it."""
     lines = [
         f"{_OPENING} {reason}",
-        f"Goal: {shortened(entry.goal, _LINE)}",
-        f"Prediction: {shortened(entry.prediction, _LINE)}",
+        f"Goal: {shortened(one_line(entry.goal), _LINE)}",
+        f"Prediction: {shortened(one_line(entry.prediction), _LINE)}",
         *(f"Seen: {run}" for run in entry.runs[-_RUNS_SHOWN:]),
         "resolve_ghap closes it once the outcome is known; update_ghap keeps what has changed.",
     ]

@@ -9,7 +9,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.domain.run import Run
 from learning_memory_server.failures.shell import calls, program, steps
 from learning_memory_server.failures.texts import tidied
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-COMMAND_MAX: Final = 200
+SHOWN_MAX: Final = 200
 """Characters of a command that are kept."""
 _EXAMINED: Final = 8_000
 """Characters of a command, and at the end of an output, that are looked at: the counts stand at the end."""
@@ -135,9 +135,7 @@ def counts_in(output: str) -> dict[str, int]:
 
 def shown(command: str, project: str, folder: str) -> str:
     """Return a command on one line, without folders of this machine, shortened."""
-    tidy = tidied(command[:_EXAMINED], project, folder or None)
-    line = one_line(tidy)
-    return line if len(line) <= COMMAND_MAX else f"{line[: COMMAND_MAX - 1].rstrip()}\u2026"
+    return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), SHOWN_MAX)
 
 
 def _is_such(call: list[str]) -> bool:

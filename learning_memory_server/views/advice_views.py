@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.domain.limits import RELATED_MAX
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.domain.lines import one_line, shortened
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.advisor import Related
@@ -52,13 +52,13 @@ def _experience(entry: Ghap, line: int) -> RelatedItem:
         "id": entry.id,
         "kind": "experience",
         "outcome": entry.outcome.status.value,
-        "learned": shortened(_learned(entry), line),
-        "goal": shortened(entry.goal, _GOAL),
+        "learned": shortened(one_line(_learned(entry)), line),
+        "goal": shortened(one_line(entry.goal), _GOAL),
     }
 
 
 def _value(value: Value, line: int) -> RelatedItem:
-    return {"id": value.id, "kind": "value", "learned": shortened(value.text, line)}
+    return {"id": value.id, "kind": "value", "learned": shortened(one_line(value.text), line)}
 
 
 def _learned(entry: Ghap) -> str:
@@ -69,9 +69,3 @@ def _learned(entry: Ghap) -> str:
     if end.lesson:
         return end.lesson.takeaway or end.lesson.what_worked
     return end.result
-
-
-def shortened(text: str, limit: int) -> str:
-    """Return a text as one line of at most so many characters."""
-    line = one_line(text)
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}\u2026"

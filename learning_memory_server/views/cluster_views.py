@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.domain.lines import shortened
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -70,7 +72,7 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
     }
     lessons = (member.outcome.lesson for member in found.members)
     if taken := next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), None):
-        view["takeaway"] = taken if len(taken) <= _TAKEAWAY else taken[: _TAKEAWAY - 1].rstrip() + "…"
+        view["takeaway"] = shortened(taken, _TAKEAWAY)
     if outcomes.by_root_cause:
         view["root_causes"] = {cause.value: count for cause, count in outcomes.by_root_cause.items()}
     return view

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.advice import Channel, Item, Kind
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.domain.support import Status
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
@@ -151,8 +151,7 @@ def _lesson_items(entries: Sequence[Ghap]) -> Iterator[tuple[Item, str]]:
 
 def _line(text: str) -> str:
     """Return a text on one line, shortened."""
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    return shortened(one_line(text), _LONGEST)
 
 
 def _size(text: str) -> int:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.domain.limits import COMMAND_MAX
-from learning_memory_server.failures.texts import shortened, tidied
+from learning_memory_server.failures.texts import tidied
 
 
 @pytest.mark.parametrize(
@@ -49,12 +48,6 @@ def test_a_long_chain_of_folders_is_read_in_time() -> None:
 
 def test_the_home_of_this_user_is_left_out_wherever_it_is() -> None:
     assert tidied(f"cat {Path.home()}/x", "shop") == "cat ~/x"
-
-
-def test_a_long_command_is_kept_up_to_the_limit() -> None:
-    assert shortened(" make \n") == "make"
-    assert len(shortened("x" * 10_000)) == COMMAND_MAX
-    assert shortened("x" * 10_000).endswith("…")
 
 
 def test_a_path_of_thousands_of_folders_is_read_in_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learning_memory_server.hooks.outcomes import COMMAND_MAX, counts_in, is_test_or_build, run_of, shown
+from learning_memory_server.hooks.outcomes import SHOWN_MAX, counts_in, is_test_or_build, run_of, shown
 from tests.support import NOON
 
 
@@ -127,4 +127,4 @@ def test_a_command_is_shown_without_paths_of_the_machine_and_on_one_line() -> No
     command = "cd /home/ann/shop &&\n  /home/ann/shop/run /home/ann/.cargo/bin/cargo test"
 
     assert shown(command, "acme/shop", "/home/ann/shop") == "cd . && run ~/.cargo/bin/cargo test"
-    assert len(shown("pytest " + "x" * 1000, "shop", "")) == COMMAND_MAX
+    assert len(shown("pytest " + "x" * 1000, "shop", "")) == SHOWN_MAX

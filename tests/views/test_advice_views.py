@@ -1,8 +1,19 @@
+"""Advice as agents see it."""
+
 from __future__ import annotations
 
-from learning_memory_server.views.advice_views import shortened
+from dataclasses import replace
+
+from learning_memory_server.advice.advisor import Related
+from learning_memory_server.domain.ghap import Lesson
+from learning_memory_server.views.advice_views import related
+from tests.support import CONFIRMED, numbered
 
 
 def test_what_an_agent_is_shown_has_nothing_that_nobody_sees() -> None:
-    assert shortened("one\n\x1b[31m\u202etwo\u200b", 20) == "one [31m two"
-    assert shortened("long words", 6) == "long\u2026"
+    lesson = Lesson("looking closely", "one\n\x1b[31m\u202etwo\u200b")
+    entry = numbered(1, goal="first\u202e\nsecond", resolution=replace(CONFIRMED, lesson=lesson))
+
+    (item,) = related(Related((entry,)))
+
+    assert (item["learned"], item["goal"]) == ("one [31m two", "first second")

@@ -1,0 +1,18 @@
+"""Texts on one line, and shortened ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from learning_memory_server.domain.lines import one_line, shortened
+
+
+def test_a_line_has_nothing_that_controls_or_hides() -> None:
+    assert one_line(" one\n\x1b[31m two\u202e\t three") == "one [31m two three"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", ""), ("12345", "12345"), ("123456", "1234\u2026"), ("123  678", "123\u2026")]
+)
+def test_a_text_is_shortened_to_a_length_that_includes_the_ellipsis(text: str, expected: str) -> None:
+    assert shortened(text, 5) == expected
