@@ -91,7 +91,7 @@ class AdviceLog(Records[Advice]):
         )
 
     def counts(self) -> dict[str, int]:
-        """Return how many entries were shown advice or denied it, how much it was, and how often it helped or misled."""
+        """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
         everything = self.all()
         shown = {
             (advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items

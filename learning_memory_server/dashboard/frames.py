@@ -1,6 +1,7 @@
-"""The frames of the map, kept in files, and made in a child process: `python -m learning_memory_server.dashboard.frames`.
+"""The frames of the map, kept in files, and made in a child process.
 
-Making one imports scikit-learn, which must not stay in the hub. The files can be removed at any time: without them, the
+The child is `python -m learning_memory_server.dashboard.frames`: making a frame imports scikit-learn, which must not
+stay in the hub. The files can be removed at any time: without them, the
 next map may look different.
 """
 

@@ -183,8 +183,8 @@ class VectorIndex:
     ) -> None:
         """Build a collection again. What it has answers in the meantime.
 
-        A rebuild that computes every vector resumes an interrupted one. Whatever else is written to the collection during
-        the rebuild is certain to be there afterwards only if `documents` returns it.
+        A rebuild that computes every vector resumes an interrupted one. Whatever else is written to the collection
+        during the rebuild is certain to be there afterwards only if `documents` returns it.
 
         Args:
             collection: The collection.

@@ -35,8 +35,8 @@ _VARIANT_DIGITS: Final = 12
 class Recipe:
     """How points are made from the journal, apart from the model. A collection with another recipe is rebuilt.
 
-    This is the only place for these numbers: raise one when you change what it describes. A collection stores them under
-    these names, and tests pin what the present numbers describe.
+    This is the only place for these numbers: raise one when you change what it describes. A collection stores them
+    under these names, and tests pin what the present numbers describe.
 
     Args:
         form: Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`.
@@ -51,7 +51,10 @@ class Recipe:
     layout: int = 4
 
     def origin(self, identity: EmbeddingIdentity) -> str:
-        """Return a name for the model and the way vectors are made. Results computed from other vectors are outdated."""
+        """Return a name for the model and the way vectors are made.
+
+        Results that were computed from other vectors are outdated.
+        """
         return ".".join(filter(None, (identity.digest, str(self.vectors), self.form)))
 
 

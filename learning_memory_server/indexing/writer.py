@@ -33,8 +33,8 @@ _FIRST_WAIT: Final = 1.0
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
 CHECK_EVERY: Final = 50.0
-"""Seconds between looks at a server's counts, so that a loss is seen and made good within a minute. A look takes 7 ms at
-300,000 points of 30 owners."""
+"""Seconds between looks at a server's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
+at 300,000 points of 30 owners."""
 _RETRY_EVERY: Final = 30.0
 """Seconds between attempts to catch up while something is pending."""
 _QUIET: Final = 5.0
@@ -358,7 +358,7 @@ class IndexWriter:
         return self.pending
 
     async def _start_over(self) -> None:
-        """Close an engine that failed three times, perhaps because its files were deleted, and compare everything again."""
+        """Close an engine that failed three times, and compare everything again: its files may be gone."""
         self._compared = self._complete = False
         await self._index.discard()
 

@@ -66,8 +66,8 @@ class Record:
 class Hit:
     """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0.
 
-    The payload is None unless the engine sends it with the search: reading a hundred from the embedded engine would take
-    longer than the search, and asking a server again costs another round trip.
+    The payload is None unless the engine sends it with the search: reading a hundred from the embedded engine would
+    take longer than the search, and asking a server again costs another round trip.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Whose points are whose on a Qdrant server that several people share.
 
-The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup or
-come from an archive: two stores with the same owner would remove each other's points.
+The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup
+or come from an archive: two stores with the same owner would remove each other's points.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) 
         if isinstance(error.source, httpx.TransportError):
             raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
         raise _not_understood(address) from error
-    # A Retry-After that is no number is a QdrantException. The client asserts that an answer has a result, and an answer
-    # that is not JSON is a ValueError.
+    # A Retry-After that is no number is a QdrantException. The client asserts that an answer has a result, and an
+    # answer that is not JSON is a ValueError.
     except (
         ApiException,
         QdrantException,

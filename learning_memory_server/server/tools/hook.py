@@ -19,8 +19,8 @@ HOOK = "hook"
 """The tool's name."""
 
 
-# Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the secrets
-# in all of them would take longer than everything else.
+# Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
+# secrets in all of them would take longer than everything else.
 @toolset.tool("Answer a hook", changes=True, wire=SILENT, for_models=False, kept=("command",))
 async def hook(
     hooks: Hooks,
