@@ -6,6 +6,7 @@
     ├── NoActiveGhapError            no_active_ghap
     ├── InsufficientDataError        insufficient_data
     ├── StorageUnavailableError      storage_unavailable
+    │   ├── NoAnswerError
     │   ├── MissingCollectionError
     │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
@@ -92,6 +93,10 @@ class StorageUnavailableError(LearningMemoryError):
     """The vector engine failed to read or write data."""
 
     wire_type = "storage_unavailable"
+
+
+class NoAnswerError(StorageUnavailableError):
+    """A server cannot be reached, or does not answer in time."""
 
 
 class MissingCollectionError(StorageUnavailableError):

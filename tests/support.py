@@ -325,6 +325,7 @@ async def open_parts(
         yield parts
     finally:
         store.down = None
+        await writer.stop()
         await index.close()
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.storage.qdrant import QdrantStore
+    from learning_memory_server.storage.qdrant_requests import Circuits
 
 log = structlog.get_logger()
 
@@ -108,12 +109,27 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
     return chunker
 
 
-def open_store(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
-    """Return the configured engine for one identity: two models never share a collection."""
+def open_store(
+    settings: Settings, identity: EmbeddingIdentity, circuits: Circuits | None = None
+) -> VectorStore:
+    """Return the configured engine for one identity: two models never share a collection.
+
+    Args:
+        settings: The engine.
+        identity: The model's.
+        circuits: The circuits before a server; None for circuits that end with the store.
+    """
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
     key = settings.qdrant_api_key
-    return open_server(settings, settings.qdrant_url, key.get_secret_value() if key else None)
+    return open_server(settings, settings.qdrant_url, key.get_secret_value() if key else None, circuits)
+
+
+def server_circuits() -> Circuits:
+    """Return circuits before a server."""
+    from learning_memory_server.storage.qdrant_requests import Circuits  # noqa: PLC0415
+
+    return Circuits()
 
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
@@ -149,13 +165,16 @@ def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> in
     return len(unused)
 
 
-def open_server(settings: Settings, url: str, key: str | None) -> QdrantStore:
+def open_server(
+    settings: Settings, url: str, key: str | None, circuits: Circuits | None = None
+) -> QdrantStore:
     """Return a Qdrant server for the owner of the storage folder, without connecting to it.
 
     Args:
         settings: The storage folder, and how a cluster shards and replicates new collections.
         url: The server's URL, which may differ from the one in the settings; or several, separated by commas.
         key: Its API key.
+        circuits: See `open_store`.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
@@ -176,4 +195,5 @@ def open_server(settings: Settings, url: str, key: str | None) -> QdrantStore:
         api_key=key,
         spread=spread,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+        circuits=circuits,
     )

@@ -20,6 +20,7 @@ from learning_memory_server.composition.backends import (
     open_store,
     redaction_gate,
     remove_unused_indexes,
+    server_circuits,
 )
 from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.dashboard.document import Dashboard
@@ -64,10 +65,11 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.experience_clusters.fitting import Fitting
-    from learning_memory_server.indexing.writer import DocumentSource
+    from learning_memory_server.indexing.comparing import DocumentSource
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
+    from learning_memory_server.storage.qdrant_requests import Circuits
 
 log = structlog.get_logger()
 
@@ -90,6 +92,7 @@ class Services:
     sources: tuple[DocumentSource, ...]
     outdated: OutdatedPoints
     writer: IndexWriter
+    circuits: Circuits | None
     persister: ObservationPersister
     searcher: ExperienceSearcher
     clusterer: ExperienceClusterer
@@ -197,6 +200,9 @@ async def services_over(
     finally:
         await services.clusterer.close()
         exporter.stop()
+        await services.writer.stop()
+        if services.circuits:
+            await services.circuits.close()
         await services.index.close()
 
 
@@ -222,7 +228,8 @@ def _build(
     shield = Shield(failure_log, redaction, clock)
     embeddings = EmbeddingService(load)
     outdated = OutdatedPoints(settings.outdated_file)
-    index = VectorIndex(embeddings, partial(_open_store, settings, outdated), ALL_SHAPES)
+    circuits = server_circuits() if settings.qdrant_url else None
+    index = VectorIndex(embeddings, partial(_open_store, settings, outdated, circuits), ALL_SHAPES)
     reranking = Reranking(
         embeddings,
         partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,
@@ -230,6 +237,8 @@ def _build(
     memory_log = MemoryLog(journal.memories, chunkers(settings))
     sources = (ExperienceSource(collector), value_log, memory_log)
     writer = IndexWriter(index, sources, outdated, CHECK_EVERY if settings.qdrant_url else None)
+    if circuits:
+        circuits.listeners.append(writer.server_returned)
     clusterer = ExperienceClusterer(
         index,
         writer,
@@ -273,6 +282,7 @@ def _build(
         sources=sources,
         outdated=outdated,
         writer=writer,
+        circuits=circuits,
         persister=ObservationPersister(writer),
         searcher=ExperienceSearcher(index, writer, collector, reranking),
         clusterer=clusterer,
@@ -316,9 +326,11 @@ def _build(
     )
 
 
-def _open_store(settings: Settings, outdated: OutdatedPoints, identity: EmbeddingIdentity) -> VectorStore:
+def _open_store(
+    settings: Settings, outdated: OutdatedPoints, circuits: Circuits | None, identity: EmbeddingIdentity
+) -> VectorStore:
     """Open the engine. While points are outdated, so is every other index that is left from earlier times."""
     if outdated.ids():
         with suppress(StorageUnavailableError):
             remove_unused_indexes(settings, identity)
-    return open_store(settings, identity)
+    return open_store(settings, identity, circuits)

@@ -1,4 +1,8 @@
-"""Writing to the index without losing anything: three attempts, then pending until the writer catches up."""
+"""Writing to the index without losing anything, and without keeping anybody waiting.
+
+A caller waits for one attempt, a second at most. Two more are made in the background; then what is written stays
+pending until the writer catches up.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -18,20 +22,22 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.heap import trim_heap
 from learning_memory_server.indexing.backlog import Backlog
-from learning_memory_server.indexing.document import Collection, in_batches
-from learning_memory_server.retrying import attempts, is_transient
+from learning_memory_server.indexing.comparing import compare
+from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.in_time import Unfinished
+from learning_memory_server.retrying import is_transient
+from learning_memory_server.waiting import WRITE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 
+    from learning_memory_server.indexing.comparing import DocumentSource
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.outdated import OutdatedPoints
 
-_FIRST_WAIT: Final = 1.0
-"""Seconds before the second attempt; the next wait is twice as long."""
-_COMPARED_AT_ONCE: Final = 64
-"""How many documents are compared with the index before other tasks get to run."""
+_PAUSES: Final = (1.0, 2.0)
+"""Seconds before the second attempt, and before the third."""
 CHECK_EVERY: Final = 50.0
 """Seconds between looks at a server's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
 at 300,000 points of 30 owners."""
@@ -41,24 +47,8 @@ _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""
 SETTLE_WITHIN: Final = 7.0
 """Seconds that a caller waits for the index to open, and for the first catch-up."""
-_WRITE_WITHIN: Final = 7.0
-"""Seconds that a caller waits for its documents, three attempts included, or for a removal."""
-
-_LATE: Final = "The index did not answer in time."
 
 log = structlog.get_logger()
-
-
-class DocumentSource(Protocol):
-    """A kind of record in the journal that belongs in the index."""
-
-    def documents(self) -> Iterable[Document]:
-        """Return the documents of all records."""
-        ...
-
-    def forgotten(self) -> Iterable[str]:
-        """Return the point ids of all forgotten records."""
-        ...
 
 
 class IndexWriter:
@@ -93,6 +83,9 @@ class IndexWriter:
         self._unflushed = False
         self._check_every = check_every
         self._checked = 0.0
+        self._has_returned = False
+        self._unfinished = Unfinished()
+        self._is_trying_again = False
 
     @property
     def pending(self) -> int:
@@ -117,46 +110,33 @@ class IndexWriter:
         """How many points are missing from the index; None until they have been counted."""
         return self.pending if self._compared else None
 
-    async def write(self, documents: Sequence[Document]) -> bool:
+    async def write(self, documents: Sequence[Document], within: float = WRITE_SECONDS) -> bool:
         """Index the documents. Return whether they are in the index now.
 
-        The engine gets three attempts, one and two seconds apart, and seven seconds in all. Does not wait for a model
-        that is still loading. Whatever fails, the documents stay pending and are written later.
+        The caller waits for one attempt, and `within` seconds at most. Whatever fails or is late, the documents stay
+        pending. Two more attempts are made in the background, one and two seconds apart. This never waits for a model
+        that is still loading.
         """
         # Pending until written, so that catching up covers a cancelled call too.
         self._backlog.add(documents)
-        try:
-            async with asyncio.timeout(_WRITE_WITHIN):
-                await self._try_write(documents)
-        except (StorageUnavailableError, EmbeddingUnavailableError) as error:
-            log.warning("documents.postponed", count=len(documents), reason=error.message)
-            if is_transient(error):
-                await self._start_over()
-            return False
-        except TimeoutError:
-            log.warning("documents.postponed", count=len(documents), reason=_LATE)
-            return False
-        finally:
-            self._wake.set()
-        self._mark_written(documents)
-        return True
+        work = self._try_write(documents)
+        return await self._in_time(work, within, "documents.postponed", len(documents))
 
-    async def remove(self, point_ids: Iterable[str]) -> bool:
+    async def remove(self, point_ids: Iterable[str], within: float = WRITE_SECONDS) -> bool:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         doomed = set(point_ids)
         self._backlog.remove(doomed)
-        try:
-            async with asyncio.timeout(_WRITE_WITHIN):
-                await self._remove_doomed()
-        except (StorageUnavailableError, EmbeddingUnavailableError) as error:
-            log.warning("removal.postponed", count=len(doomed), reason=error.message)
-            return False
-        except TimeoutError:
-            log.warning("removal.postponed", count=len(doomed), reason=_LATE)
-            return False
-        finally:
-            self._wake.set()
-        return True
+        return await self._in_time(self._remove_doomed(), within, "removal.postponed", len(doomed))
+
+    def server_returned(self) -> None:
+        """Compare the index with the journal and write what is pending: a server answers again."""
+        self._compared = False
+        self._has_returned = True
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Cancel what goes on in the background. It stays pending."""
+        await self._unfinished.stop()
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
         """Rebuild collections from the journal. The present ones answer until then. Resumes an interrupted rebuild.
@@ -337,20 +317,7 @@ class IndexWriter:
 
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        stored, former = await self._index.stored_ids(), await self._index.former_ids()
-        there = set().union(*stored.values())
-        for source in self._sources:
-            async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
-                for document in batch:
-                    former[document.collection].discard(document.point_id)
-                    if document.point_id in stored[document.collection]:
-                        stored[document.collection].remove(document.point_id)
-                    else:
-                        self._backlog.add([document])
-            self._backlog.drop(set(source.forgotten()), there)
-        # They hold nothing that could be missed: texts are in the journal alone.
-        self._backlog.doom(set().union(*former.values()))
-        self._superfluous = sum(len(ids - self._backlog.doomed) for ids in stored.values())
+        self._superfluous = await compare(self._index, self._sources, self._backlog)
         if self.pending and not self._compared:
             log.info("index.incomplete", missing=self.pending)
         self._compared = True
@@ -376,10 +343,38 @@ class IndexWriter:
             self._wake.set()
         self._unflushed = True
 
+    async def _in_time(
+        self, work: Coroutine[None, None, None], within: float, postponed: str, count: int
+    ) -> bool:
+        try:
+            return await self._unfinished.is_done(work, within, postponed, count)
+        finally:
+            self._wake.set()
+
     async def _try_write(self, documents: Sequence[Document]) -> None:
-        async for attempt in attempts("index.write", is_transient, _FIRST_WAIT):
-            with attempt:
-                await self._index.write(documents)
+        """Make one attempt, and see to two more if it fails."""
+        try:
+            await self._index.write(documents)
+        except StorageUnavailableError as error:
+            if is_transient(error) and not self._is_trying_again:
+                self._is_trying_again = True
+                self._unfinished.start(self._try_again(documents))
+            raise
+        self._mark_written(documents)
+
+    async def _try_again(self, documents: Sequence[Document]) -> None:
+        """Make two more attempts, and open the engine again if they fail too."""
+        try:
+            for pause in _PAUSES:
+                await asyncio.sleep(pause)
+                with suppress(StorageUnavailableError, EmbeddingUnavailableError):
+                    await self._index.write(documents)
+                    self._mark_written(documents)
+                    return
+            await self._start_over()
+        finally:
+            self._is_trying_again = False
+            self._wake.set()
 
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
@@ -392,7 +387,8 @@ class IndexWriter:
                 await self._wake.wait()
         except TimeoutError:
             return True
-        if self.pending:
-            # Pause after three failures.
-            await asyncio.sleep(_FIRST_WAIT)
+        if self.pending and not self._has_returned:
+            # Pause after a failure.
+            await asyncio.sleep(_PAUSES[0])
+        self._has_returned = False
         return False

@@ -29,6 +29,7 @@ from learning_memory_server.search.floor import Bar, bar_of, passing
 from learning_memory_server.search.fusion import relevance
 from learning_memory_server.search.hybrid import Query, mode_of
 from learning_memory_server.search.timing import SearchTimer
+from learning_memory_server.waiting import SEARCH_MEMORY_SECONDS, each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,10 +42,14 @@ if TYPE_CHECKING:
     from learning_memory_server.search.reranking import Reranking
     from learning_memory_server.storage.base import Payload
 
-DEADLINE: Final = 1.0
-"""Seconds that the index has for a search once it is taken up, retries included. Then the journal answers."""
+DEADLINE: Final = SEARCH_MEMORY_SECONDS
+"""Seconds that the index has for a search once it is taken up, re-ranking included."""
+_INDEX_SHARE: Final = 0.75
+"""The share of the deadline that the index has before the re-ranking. Then the journal answers."""
+_REQUEST_SHARE: Final = 0.6
+"""The share that one request to a server may take: less than the whole, so that it is known who was late."""
 _JOURNAL_SHARE: Final = 4.0
-"""How many deadlines the journal then has, so that the answer comes within five seconds."""
+"""How many deadlines the journal then has, so that a long one is answered too."""
 PATIENCE: Final = 0.5
 """Seconds after which a search starts no further round, so that it can answer before the deadline."""
 _MODEL_SHARE: Final = 0.5
@@ -133,7 +138,8 @@ class MemorySearcher:
         without: set[str] = set()
         contrast: float | None = None
         while True:
-            matches = await self._ranked(query, depth, without, contrast, timer)
+            async with asyncio.timeout_at(began + _INDEX_SHARE * self._deadline):
+                matches = await self._ranked(query, depth, without, contrast, timer)
             if contrast is None and matches:
                 # The scores of all rounds are compared.
                 contrast = matches[0].explanation.contrast
@@ -198,7 +204,7 @@ class MemorySearcher:
         where = query.where.for_engine(without)
         asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
         async for attempt in attempts("memories.search", is_transient, _FIRST_WAIT):
-            with attempt:
+            with attempt, each_request_within(_REQUEST_SHARE * self._deadline):
                 matches = await self._index.search_hybrid(
                     asked, self._is_kept, timer, model_within=_MODEL_SHARE * self._deadline
                 )

@@ -25,6 +25,7 @@ from learning_memory_server.search.floor import Bar, bar_of, passing
 from learning_memory_server.search.hybrid import Query, mode_of
 from learning_memory_server.search.reranking import SECONDS
 from learning_memory_server.search.timing import SearchTimer
+from learning_memory_server.waiting import SEARCH_SECONDS, each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.query import ExperienceQuery
     from learning_memory_server.search.reranking import Reranking
 
-_INDEX_WITHIN: Final = 4.0
-"""Seconds that the index has for a search, re-ranking included. Then the journal answers, within another second."""
-_MODEL_WITHIN: Final = 2.0
-"""Seconds of these that the model has for the query: a server that has just unloaded it takes that long."""
+_INDEX_WITHIN: Final = 1.5
+"""Seconds that the index has for a search. Then the journal answers: that takes 0.4 s for 10,000 entries."""
+_MODEL_WITHIN: Final = 1.0
+"""Seconds of these that the model has for the query."""
+_REQUEST_WITHIN: Final = 1.2
+"""Seconds that one request to a server may take: less than the whole, so that it is known who was late."""
 _ANSWERING: Final = 0.1
 """Seconds of these that are left for everything after the re-ranking."""
 
@@ -82,7 +85,7 @@ class ExperienceSearcher:
         if self._writer.is_complete:
             async with self._turns:
                 try:
-                    async with asyncio.timeout(_INDEX_WITHIN):
+                    async with asyncio.timeout(SEARCH_SECONDS):
                         return await self._search_index(query, timer)
                 except (StorageUnavailableError, EmbeddingUnavailableError, TimeoutError) as error:
                     # The journal can still answer, and `mode` says that it did.
@@ -95,18 +98,20 @@ class ExperienceSearcher:
 
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
         began = monotonic()
-        best = await self._index.search_hybrid(
-            Query(
-                Collection.of(query.axis),
-                query.text,
-                max(query.limit, self._reranking.depth),
-                query.where.for_engine(),
-                _siblings(query.axis),
-            ),
-            lambda payload: self._collector.find_resolved(payload["ghap_id"]) is not None,
-            timer,
-            model_within=_MODEL_WITHIN,
-        )
+        async with asyncio.timeout(_INDEX_WITHIN):
+            with each_request_within(_REQUEST_WITHIN):
+                best = await self._index.search_hybrid(
+                    Query(
+                        Collection.of(query.axis),
+                        query.text,
+                        max(query.limit, self._reranking.depth),
+                        query.where.for_engine(),
+                        _siblings(query.axis),
+                    ),
+                    lambda payload: self._collector.find_resolved(payload["ghap_id"]) is not None,
+                    timer,
+                    model_within=_MODEL_WITHIN,
+                )
         # One may have been forgotten since it was found.
         entries = [
             (entry, match)
@@ -117,7 +122,7 @@ class ExperienceSearcher:
             query.text,
             [match.explanation for _, match in entries],
             lambda count: [axis_texts(entry)[query.axis] for entry, _ in entries[:count]],
-            min(SECONDS, began + _INDEX_WITHIN - _ANSWERING - monotonic()),
+            min(SECONDS, began + SEARCH_SECONDS - _ANSWERING - monotonic()),
         )
         ranked = sorted(
             zip(explanations, entries, strict=True), key=lambda pair: (-pair[0].score, pair[1][1].id)

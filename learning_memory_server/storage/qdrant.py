@@ -16,7 +16,7 @@ from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.own_terms import OwnTerms
 from learning_memory_server.storage.qdrant_catalog import Catalog, Place
 from learning_memory_server.storage.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
-from learning_memory_server.storage.qdrant_requests import Requests
+from learning_memory_server.storage.qdrant_requests import Circuits, Requests
 from learning_memory_server.storage.qdrant_schema import OWNER, Spread
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
@@ -44,6 +44,7 @@ class QdrantStore:
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         spread: How a cluster spreads new collections.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
+        circuits: See `Requests`.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
@@ -58,8 +59,11 @@ class QdrantStore:
         timeout: float = _TIMEOUT_SECONDS,
         spread: Spread | None = None,
         allow_plaintext_key: bool = False,
+        circuits: Circuits | None = None,
     ) -> None:
-        self.requests = Requests(urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key)
+        self.requests = Requests(
+            urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, circuits=circuits
+        )
         self.catalog = Catalog(self.requests, spread or Spread())
         self._owner = owner
         self._points = OwnPoints(self.requests, owner)

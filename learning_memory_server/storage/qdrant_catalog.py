@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
 from learning_memory_server.storage.qdrant_errors import Kind
+from learning_memory_server.storage.qdrant_requests import changing_no_aliases
 from learning_memory_server.storage.qdrant_schema import (
     Spread,
     collection_settings,
@@ -77,6 +78,7 @@ class Catalog:
                     lambda client, field=field, index=index: client.create_payload_index(  # type: ignore[misc]
                         name, field, field_schema=index, wait=True
                     ),
+                    probe=changing_no_aliases,
                 )
         return Place(spec.name, name, spec.dimension)
 
@@ -119,6 +121,7 @@ class Catalog:
                 spec.name,
                 Kind.CREATE,
                 lambda client: client.create_collection(name, **settings, metadata=dict(spec.about) or None),
+                probe=changing_no_aliases,
             )
         except StorageUnavailableError as error:
             # Somebody else may have created it meanwhile, and the answer to an attempt that succeeded may be lost.

@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
     DiskFullError,
     LearningMemoryError,
     MissingCollectionError,
+    NoAnswerError,
     StorageUnavailableError,
 )
 from learning_memory_server.storage.vectors import REBUILD, wrong_dimension
@@ -92,7 +93,7 @@ async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) 
         if isinstance(error.source, httpx.TimeoutException):
             raise late(address) from error
         if isinstance(error.source, httpx.TransportError):
-            raise StorageUnavailableError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
+            raise NoAnswerError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
         raise _not_understood(address) from error
     # A Retry-After that is no number is a QdrantException. The client asserts that an answer has a result, and an
     # answer that is not JSON is a ValueError.
@@ -108,9 +109,9 @@ async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) 
         raise _not_understood(address) from error
 
 
-def late(address: str) -> StorageUnavailableError:
+def late(address: str) -> NoAnswerError:
     """Return the error for a server that does not answer in time."""
-    return StorageUnavailableError(f"Qdrant at {address} did not answer in time.", hint=_LOOK)
+    return NoAnswerError(f"Qdrant at {address} did not answer in time.", hint=_LOOK)
 
 
 def _not_understood(address: str) -> StorageUnavailableError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.storage.qdrant_errors import Kind
+from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
@@ -73,27 +73,18 @@ async def _peers(client: AsyncQdrantClient) -> frozenset[str]:
 
 
 async def _refusal_of_writing(requests: Requests, name: str) -> StorageUnavailableError | None:
-    """Try to write no points: a server refuses those who may not write before it sees that there are none."""
-    from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415 - a second to import
-
-    async def write_nothing(client: AsyncQdrantClient) -> None:
-        try:
-            await client.upsert(name, [], wait=True)
-        except UnexpectedResponse as error:
-            if error.status_code != HTTPStatus.BAD_REQUEST:
-                raise
-
+    """Try to write no points."""
     try:
-        await requests.ask(name, Kind.WRITE, write_nothing)
+        await requests.ask(name, Kind.WRITE, writing_nothing(name))
     except StorageUnavailableError as error:
         return error
     return None
 
 
 async def _refusal_of_creating(requests: Requests) -> StorageUnavailableError | None:
-    """Try to change no aliases, which takes the right to create collections."""
+    """Try to change no aliases."""
     try:
-        await requests.ask("", Kind.CREATE, lambda client: client.update_collection_aliases([]))
+        await requests.ask("", Kind.CREATE, changing_no_aliases)
     except StorageUnavailableError as error:
         return error
     return None

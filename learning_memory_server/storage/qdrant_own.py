@@ -12,6 +12,7 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.storage.base import Filter, Hit, Record
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_filters import contradicts_itself, qdrant_filter
+from learning_memory_server.storage.qdrant_requests import writing_nothing
 from learning_memory_server.storage.qdrant_schema import OWNER, REBUILD
 from learning_memory_server.storage.vectors import TERMS, VECTOR, read_vector
 
@@ -77,7 +78,10 @@ class OwnPoints:
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
         await self._requests.ask(
-            place.label, Kind.WRITE, lambda client: client.upsert(place.name, stored, wait=True)
+            place.label,
+            Kind.WRITE,
+            lambda client: client.upsert(place.name, stored, wait=True),
+            probe=writing_nothing(place.name),
         )
 
     async def delete(self, place: Place, ids: Sequence[str]) -> None:
@@ -101,6 +105,7 @@ class OwnPoints:
                 place.label,
                 Kind.WRITE,
                 lambda client, selector=selector: client.delete(place.name, selector, wait=True),  # type: ignore[misc]
+                probe=writing_nothing(place.name),
             )
 
     async def retrieve(

@@ -1,4 +1,4 @@
-"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, pauses."""
+"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, pauses, circuits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import ipaddress
 import math
 import re
+from functools import partial
+from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from learning_memory_server.errors import InvalidSettingsError, StorageUnavailableError
-from learning_memory_server.storage.qdrant_errors import Kind, Limited, late, request_errors
+from learning_memory_server.errors import InvalidSettingsError, NoAnswerError, StorageUnavailableError
+from learning_memory_server.storage.qdrant_errors import Kind, Limited, request_errors
+from learning_memory_server.waiting import Circuit, is_own_delay, request_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,8 +28,6 @@ _READ_WITHIN: Final = 4.0
 """Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
 _EACH_WITHIN: Final = 0.4
 """Seconds that each address of a cluster has before the next one is asked; the last one has the rest."""
-_SILENCE: Final = 5.0
-"""Seconds after a late answer in which every request fails at once: callers that wait in a row must not add up."""
 _KEPT_SECONDS: Final = 60.0
 """How long an idle connection is kept. A new one costs a round trip, three with TLS."""
 
@@ -38,6 +39,32 @@ class _Node(NamedTuple):
     client: AsyncQdrantClient
 
 
+class Circuits:
+    """The circuits before a server. They outlast a store, which is opened again when the server is back.
+
+    Attributes:
+        listeners: Called each time that a circuit closes.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self.reads = Circuit("qdrant: reads", self._closed)
+        self.writes = Circuit("qdrant: writes", self._closed)
+
+    def of(self, kind: Kind) -> Circuit:
+        """Return the circuit for a kind of request."""
+        return self.reads if kind is Kind.READ else self.writes
+
+    async def close(self) -> None:
+        """Stop probing. Idempotent."""
+        await self.reads.close()
+        await self.writes.close()
+
+    def _closed(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+
 class Requests:
     """Asks a server, and keeps its connections.
 
@@ -46,52 +73,85 @@ class Requests:
         api_key: The server's key.
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
+        circuits: The circuits before the server; None for circuits that end with this.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
     """
 
     def __init__(
-        self, urls: Sequence[str], api_key: str | None, timeout: float, *, allow_plaintext_key: bool
+        self,
+        urls: Sequence[str],
+        api_key: str | None,
+        timeout: float,
+        *,
+        allow_plaintext_key: bool,
+        circuits: Circuits | None = None,
     ) -> None:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
         self._timeout = timeout
-        self._nodes = [
-            _Node(address, _client(url, api_key, timeout))
-            for url, address in zip(urls, addresses, strict=True)
-        ]
+        self._clients = [partial(_client, url, api_key, timeout) for url in urls]
+        self._addresses = addresses
+        self._nodes = self._connected()
         self._closed = False
-        self._silent_until = 0.0
+        self.circuits = circuits or Circuits()
+        self._own_circuits = None if circuits else self.circuits
         self._paused: dict[Kind, tuple[float, Limited]] = {}
 
-    async def ask(self, collection: str, kind: Kind, call: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
+    async def ask(
+        self,
+        collection: str,
+        kind: Kind,
+        call: Callable[[AsyncQdrantClient], Awaitable[T]],
+        probe: Callable[[AsyncQdrantClient], Awaitable[object]] | None = None,
+    ) -> T:
         """Return what a request returns; its failures are the port's errors.
 
-        Fails at once for a few seconds after a late answer, and for as long as the server has said not to come back.
+        Fails at once while the circuit for this kind of request is open, and for as long as the server has said not to
+        come back.
 
         Args:
             collection: The collection, as messages name it.
             kind: What the request is for.
             call: Makes the request. It may be made at several addresses, so it must be one that can be repeated.
+            probe: Makes a request of the same kind that changes nothing; None if `call` changes nothing.
         """
         self.require_open()
-        if monotonic() < self._silent_until:
-            raise late(self.address)
+        circuit = self.circuits.of(kind)
+        circuit.require_closed()
         paused_until, limited = self._paused.get(kind, (0.0, None))
         if limited and monotonic() < paused_until:
             raise StorageUnavailableError(limited.message)
-        seconds, began = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout, monotonic()
+        now = asyncio.get_running_loop().time
+        most = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout
+        until = now() + request_seconds(most)
         try:
             async with request_errors(collection, self.address, kind):
-                return await self._ask_each(call, began + seconds)
+                return await _ask_each(self._nodes, call, until)
         except Limited as error:
             self._paused[kind] = (monotonic() + error.seconds, error)
             raise StorageUnavailableError(error.message) from error
-        except StorageUnavailableError:
-            if monotonic() - began >= seconds:
-                self._silent_until = monotonic() + _SILENCE
+        except NoAnswerError as error:
+            if not is_own_delay(until):
+                circuit.open(error, lambda: self._probe(probe or call))
             raise
+
+    def _connected(self) -> list[_Node]:
+        return [
+            _Node(address, client()) for address, client in zip(self._addresses, self._clients, strict=True)
+        ]
+
+    async def _probe(self, call: Callable[[AsyncQdrantClient], Awaitable[object]]) -> None:
+        """Ask once more, over a new connection: the store may be closed by now."""
+        nodes = self._connected()
+        try:
+            async with request_errors("", self.address):
+                await _ask_each(nodes, call, asyncio.get_running_loop().time() + self._timeout)
+        finally:
+            for node in nodes:
+                async with request_errors("", node.address):
+                    await node.client.close()
 
     async def ask_every(
         self, call: Callable[[AsyncQdrantClient], Awaitable[T]]
@@ -112,6 +172,8 @@ class Requests:
         """Release the connections. Idempotent."""
         if not self._closed:
             self._closed = True
+            if self._own_circuits:
+                await self._own_circuits.close()
             for node in self._nodes:
                 async with request_errors("", node.address):
                     await node.client.close()
@@ -125,33 +187,64 @@ class Requests:
         if self._closed:
             raise StorageUnavailableError("The store is closed.")
 
-    async def _ask_each(self, call: Callable[[AsyncQdrantClient], Awaitable[T]], until: float) -> T:
-        """Ask one address after another until one answers, the one that answered last before all others."""
-        import httpx  # noqa: PLC0415 - comes with qdrant_client
-        from qdrant_client.http.exceptions import ResponseHandlingException  # noqa: PLC0415
 
-        *others, last = list(self._nodes)
-        for node in others:
-            try:
-                async with asyncio.timeout(min(_EACH_WITHIN, until - monotonic())):
-                    answer = await call(node.client)
-            except TimeoutError:
-                continue
-            except ResponseHandlingException as error:
-                if not isinstance(error.source, httpx.TransportError):
-                    raise
-                continue
-            self._prefer(node)
-            return answer
-        async with asyncio.timeout(until - monotonic()):
-            answer = await call(last.client)
-        self._prefer(last)
+async def _ask_each(nodes: list[_Node], call: Callable[[AsyncQdrantClient], Awaitable[T]], until: float) -> T:
+    """Ask one address after another until one answers, which from then on is asked before all others.
+
+    Args:
+        nodes: The addresses in the order in which to ask them.
+        call: Makes the request.
+        until: The deadline, in the running loop's time.
+    """
+    import httpx  # noqa: PLC0415 - comes with qdrant_client
+    from qdrant_client.http.exceptions import ResponseHandlingException  # noqa: PLC0415
+
+    now = asyncio.get_running_loop().time
+    *others, last = list(nodes)
+    for node in others:
+        try:
+            async with asyncio.timeout_at(min(now() + _EACH_WITHIN, until)):
+                answer = await call(node.client)
+        except TimeoutError:
+            continue
+        except ResponseHandlingException as error:
+            if not isinstance(error.source, httpx.TransportError):
+                raise
+            continue
+        _prefer(nodes, node)
         return answer
+    async with asyncio.timeout_at(until):
+        answer = await call(last.client)
+    _prefer(nodes, last)
+    return answer
 
-    def _prefer(self, node: _Node) -> None:
-        if self._nodes[0] is not node:
-            self._nodes.remove(node)
-            self._nodes.insert(0, node)
+
+def _prefer(nodes: list[_Node], node: _Node) -> None:
+    if nodes[0] is not node:
+        nodes.remove(node)
+        nodes.insert(0, node)
+
+
+def writing_nothing(name: str) -> Callable[[AsyncQdrantClient], Awaitable[None]]:
+    """Return a request that writes no points to a collection.
+
+    A server refuses those who may not write, and is late if it cannot write, before it sees that there are none.
+    """
+    from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415 - a second to import
+
+    async def write_nothing(client: AsyncQdrantClient) -> None:
+        try:
+            await client.upsert(name, [], wait=True)
+        except UnexpectedResponse as error:
+            if error.status_code != HTTPStatus.BAD_REQUEST:
+                raise
+
+    return write_nothing
+
+
+async def changing_no_aliases(client: AsyncQdrantClient) -> None:
+    """Make a request that takes the right to create collections, and changes nothing."""
+    await client.update_collection_aliases([])
 
 
 def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:

@@ -15,6 +15,7 @@ from learning_memory_server.search.floor import bar_of
 from learning_memory_server.search.hybrid import Query, mode_for
 from learning_memory_server.storage.base import Filter
 from learning_memory_server.values.standing import ordered, weigh_all
+from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from learning_memory_server.values.standing import Standing
     from learning_memory_server.values.verdict_log import VerdictLog
 
-_MODEL_WITHIN: Final = 2.0
+_MODEL_WITHIN: Final = 1.0
 """Seconds that the model has for a question; after that, the order is lexical."""
-_INDEX_WITHIN: Final = 4.0
+_INDEX_WITHIN: Final = 1.8
 """Seconds for the model and the engine together."""
+_REQUEST_WITHIN: Final = 0.8
+"""Seconds that one request to a server may take."""
 
 _MATCHING: Final = 2
 """How many values come along with a search."""
@@ -86,11 +89,12 @@ class ValueListing:
         mode = mode_for(query)
         try:
             async with asyncio.timeout(_INDEX_WITHIN):
-                matches = await self._index.search_hybrid(
-                    Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
-                    lambda payload: payload["value_id"] in by_id,
-                    model_within=_MODEL_WITHIN,
-                )
+                with each_request_within(_REQUEST_WITHIN):
+                    matches = await self._index.search_hybrid(
+                        Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
+                        lambda payload: payload["value_id"] in by_id,
+                        model_within=_MODEL_WITHIN,
+                    )
             best = [str(match.payload["value_id"]) for match in matches]
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             mode = SearchMode.LEXICAL

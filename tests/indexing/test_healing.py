@@ -73,6 +73,8 @@ async def person(path: Path, double: QdrantDouble, **changes: Any) -> AsyncItera
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
     async with open_services(settings, purpose="a test") as services:
         writer = IndexWriter(services.index, services.sources, services.outdated, 0.02)
+        assert services.circuits
+        services.circuits.listeners.append(writer.server_returned)
         services.collector.add_resolved(ENTRIES)
         async with keeping_up(writer):
             one = Person(services, writer, double, path)
@@ -127,7 +129,6 @@ async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Pers
     query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
     assert (await ann.services.searcher.search_experiences(query)).mode is SearchMode.LEXICAL
     ann.double.heal()
-    ann.writer.postpone([])
     await ann.until(lambda: ann.writer.missing == 0)
 
 

@@ -236,7 +236,7 @@ async def test_what_is_forgotten_is_not_shown_though_the_index_still_holds_it(pa
 
 
 @pytest.mark.parametrize("silent", ["model", "engine"])
-def test_while_model_or_engine_are_silent_the_journal_answers_within_five_seconds(
+def test_while_model_or_engine_are_silent_the_journal_answers_within_two_seconds(
     tmp_path: Path, silent: str
 ) -> None:
     model = SilentModel()
@@ -253,7 +253,8 @@ def test_while_model_or_engine_are_silent_the_journal_answers_within_five_second
             result = await parts.searcher.search_experiences(ExperienceQuery("database pool"))
 
             assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.LEXICAL)
-            assert now() - began < 5
+            # A tenth more on a loaded machine.
+            assert now() - began < 2.2
             parts.store.hangs = False
             model.released.set()
 

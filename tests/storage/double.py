@@ -4,6 +4,7 @@ It listens on this machine, answers one request at a time, and records them all.
 server gave.
 """
 
+import asyncio
 import json
 import socket
 import struct
@@ -24,6 +25,14 @@ from tests.storage.double_engine import Answer, Engine
 def store_of(url: str, owner: Path, key: str | None = None) -> QdrantStore:
     """Return the store of an owner on a server, by the file that says who it is."""
     return QdrantStore([url], open_owner(owner), api_key=key)
+
+
+async def answering(store: QdrantStore) -> None:
+    """Wait until the store's circuits have seen that the server answers again."""
+    circuits = store.requests.circuits
+    async with asyncio.timeout(30):
+        while circuits.reads.is_open or circuits.writes.is_open:  # noqa: ASYNC110 - closed by probes
+            await asyncio.sleep(0.01)
 
 
 class Wrong(Enum):

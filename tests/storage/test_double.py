@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
 from learning_memory_server.storage.base import CollectionSpec
-from tests.storage.double import QdrantDouble, Wrong, store_of
+from tests.storage.double import QdrantDouble, Wrong, answering, store_of
 from tests.storage.double_engine import recorded
 from tests.storage.points import point
 
@@ -24,6 +24,7 @@ async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
         await store.count("notes")
     double.heal()
+    await answering(store)
     assert await store.count("notes") == 0
     await store.close()
 
@@ -42,6 +43,7 @@ async def test_what_hangs_ends_when_the_server_is_healed(
     double.heal()
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
         await writing
+    await answering(store)
     await store.upsert("notes", [point(1)])
     assert await store.count("notes") == 1
     await store.close()

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from learning_memory_server.errors import (
     DiskFullError,
     InvalidSettingsError,
     MissingCollectionError,
+    NoAnswerError,
     StorageUnavailableError,
     WrongDimensionError,
 )
@@ -26,8 +26,8 @@ from learning_memory_server.storage.base import CollectionSpec, Filter, Point, S
 from learning_memory_server.storage.owner import Owner, open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread
-from tests.acceptance.hubs import until
-from tests.storage.double import QdrantDouble
+from tests.storage.double import QdrantDouble, Wrong, answering
+from tests.storage.double_engine import recorded
 from tests.storage.stub import Stub, collection_info, refusal, success
 
 ID = str(UUID(int=1))
@@ -131,7 +131,7 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
         "is not a Qdrant server",
     ),
     "no result": (answers(200, success(None)), StorageUnavailableError, "is not a Qdrant server"),
-    "dropped connection": (hangs_up, StorageUnavailableError, "cannot be reached"),
+    "dropped connection": (hangs_up, NoAnswerError, "cannot be reached"),
 }
 
 
@@ -354,24 +354,30 @@ async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner
 
 
 @pytest.mark.slow
-async def test_after_a_late_answer_requests_fail_at_once_for_a_while(
-    server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
+async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
+    double: QdrantDouble, owner: Owner
 ) -> None:
-    skipped = 0.0
-    store = await ensured(server, owner, timeout=0.5)
-    monkeypatch.setattr(qdrant_requests, "monotonic", lambda: time.monotonic() + skipped)
-    monkeypatch.setattr(qdrant_requests, "_SILENCE", 3600)
-    never_answers(server)
+    store = QdrantStore([double.url], owner, timeout=0.5)
+    await store.ensure(SPEC)
+    double.asked.clear()
+    double.refuse(Wrong.HANGS)
     for _ in range(3):
-        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+        with pytest.raises(NoAnswerError, match="did not answer in time"):
+            await store.upsert("notes", [Point(ID, EAST, {})])
+    # Reads have a circuit of their own, and a refusal opens none.
+    double.refuse(recorded("wrong key: upsert"))
+    for _ in range(2):
+        with pytest.raises(StorageUnavailableError, match="refused"):
             await store.count("notes")
 
-    skipped = 3600
-    with pytest.raises(StorageUnavailableError, match="did not answer in time"):
-        await store.count("notes")
-    # The first of the three, and the last: the server may notice them later than they were given up.
-    await asyncio.to_thread(until, lambda: len(server.asked) >= 2, "the server was not asked")
-    assert len(server.asked) == 2
+    double.heal()
+    await answering(store)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    assert await store.count("notes") == 1
+    # What the probes wrote is nothing.
+    upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]
+    assert upserts[1:-1]
+    assert all(not body["points"] for body in upserts[1:-1])
     await store.close()
 
 

@@ -1,0 +1,54 @@
+"""What the index has, compared with what the journal says it should have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from learning_memory_server.indexing.document import in_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from learning_memory_server.indexing.backlog import Backlog
+    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.index import VectorIndex
+
+_COMPARED_AT_ONCE: Final = 64
+"""How many documents are compared with the index before other tasks get to run."""
+
+
+class DocumentSource(Protocol):
+    """A kind of record in the journal that belongs in the index."""
+
+    def documents(self) -> Iterable[Document]:
+        """Return the documents of all records."""
+        ...
+
+    def forgotten(self) -> Iterable[str]:
+        """Return the point ids of all forgotten records."""
+        ...
+
+
+async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog: Backlog) -> int:
+    """Find what is missing from the index, or has been forgotten, and leave it to the backlog.
+
+    Returns:
+        How many points belong to no record. They are left alone: their record may be in a damaged line of the journal.
+
+    Raises:
+        StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+    """
+    stored, former = await index.stored_ids(), await index.former_ids()
+    there = set().union(*stored.values())
+    for source in sources:
+        async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
+            for document in batch:
+                former[document.collection].discard(document.point_id)
+                if document.point_id in stored[document.collection]:
+                    stored[document.collection].remove(document.point_id)
+                else:
+                    backlog.add([document])
+        backlog.drop(set(source.forgotten()), there)
+    # They hold nothing that could be missed: texts are in the journal alone.
+    backlog.doom(set().union(*former.values()))
+    return sum(len(ids - backlog.doomed) for ids in stored.values())

@@ -1,0 +1,157 @@
+"""How long anything waits for a server, and what happens while it does not answer.
+
+| tool | at most | then |
+| --- | --- | --- |
+| `search_memory` | 1 s | the answer is lexical |
+| `search_experiences`, `validate_value`, hints | 2 s | the answer is lexical, or an error says so |
+| whatever writes or forgets | 1 s | `indexed: false`; the entry is pending |
+| `get_clusters` | 8 s | an error says so |
+
+A circuit stands before a server. The first request without an answer opens it: from then on requests fail at once. A
+probe repeats that kind of request in the background, and its success closes the circuit again. The library purgatory
+has circuits too, but there a caller is the probe, and waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import LearningMemoryError, NoAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+SEARCH_SECONDS: Final = 2.0
+"""Seconds that a search has, its lexical answer included."""
+SEARCH_MEMORY_SECONDS: Final = 1.0
+"""Seconds that `search_memory` has, its lexical answer included."""
+WRITE_SECONDS: Final = 1.0
+"""Seconds that a call waits until what it wrote is indexed, or what it forgot is removed."""
+CLUSTERS_SECONDS: Final = 8.0
+"""Seconds that `get_clusters` waits for an index."""
+REQUEST_SECONDS: Final = 10.0
+"""Seconds that one request of a command, or of the background, may take."""
+
+_FIRST_PROBE_SECONDS: Final = 0.2
+"""Seconds until the first probe: one connection that was lost says little about the server."""
+_PROBE_EVERY_SECONDS: Final = 3.0
+"""Seconds from the beginning of one probe to the next."""
+_PROBE_SECONDS: Final = 2.0
+"""Seconds that a probe may take. With the pause, a circuit closes within five seconds of the server's return."""
+_BUSY_SECONDS: Final = 0.25
+"""A deadline that is noticed this much too late says that this process was busy, and nothing about the server."""
+
+_patience: ContextVar[float | None] = ContextVar("patience", default=None)
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def each_request_within(seconds: float) -> Iterator[None]:
+    """Limit how long each request that is made in this block, and in the tasks it starts, may take."""
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+def request_seconds(most: float) -> float:
+    """Return how long a request may take here.
+
+    Args:
+        most: The limit where nobody waits.
+    """
+    patience = _patience.get()
+    return most if patience is None else min(most, patience)
+
+
+class Circuit:
+    """Keeps requests of one kind from a server that does not answer, until it does.
+
+    Args:
+        name: What it stands before, for the log.
+        on_closed: Called each time that the server has come back.
+    """
+
+    def __init__(self, name: str, on_closed: Callable[[], None] = lambda: None) -> None:
+        self._name = name
+        self._on_closed = on_closed
+        self._error: NoAnswerError | None = None
+        self._probing: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests fail at once."""
+        return self._error is not None
+
+    def require_closed(self) -> None:
+        """Do nothing unless the server did not answer.
+
+        Raises:
+            NoAnswerError: The error with which this was opened.
+        """
+        if self._error is not None:
+            raise NoAnswerError(self._error.message, hint=self._error.hint) from self._error
+
+    def open(self, error: NoAnswerError, probe: Callable[[], Awaitable[object]]) -> None:
+        """Let requests fail at once until a probe gets an answer. If it is open already, nothing changes.
+
+        Args:
+            error: Why.
+            probe: Makes a request of the kind that failed. It raises `NoAnswerError` if that fails too; any other error
+                is an answer.
+        """
+        if self._error is not None:
+            return
+        self._error = error
+        log.warning("circuit.opened", server=self._name)
+        # Without the context of the call that happened to fail: its deadline, and its id in the log.
+        self._probing = asyncio.create_task(self._probe(probe), context=Context())
+
+    async def close(self) -> None:
+        """Stop probing. Idempotent."""
+        if self._probing is not None:
+            self._probing.cancel()
+            await asyncio.wait([self._probing])
+            self._error = None
+
+    async def _probe(self, probe: Callable[[], Awaitable[object]]) -> None:
+        now = asyncio.get_running_loop().time
+        opened = now()
+        try:
+            await asyncio.sleep(_FIRST_PROBE_SECONDS)
+            while not await _answers(probe):
+                passed = (now() - opened - _FIRST_PROBE_SECONDS) % _PROBE_EVERY_SECONDS
+                await asyncio.sleep(_PROBE_EVERY_SECONDS - passed)
+        finally:
+            # Whatever ends the probes, a circuit that nobody probes must not stay open.
+            self._error = None
+        log.info("circuit.closed", server=self._name, seconds=round(now() - opened, 1))
+        self._on_closed()
+
+
+def is_own_delay(until: float) -> bool:
+    """Return whether a deadline was noticed so late that this process must have been busy.
+
+    Args:
+        until: The deadline, in the running loop's time.
+    """
+    return asyncio.get_running_loop().time() - until > _BUSY_SECONDS
+
+
+async def _answers(probe: Callable[[], Awaitable[object]]) -> bool:
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            await probe()
+    except (TimeoutError, NoAnswerError):
+        return False
+    except LearningMemoryError:
+        # A refusal is an answer.
+        return True
+    return True
