@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_LONGEST: Final = 1000
+"""Characters that are read. No longer command is kept, and some of the expressions take the square of it."""
 _WORD: Final = re.compile(r"[^\s'\"`;&|()<>{}$,=\[\]\\]+")
 _RIGHTS: Final = frozenset({"sudo", "doas", "su", "pkexec", "runas", "chown", "setenforce"})
 _DELETING: Final = frozenset(
@@ -32,7 +34,7 @@ _PHRASES: Final = tuple(
         r"\bmkfs\b|>\s*/dev/(?!null|std|tty|fd|shm)",
         r"\bchmod\b[^;&|\n]*\s(?:0?[0-7]?[0-7]{2}[2367]\b|(?:[ug]*[ao][ugoa]*)?[+=]\w*w)",
         r"\bgit\b[^;&|\n]*\s(?:-[a-zA-Z]*f[a-zA-Z]*(?=\s|$)|clean\b|restore\b|checkout\s+(?:\S+\s+)?(?:--|\.)(?=\s|$)|stash\s+clear\b)",
-        r"\bgit\b[^;&|\n]*\s(?:push\b[^;&|\n]*\s(?:\+\S|:\S|-d\b|--mirror\b)|branch\b[^;&|\n]*\s-D|commit\b[^;&|\n]*\s-[a-z]*n[a-z]*(?=\s|$))",
+        r"\bgit push\b[^;&|\n]*\s(?:\+\S|:\S|-d\b|--mirror\b)|\bbranch\b[^;&|\n]*\s-D|\bcommit\b[^;&|\n]*\s-[a-z]*n[a-z]*(?=\s|$)",
         r"\b(?:curl|wget)\b[^;&|\n]*\s-[a-zA-Z]*k",
         r"\b(?:SKIP|HUSKY|GIT_SSL_NO_VERIFY|NODE_TLS_REJECT_UNAUTHORIZED|PYTHONHTTPSVERIFY)=",
         r"(?i:sslverify|stricthostkeychecking|verify)\s*[= ]\s*(?i:no|false|0)\b",
@@ -42,11 +44,13 @@ _PHRASES: Final = tuple(
 
 def asks_for_rights(command: str) -> bool:
     """Return whether a command asks for more rights than the user has."""
-    return not _RIGHTS.isdisjoint(word.rsplit("/", 1)[-1].lower() for word in _WORD.findall(command))
+    words = _WORD.findall(command[:_LONGEST])
+    return not _RIGHTS.isdisjoint(word.rsplit("/", 1)[-1].lower() for word in words)
 
 
 def is_risky(command: str) -> bool:
     """Return whether a command does any of the rest."""
+    command = command[:_LONGEST]
     if any(phrase.search(command) for phrase in _PHRASES):
         return True
     words = [word.rsplit("/", 1)[-1] for word in _WORD.findall(command)]

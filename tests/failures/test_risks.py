@@ -106,3 +106,10 @@ def test_more_rights_are_seen_wherever_they_are_asked_for(command: str) -> None:
 def test_everyday_commands_are_not(command: str) -> None:
     assert not is_risky(command)
     assert not asks_for_rights(command)
+
+
+@pytest.mark.parametrize(
+    "unit", ["git push", " push", "chmod ", "git ", "git -", "checkout ", "curl -", "[", "a/"]
+)
+def test_a_hostile_command_is_read_in_time(unit: str) -> None:
+    assert not is_risky(unit * 20_000)
