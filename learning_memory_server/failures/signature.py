@@ -79,6 +79,8 @@ _MARKS: Final = tuple(
         (_QUOTED, "<name>"),
         (_TIME, "<time>"),
         (_ID, "<id>"),
+        # What an error repeats of a password or a token looks like this, and so do random names.
+        (r"(?-i:\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{12,}\b)", "<id>"),
         (_PATH, "<path>"),
         (_ADDRESS, "<address>"),
         (_NUMBER, "<n>"),

@@ -203,3 +203,8 @@ def test_a_list_of_numbers_is_read_in_time() -> None:
     """Each number could be a prefix of its own, or belong to the one before: 2 to the power of 100 ways."""
     assert signature("1: " * 100 + "x") is None
     assert signature("make: shop.c:1:2: error: at last") == "make: <path>: error: at last"
+
+
+def test_what_looks_random_is_not_kept_though_nothing_says_that_it_is_a_secret() -> None:
+    assert signature("error: access denied for Zq8vT3xLw0pR7nKd") == "error: access denied for <id>"
+    assert signature("error: no test_case_2 in TestCart2") == "error: no test_case_2 in TestCart2"
