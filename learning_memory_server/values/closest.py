@@ -28,9 +28,9 @@ _SHOWN: Final = 3
 _EMBEDDED: Final = 24
 """How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
 stored vectors are closest to it, which takes no model."""
-_READ_WITHIN: Final = 2.0
+_READ_WITHIN: Final = 0.9
 """Seconds that the engine has for the stored vectors."""
-_EMBED_WITHIN: Final = 2.0
+_EMBED_WITHIN: Final = 0.9
 """Seconds that the model has; without it, the stored vectors decide."""
 
 

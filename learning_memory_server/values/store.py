@@ -15,6 +15,7 @@ from learning_memory_server.values.judge import require_resolved
 from learning_memory_server.values.likeness import values_like
 from learning_memory_server.values.log import document_of
 from learning_memory_server.values.standing import weigh_all
+from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
     from learning_memory_server.values.verdict_log import VerdictLog
 
 
-_EMBED_WITHIN: Final = 4.0
-"""Seconds that the model has for a text. The longest wait of a validation is for a model or an engine that does not
-answer, never both, and ends within five seconds."""
-_SETTLE_WITHIN: Final = 4.0
+_EMBED_WITHIN: Final = 0.9
+"""Seconds that the model has for a text. The longest wait is for a silent model or a silent engine, never for both."""
+_SETTLE_WITHIN: Final = 1.5
 """Seconds that the index has to open and to catch up."""
-_COMPARE_WITHIN: Final = 4.5
-"""Seconds for the comparison with other values; a server's own deadline is shorter."""
+_COMPARE_WITHIN: Final = 1.0
+"""Seconds for the comparison with other values."""
+_VALIDATING: Final = 0.8
+"""Seconds that each request to a server may take for a validation."""
+_STORING: Final = 0.4
+"""The same where a value is stored, and that its own indexing may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,12 @@ class ValueStore:
             EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
         vector = await self._index.embed(text, _EMBED_WITHIN)
-        cluster, match = await self._match(vector, cluster_id)
-        similar, closest = await asyncio.gather(
-            self._similar(vector, cluster_id.axis),
-            closest_members(self._index, cluster_id.axis, cluster.members, vector),
-        )
+        with each_request_within(_VALIDATING):
+            cluster, match = await self._match(vector, cluster_id)
+            similar, closest = await asyncio.gather(
+                self._similar(vector, cluster_id.axis),
+                closest_members(self._index, cluster_id.axis, cluster.members, vector),
+            )
         return Trial(match, similar, closest)
 
     async def store(  # noqa: PLR0913 - what a value is made of
@@ -187,7 +192,8 @@ class ValueStore:
         if same := self._find_same(caller.project, text, axis, supersedes):
             return self._existing(caller, same, cited)
         vector = await self._index.embed(text, _EMBED_WITHIN)
-        cluster, match = await self._match(vector, cluster_id)
+        with each_request_within(_STORING):
+            cluster, match = await self._match(vector, cluster_id)
         if not match.valid:
             raise InvalidInputError(
                 f"text: not accepted as a value of {cluster_id}: {match.reason} "
@@ -195,7 +201,8 @@ class ValueStore:
                 hint="Say what the cluster's members have in common, in their words; "
                 "get_cluster_members shows them. validate_value tests a text without storing it.",
             )
-        similar = await self._similar(vector, axis, supersedes)
+        with each_request_within(_STORING):
+            similar = await self._similar(vector, axis, supersedes)
         origin = await self._index.origin(Collection.of(axis))
         # Another call may have stored it during the awaits above; from here to the append there are none.
         self._require_citable(cited)
@@ -215,7 +222,7 @@ class ValueStore:
         # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
         self._verdicts.record(caller, value, self._clock(), cited.stances)
         self._log.add(value)
-        await self._writer.write([document_of(value)])
+        await self._writer.write([document_of(value)], within=_STORING)
         return Stored(self._weighed([value])[0], similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
