@@ -16,7 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,13 +165,12 @@ async def faults(folder: Path, entries: int) -> None:
                     only=lambda request, writes=writes: not writes or request.path.endswith("/points"),  # type: ignore[misc]
                 )
                 for kind in ("search_experiences, axis full", "resolve_ghap", "search_memory"):
-                    began = time.perf_counter()
+                    waits[kind] = 0.0
                     for _ in range(2):
-                        try:
+                        began = time.perf_counter()
+                        with suppress(LearningMemoryError):
                             await operations[kind]()
-                        except LearningMemoryError:
-                            continue
-                    waits[kind] = (time.perf_counter() - began) / 2
+                        waits[kind] = max(waits[kind], time.perf_counter() - began)
                 double.heal()
         print(f"{name:42}" + "".join(f"{each:16.2f}" for each in waits.values()))
     print()

@@ -71,6 +71,11 @@ def request_seconds(most: float) -> float:
     return most if patience is None else min(most, patience)
 
 
+def is_waited_for() -> bool:
+    """Return whether somebody waits for what is done here, and for less time than the background has."""
+    return request_seconds(REQUEST_SECONDS) < REQUEST_SECONDS
+
+
 class Circuit:
     """Keeps requests of one kind from a server that does not answer, until it does.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from learning_memory_server.embedding.lazy import LazyModel, ModelState
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+from learning_memory_server.waiting import is_waited_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -82,6 +83,8 @@ class EmbeddingService:
     async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension), once the model is loaded.
 
+        Where a caller waits (see `waiting`), this fails at once while the model is stuck.
+
         Args:
             texts: The documents.
             within: The most seconds to wait; None for no limit.
@@ -89,6 +92,8 @@ class EmbeddingService:
         Raises:
             EmbeddingUnavailableError: If the model cannot be loaded, fails, or does not answer in time.
         """
+        if is_waited_for() and self._is_stuck():
+            raise _late()
         async with _in_time(within):
             if len(texts) <= _BATCH:
                 return await self._run(self._documents, _documents(texts))
