@@ -38,7 +38,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("value", journal.values, value_from_data),
         ("verdict", journal.verdicts, verdict_from_data),
         ("advice line", journal.advice, advice_from_data),
-        ("failure", journal.failures, failure_from_data),
+        ("failure line", journal.failures, failure_from_data),
         ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
         ("evidence line", journal.evidence, None),
