@@ -16,7 +16,8 @@ LM.views.push({
     const days = (to - from) / 864e5;
     const [unit, each] = days > 900 ? [d3.utcMonth, "month"] : days > 120 ? [d3.utcMonday, "week"] : [d3.utcDay, "day"];
     const domain = [unit.floor(from), unit.offset(unit.floor(to), 1)];
-    const x = {type: "utc", domain, label: null};
+    // Of a few days, the default ticks are hours, of which bars by day say nothing.
+    const x = {type: "utc", domain, label: null, ...(days < 9 && {ticks: "day"})};
     const base = {width, marginLeft: 40, marginRight: 12, style: {background: "none"}};
     const bars = d3.flatRollup(entries, (group) => group.length, (entry) => +unit.floor(entry.at), (entry) => entry.outcome_status)
       .map(([start, status, count]) => ({start: new Date(start), end: unit.offset(new Date(start), 1), status, count}));
