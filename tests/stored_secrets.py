@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.failure import Failure, failure_id
 from learning_memory_server.domain.ghap import Lesson
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.journal.codec import value_from_data
@@ -70,11 +72,19 @@ async def _filled(services: Services) -> dict[str, str]:
     )
     assert memory.chunks > 5
     clean = await services.memories.add(ALICE, "The build machine has two cores.", {"tags": ["ci"]})
-    failing = {"project": ALICE.project, "session": ALICE.session}
     command = f"curl -H 'Authorization: token {TOKEN}' https://garden.example"
-    await services.shield.failed(**failing, command=command, error=f"curl: (22) error: 401 for {TOKEN}")
-    await services.shield.succeeded(**failing, command=f"{command} --retry 3")
-    (failure,) = services.failure_log.all()
+    # Hooks keep none of these today: a journal may have them from an earlier version, or with another pattern.
+    signature = f"curl: (<n>) error: <n> for {TOKEN}"
+    failure = Failure(
+        failure_id(ALICE.project, signature, ALICE.session, command),
+        ALICE.project,
+        ALICE.session,
+        signature,
+        command,
+        datetime.now(UTC),
+        remedy=f"{command} --retry 3",
+    )
+    services.failure_log.add(failure)
     return {
         "entry": resolved.id,
         "abandoned": abandoned.id,

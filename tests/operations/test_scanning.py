@@ -64,7 +64,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         services.failure_log.all()
         services.collector.load()
         reply = await run(services, ids)
-        assert (reply["changed"], reply["indexed"], reply["notices"]) == (7, True, [])
+        assert (reply["changed"], reply["indexed"], reply["notices"]) == (6, True, [])
         current = services.collector.find_current(BOB)
         assert current
         assert current.goal == f"Replace {MARK}"
