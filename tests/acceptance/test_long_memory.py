@@ -50,6 +50,11 @@ def indexed(front: Wire) -> bool:
     return bool(front.call("get_stats")["index"]["complete"])
 
 
+def search(front: Wire) -> str:
+    """Look for one paragraph."""
+    return text_of(front, "search_memory", query="topic12345", limit=1)
+
+
 def test_it_is_stored_indexed_after_a_kill_and_found(memory: Memory) -> None:
     front = memory.greeted()
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
@@ -67,9 +72,9 @@ def test_it_is_stored_indexed_after_a_kill_and_found(memory: Memory) -> None:
 
     assert text_of(front, "search_memory", query="anything").endswith("Mode: lexical")
     until(lambda: indexed(front), "it was not indexed", seconds=240)
-    found = text_of(front, "search_memory", query="topic12345", limit=1)
-    assert "topic12345 " in found
-    assert found.endswith("Mode: hybrid")
+    assert "topic12345 " in search(front)
+    # A busy machine may be late for the semantic half.
+    until(lambda: search(front).endswith("Mode: hybrid"), "no search was hybrid")
 
 
 def test_a_message_of_half_the_largest_size_does_not_end_the_session(memory: Memory) -> None:
