@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with served(lambda: "<p>page", lambda stamp: None if stamp == "known" else '{"new": 1}') as found:
         yield found

@@ -132,6 +132,7 @@ async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Pers
     await ann.until(lambda: ann.writer.missing == 0)
 
 
+@pytest.mark.slow
 async def test_somebody_elses_changes_are_none_of_ones_business(
     ann: Person, tmp_path: Path, double: QdrantDouble
 ) -> None:
