@@ -18,7 +18,6 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
 from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
-from learning_memory_server.server.tools import memory_text
 from learning_memory_server.server.tools.arguments import (
     Explain,
     Identifier,
@@ -33,10 +32,11 @@ from learning_memory_server.server.tools.arguments import (
     Text,
     named_project,
 )
-from learning_memory_server.server.tools.memory_text import Heading
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
 from learning_memory_server.server.wire import TextWire
+from learning_memory_server.views import memory_text
 from learning_memory_server.views.calibration_views import CalibrationStats
+from learning_memory_server.views.memory_text import Heading
 
 toolset = ToolSet()
 
