@@ -6,19 +6,15 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.failure import Failure, failure_id
-from learning_memory_server.failures.commands import parse
-from learning_memory_server.failures.following import Following
-from learning_memory_server.failures.keeping import Keeping
 from learning_memory_server.failures.log import PROJECT_KEPT
 from learning_memory_server.failures.remedies import KEPT
-from learning_memory_server.failures.shield import hashed
+from learning_memory_server.failures.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from learning_memory_server.domain.failure import Failure
     from learning_memory_server.failures.log import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
 
@@ -36,8 +32,7 @@ class Learner:
     """
 
     def __init__(self, redaction: RedactionGate) -> None:
-        self._keeping = Keeping(redaction)
-        self._following = Following[str]()
+        self._watching = Watching(redaction)
         self._failures: dict[str, Failure] = {}
         self._seen: dict[tuple[str, str, str, datetime], str] = {}
 
@@ -52,40 +47,36 @@ class Learner:
         at: datetime,
         folder: str | None = None,
     ) -> None:
-        """Take a command that failed.
-
-        Args:
-            project: The project's name.
-            session: The client's id of the session.
-            agent: Which of the session's agents ran it: each has its own next five commands.
-            command: The command.
-            error: Its output.
-            at: When it failed.
-            folder: The project's folder, to which paths are made relative.
-        """
-        kept, named = await self._keeping.failure(command, error, project, folder)
-        name = None
-        if named and kept and len(project) <= limits.PROJECT_MAX:
-            name = failure_id(project, named, hashed(session), kept)
-            # A session that was continued in another file begins with a copy of what happened in the first.
-            if self._seen.setdefault((project, named, kept, at), name) == name:
-                failure = Failure(name, project, hashed(session), named, kept, at)
-                known = self._failures.setdefault(name, failure)
-                if at < known.created_at:
-                    self._failures[name] = replace(known, created_at=at)
-            else:
-                name = None
-        self._following.failed((project, session, agent), name, parse(kept))
+        """Take a command that failed; see `Watching.failed`."""
+        failure = await self._watching.failed(
+            project=project,
+            session=session,
+            agent=agent,
+            command=command,
+            error=error,
+            at=at,
+            folder=folder,
+        )
+        if failure is None:
+            return
+        # A session that was continued in another file begins with a copy of what happened in the first.
+        moment = (project, failure.signature, failure.command, at)
+        if self._seen.setdefault(moment, failure.id) == failure.id:
+            known = self._failures.setdefault(failure.id, failure)
+            if at < known.created_at:
+                self._failures[failure.id] = replace(known, created_at=at)
 
     async def succeeded(
         self, *, project: str, session: str, agent: str, command: str, folder: str | None = None
     ) -> None:
         """Take a command that succeeded; see `failed`."""
-        if not self._following.is_waiting((project, session, agent)):
-            return
-        kept = await self._keeping.command(command, project, folder)
-        for name in self._following.succeeded((project, session, agent), parse(kept)):
-            self._failures[name] = replace(self._failures[name], remedy=kept)
+        mended = await self._watching.succeeded(
+            project=project, session=session, agent=agent, command=command, folder=folder
+        )
+        for name in mended.ids:
+            # Not the copy of a failure.
+            if known := self._failures.get(name):
+                self._failures[name] = replace(known, remedy=mended.remedy)
 
     def learned(self) -> list[list[Failure]]:
         """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.failure import Failure, failure_id
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.failures.commands import parse
-from learning_memory_server.failures.following import Following
-from learning_memory_server.failures.keeping import Keeping
 from learning_memory_server.failures.remedies import KEPT, Case, choose
-from learning_memory_server.identity import session_hash
+from learning_memory_server.failures.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from learning_memory_server.domain.failure import Failure
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.failures.log import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
-
-_SESSION: Final = re.compile(r"[0-9a-f]{16}")
-"""What the hash of a session looks like."""
 
 log = structlog.get_logger()
 
@@ -45,9 +38,8 @@ class Shield:
 
     def __init__(self, failures: FailureLog, redaction: RedactionGate, clock: Clock) -> None:
         self._failures = failures
-        self._keeping = Keeping(redaction)
+        self._watching = Watching(redaction)
         self._clock = clock
-        self._following = Following[str]()
 
     async def failed(
         self, *, project: str, session: str, command: str, error: str, folder: str | None = None
@@ -56,83 +48,59 @@ class Shield:
 
         Args:
             project: The project's name.
-            session: The agent session: its hash, or an id of which the hash is kept.
+            session: The agent session; see `Watching.failed`.
             command: The command.
-            error: Its output. Nothing but the error's signature is kept of it.
-            folder: The project's folder, to which paths are made relative.
+            error: Its output.
+            folder: The project's folder.
 
         Returns:
             The line; None if nothing is known, remedies disagree, or it could not be recorded.
         """
         try:
-            return await self._failed(project, hashed(session), command, error, folder)
+            failure = await self._watching.failed(
+                project=project,
+                session=session,
+                command=command,
+                error=error,
+                at=self._clock(),
+                folder=folder,
+            )
+            return self._recorded(failure) if failure else None
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return None
 
     async def succeeded(self, *, project: str, session: str, command: str, folder: str | None = None) -> None:
-        """Record that a command succeeded, if it mends one of the last failures of its session.
-
-        Args:
-            project: The project's name.
-            session: The agent session; see `failed`.
-            command: The command.
-            folder: The project's folder.
-        """
-        session = hashed(session)
-        if not self._following.is_waiting((project, session)):
-            return
+        """Record that a command succeeded, if it mends one of the last failures of its session; see `failed`."""
         try:
-            kept = await self._keeping.command(command, project, folder)
-            now = self._clock()
+            mended = await self._watching.succeeded(
+                project=project, session=session, command=command, folder=folder
+            )
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
-            mended = self._following.succeeded((project, session), parse(kept))
             found = [
                 each
-                for name in dict.fromkeys(mended)
-                if (each := self._failures.find(name)) and each.remedy != kept
+                for name in mended.ids
+                if (each := self._failures.find(name)) and each.remedy != mended.remedy
             ]
             if found:
-                self._failures.add(*(replace(each, remedy=kept) for each in found), at=now)
+                self._failures.add(*(replace(each, remedy=mended.remedy) for each in found), at=self._clock())
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
 
-    async def _failed(
-        self, project: str, session: str, command: str, error: str, folder: str | None
-    ) -> str | None:
-        kept, named = await self._keeping.failure(command, error, project, folder)
-        parsed = parse(kept)
-        if not (named and kept) or len(project) > limits.PROJECT_MAX:
-            self._following.failed((project, session), None, parsed)
-            return None
-        # From here on nothing awaits, so what is known cannot change before it is written.
-        known = self._failures.of(project, named)
-        shown = mended_by(kept, known)
-        name = failure_id(project, named, session, kept)
-        self._record(name, project, session, named, kept, shown)
-        self._following.failed((project, session), name, parsed)
-        return None if shown is None else line_about(known, shown)
-
-    def _record(  # noqa: PLR0913 - the parts of a failure
-        self, name: str, project: str, session: str, named: str, kept: str, shown: Failure | None
-    ) -> None:
-        now = self._clock()
+    def _recorded(self, failure: Failure) -> str | None:
+        """Record a failure, and return the line about what mended its error before."""
+        # Nothing here awaits, so what is known cannot change before it is written.
+        known = self._failures.of(failure.project, failure.signature)
+        shown = mended_by(failure.command, known)
         shown_id = shown.id if shown else None
-        before = self._failures.find(name)
+        before = self._failures.find(failure.id)
         if before is None:
-            if not self._failures.is_forgotten(name):
-                known = self._failures.of(project, named)
-                times = 1 + seen(known)
-                failure = Failure(name, project, session, named, kept, now, shown=shown_id, times=times)
-                self._failures.add(failure)
-                self._failures.make_room(project, named, now)
+            if not self._failures.is_forgotten(failure.id):
+                self._failures.add(replace(failure, shown=shown_id, times=1 + seen(known)))
+                self._failures.make_room(failure.project, failure.signature, failure.created_at)
         elif shown_id and before.shown != shown_id:
-            self._failures.add(replace(before, shown=shown_id), at=now)
-
-
-def hashed(session: str) -> str:
-    """Return the hash of a session, which may be one already."""
-    return session if _SESSION.fullmatch(session) else session_hash(session)
+            self._failures.add(replace(before, shown=shown_id), at=failure.created_at)
+        return None if shown is None else line_about(known, shown)
 
 
 def mended_by(command: str, known: Sequence[Failure]) -> Failure | None:
