@@ -14,3 +14,8 @@ def one_line(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """Return a text, or its beginning and an ellipsis: at most so many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def preview(text: str, length: int) -> str:
+    """Return a text, or exactly so many characters of it and three dots, as tools show texts that are stored whole."""
+    return text if len(text) <= length else f"{text[:length]}..."

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.domain.lines import preview
 from learning_memory_server.journal.codec import lean
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
-
 
 _SHORT: Final = 160
 """Characters of a text in a shortened entry."""
@@ -215,9 +215,9 @@ def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
         {
             "id": entry.id,
             "score": round(score, 4),
-            "goal": _shortened(entry.goal),
+            "goal": preview(entry.goal, _SHORT),
             "outcome_status": outcome.status.value,
-            "learned": learned and _shortened(learned),
+            "learned": learned and preview(learned, _SHORT),
             "confidence_tier": entry.tier.value,
             "domain": entry.domain.value,
             "strategy": entry.strategy.value,
@@ -239,7 +239,3 @@ def member(entry: Ghap) -> dict[str, Any]:
     """Return a resolved entry as a `Member`."""
     shown = experience(entry)
     return {"id": shown.pop("id"), "ghap_id": entry.id, **shown}
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."

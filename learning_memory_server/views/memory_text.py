@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain import limits
+from learning_memory_server.domain.lines import preview
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.views.score_views import formula, left_out_note, score_parts
 
@@ -58,7 +59,7 @@ def added(result: Added) -> str:
         f"ID: {memory.id}",
         f"Chunks created: {result.chunks}",
         "Preview:",
-        _indented(_preview(memory.text)),
+        _indented(preview(memory.text, _PREVIEW)),
     ]
     if not result.is_indexed:
         lines.append(
@@ -182,7 +183,7 @@ def _closing(result: FoundMemories, heading: Heading) -> list[str]:
 
 
 def _concise(item: FoundMemory, *, is_whole: bool) -> list[str]:
-    passage = item.chunk if is_whole else _preview(item.chunk)
+    passage = item.chunk if is_whole else preview(item.chunk, _PREVIEW)
     return [_indented(passage), f"Date: {item.memory.date:%Y-%m-%d}", f"ID: {item.memory.id}"]
 
 
@@ -209,20 +210,12 @@ def _about(item: FoundMemory) -> list[str]:
         "Source": memory.source and _line(memory.source),
         "Date": memory.date.isoformat(),
         "Project": _line(memory.project),
-        "Metadata": _shortened(_line(json.dumps(more, ensure_ascii=False)), limits.NARRATIVE_MAX)
+        "Metadata": preview(_line(json.dumps(more, ensure_ascii=False)), limits.NARRATIVE_MAX)
         if more
         else None,
         "ID": memory.id,
     }
     return [f"{name}: {value}" for name, value in known.items() if value]
-
-
-def _preview(text: str) -> str:
-    return _shortened(text, _PREVIEW)
-
-
-def _shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def _indented(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learning_memory_server.domain.lines import one_line, shortened
+from learning_memory_server.domain.lines import one_line, preview, shortened
 
 
 def test_a_line_has_nothing_that_controls_or_hides() -> None:
@@ -16,3 +16,7 @@ def test_a_line_has_nothing_that_controls_or_hides() -> None:
 )
 def test_a_text_is_shortened_to_a_length_that_includes_the_ellipsis(text: str, expected: str) -> None:
     assert shortened(text, 5) == expected
+
+
+def test_the_dots_of_a_preview_do_not_count() -> None:
+    assert [preview(text, 5) for text in ("12345", "123456")] == ["12345", "12345..."]
