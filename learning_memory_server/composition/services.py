@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.experience_clusters.fitting import Fitting
     from learning_memory_server.indexing.comparing import DocumentSource
-    from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.storage.qdrant_requests import Circuits
@@ -77,41 +75,130 @@ ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
 """What the documents of each collection have in common."""
 
 
-@dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that tools and commands work with, built once per process."""
+    """Everything that tools and commands work with, built once per process.
 
-    settings: Settings
-    redaction: RedactionGate
-    clock: Clock
-    journal: Journal
-    collector: ObservationCollector
-    embeddings: EmbeddingService
-    index: VectorIndex
-    reranking: Reranking
-    sources: tuple[DocumentSource, ...]
-    outdated: OutdatedPoints
-    writer: IndexWriter
-    circuits: Circuits | None
-    persister: ObservationPersister
-    searcher: ExperienceSearcher
-    clusterer: ExperienceClusterer
-    value_log: ValueLog
-    verdicts: VerdictLog
-    values: ValueStore
-    value_judge: ValueJudge
-    value_listing: ValueListing
-    advice_log: AdviceLog
-    advisor: Advisor
-    failure_log: FailureLog
-    shield: Shield
-    memory_log: MemoryLog
-    memories: MemoryStore
-    memory_searcher: MemorySearcher
-    session_context: SessionContext
-    hooks: Hooks
-    statistics: Statistics
-    dashboard: Dashboard
+    Args:
+        settings: The settings.
+        journal: The journal, which this process has locked.
+        clock: Returns the current time.
+        load: Returns the embedding model.
+        fitting: Runs cluster fits.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        clock: Clock,
+        load: Callable[[], Embedder],
+        fitting: Fitting,
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.clock = clock
+        self.redaction = redaction_gate(settings)
+
+        # What is kept, and who keeps it.
+        self.collector = ObservationCollector(journal, clock)
+        self.value_log = ValueLog(journal.values)
+        self.verdicts = VerdictLog(journal.verdicts)
+        self.advice_log = AdviceLog(journal.advice)
+        self.failure_log = FailureLog(journal.failures)
+        self.memory_log = MemoryLog(journal.memories, chunkers(settings))
+
+        # The index of it.
+        self.embeddings = EmbeddingService(load)
+        reranker = settings.reranker_model
+        self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
+        self.outdated = OutdatedPoints(settings.outdated_file)
+        self.circuits = server_circuits() if settings.qdrant_url else None
+        open_engine = partial(_open_store, settings, self.outdated, self.circuits)
+        self.index = VectorIndex(self.embeddings, open_engine, ALL_SHAPES)
+        self.sources: tuple[DocumentSource, ...] = (
+            ExperienceSource(self.collector),
+            self.value_log,
+            self.memory_log,
+        )
+        check_every = CHECK_EVERY if settings.qdrant_url else None
+        self.writer = IndexWriter(self.index, self.sources, self.outdated, check_every)
+        if self.circuits:
+            self.circuits.listeners.append(self.writer.server_returned)
+
+        # Entries and memories: writing and finding them.
+        self.persister = ObservationPersister(self.writer)
+        self.searcher = ExperienceSearcher(self.index, self.writer, self.collector, self.reranking)
+        self.memories = MemoryStore(self.memory_log, self.writer, clock)
+        self.memory_searcher = MemorySearcher(self.index, self.writer, self.memory_log, self.reranking)
+
+        # What is learned from entries.
+        self.clusterer = ExperienceClusterer(
+            self.index,
+            self.writer,
+            self.collector,
+            fitting,
+            journal.clusters,
+            clock,
+            settings.min_experiences,
+        )
+        judged = (self.value_log, self.verdicts, self.collector)
+        self.values = ValueStore(*judged, self.clusterer, self.index, self.writer, clock)
+        self.value_judge = ValueJudge(*judged, self.index, clock)
+        self.value_listing = ValueListing(*judged, self.index)
+
+        # What is said unasked.
+        is_everywhere = settings.advice_scope == "all"
+        self.advisor = Advisor(
+            AdviceFinder(
+                self.collector, self.index, self.value_log, self.verdicts, is_everywhere=is_everywhere
+            ),
+            self.advice_log,
+            self.collector,
+            self.value_log,
+            clock,
+            withheld=settings.advice_withheld,
+        )
+        self.shield = Shield(self.failure_log, self.redaction, clock)
+        self.session_context = SessionContext(
+            self.collector, self.value_listing, self.advisor, settings.budget_bytes
+        )
+        self.hooks = Hooks(
+            self.collector,
+            self.session_context,
+            self.advisor,
+            self.shield,
+            Sessions(),
+            clock,
+            check_in_calls=settings.check_in_calls,
+        )
+
+        # What is shown of all this.
+        self.statistics = Statistics(
+            settings,
+            journal,
+            self.collector,
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.memory_log,
+            self.embeddings,
+            self.writer,
+            self.redaction,
+        )
+        self.dashboard = Dashboard(
+            journal=journal,
+            collector=self.collector,
+            index=self.index,
+            clusterer=self.clusterer,
+            values=self.value_log,
+            verdicts=self.verdicts,
+            advice=self.advice_log,
+            failures=self.failure_log,
+            memories=self.memory_log,
+            statistics=self.statistics.collect,
+            clock=clock,
+            frames=FrameStore(settings.map_directory),
+        )
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""
@@ -190,7 +277,7 @@ async def services_over(
         log.warning("journal.recovered", set_aside=path.name)
     exporter = ModelExporter()
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
-    services = _build(
+    services = Services(
         settings, journal, clock, load or partial(load_model, settings, exporter, packaged), fitting
     )
     # Earlier versions stored fits here, whose labels are words of the texts.
@@ -215,115 +302,6 @@ def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
 
     if backup := back_up(journal, folder, at):
         log.info("journal.backed_up", backup=backup.path.name)
-
-
-def _build(
-    settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder], fitting: Fitting
-) -> Services:
-    redaction = redaction_gate(settings)
-    collector = ObservationCollector(journal, clock)
-    value_log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
-    advice_log = AdviceLog(journal.advice)
-    failure_log = FailureLog(journal.failures)
-    shield = Shield(failure_log, redaction, clock)
-    embeddings = EmbeddingService(load)
-    outdated = OutdatedPoints(settings.outdated_file)
-    circuits = server_circuits() if settings.qdrant_url else None
-    index = VectorIndex(embeddings, partial(_open_store, settings, outdated, circuits), ALL_SHAPES)
-    reranking = Reranking(
-        embeddings,
-        partial(load_reranker, settings.reranker_model) if settings.reranker_model else None,
-    )
-    memory_log = MemoryLog(journal.memories, chunkers(settings))
-    sources = (ExperienceSource(collector), value_log, memory_log)
-    writer = IndexWriter(index, sources, outdated, CHECK_EVERY if settings.qdrant_url else None)
-    if circuits:
-        circuits.listeners.append(writer.server_returned)
-    clusterer = ExperienceClusterer(
-        index,
-        writer,
-        collector,
-        fitting,
-        journal.clusters,
-        clock,
-        settings.min_experiences,
-    )
-    value_listing = ValueListing(value_log, verdicts, collector, index)
-    advisor = Advisor(
-        AdviceFinder(collector, index, value_log, verdicts, is_everywhere=settings.advice_scope == "all"),
-        advice_log,
-        collector,
-        value_log,
-        clock,
-        withheld=settings.advice_withheld,
-    )
-    session_context = SessionContext(collector, value_listing, advisor, settings.budget_bytes)
-    statistics = Statistics(
-        settings,
-        journal,
-        collector,
-        value_log,
-        verdicts,
-        advice_log,
-        memory_log,
-        embeddings,
-        writer,
-        redaction,
-    )
-    return Services(
-        settings=settings,
-        redaction=redaction,
-        clock=clock,
-        journal=journal,
-        collector=collector,
-        embeddings=embeddings,
-        index=index,
-        reranking=reranking,
-        sources=sources,
-        outdated=outdated,
-        writer=writer,
-        circuits=circuits,
-        persister=ObservationPersister(writer),
-        searcher=ExperienceSearcher(index, writer, collector, reranking),
-        clusterer=clusterer,
-        value_log=value_log,
-        verdicts=verdicts,
-        values=ValueStore(value_log, verdicts, collector, clusterer, index, writer, clock),
-        value_judge=ValueJudge(value_log, verdicts, collector, index, clock),
-        value_listing=value_listing,
-        advice_log=advice_log,
-        advisor=advisor,
-        failure_log=failure_log,
-        shield=shield,
-        memory_log=memory_log,
-        memories=MemoryStore(memory_log, writer, clock),
-        memory_searcher=MemorySearcher(index, writer, memory_log, reranking),
-        session_context=session_context,
-        hooks=Hooks(
-            collector,
-            session_context,
-            advisor,
-            shield,
-            Sessions(),
-            clock,
-            check_in_calls=settings.check_in_calls,
-        ),
-        statistics=statistics,
-        dashboard=Dashboard(
-            journal=journal,
-            collector=collector,
-            index=index,
-            clusterer=clusterer,
-            values=value_log,
-            verdicts=verdicts,
-            advice=advice_log,
-            failures=failure_log,
-            memories=memory_log,
-            statistics=statistics.collect,
-            clock=clock,
-            frames=FrameStore(settings.map_directory),
-        ),
-    )
 
 
 def _open_store(

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -138,7 +138,8 @@ async def test_a_disk_that_refuses_in_the_middle_leaves_nothing_that_the_next_sc
     system = MortalSystem()
     async with opened(tmp_path) as services:
         services.memory_log.all()
-        refusing = replace(services, journal=Journal(tmp_path / "journal", disk=MortalDisk(system)))
+        refusing = copy(services)
+        refusing.journal = Journal(tmp_path / "journal", disk=MortalDisk(system))
         # Each replacement is an open, a write, a sync, a rename and a sync: the second file is refused.
         system.refuse_after(7, 0)
         with pytest.raises(JournalUnavailableError):
@@ -194,7 +195,7 @@ async def test_with_redaction_off_nothing_is_changed(tmp_path: Path) -> None:
 
 DIE = """
 import asyncio, json, os, signal, sys
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 from learning_memory_server import files
 from learning_memory_server.composition.services import open_services
@@ -226,9 +227,10 @@ class Writer:
 async def main():
     settings = Settings(storage_path=storage, embedding_backend="hashing")
     async with open_services(settings, purpose="a test") as services:
-        dying = replace(services, journal=Journal(storage / "journal", disk=Disk()))
+        dying = copy(services)
+        dying.journal = Journal(storage / "journal", disk=Disk())
         if moment == "renewal":
-            dying = replace(dying, writer=Writer())
+            dying.writer = Writer()
         await redact_stored(dying, report, records=records)
 
 asyncio.run(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,7 +35,8 @@ async def indexed(settings: Settings) -> AsyncIterator[Services]:
         open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as opened,
         indexing(opened),
     ):
-        yield replace(opened, advisor=patient(opened))
+        opened.advisor = patient(opened)
+        yield opened
 
 
 def patient(services: Services) -> Advisor:
