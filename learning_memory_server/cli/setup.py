@@ -71,17 +71,13 @@ def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool, plugin: bool
     if settings_to is SettingsTo.FILE and variables.shared:
         todo += _prepare(settings_addition(config_file(), variables.shared))
     todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
-    if not todo:
-        output().print(f"{client.title} already has this server. Nothing to change.")
-        return
-    _ask(
+    question = (
         f"Add this server to {client.title}?"
         if existing is None
-        else f"Change the entry of this server in {client.title}?",
-        yes=yes,
+        else f"Change the entry of this server in {client.title}?"
     )
-    for act in todo:
-        act()
+    if not _done(todo, question, f"{client.title} already has this server.", yes=yes):
+        return
     output().print(f"{client.title} has this server now. {client.afterwards}")
     output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {name}")
     if client.own_command:
@@ -108,12 +104,10 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     if not (installed and installed[0] == IDENTITY):
         commands += adding(folder)
     todo += _prepare_commands(commands)
-    if not todo:
-        output().print(f"{client.title} already has this plugin. Nothing to change.")
+    if not _done(
+        todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes
+    ):
         return
-    _ask(f"Add the plugin to {client.title}?", yes=yes)
-    for act in todo:
-        act()
     output().print(f"{client.title} has the plugin now. {client.afterwards}")
     output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
@@ -140,13 +134,9 @@ def remove_from(name: ClientName, *, yes: bool) -> None:
         todo = _prepare_commands([*commands, *(removing(installed[0]) if installed else [])])
         if installed:
             todo.append(lambda: discard(load_settings().storage_path / FOLDER))
-    if not todo:
-        output().print(f"{client.title} does not have this server. Nothing to change.")
-        return
-    _ask(f"Remove this server from {client.title}?", yes=yes)
-    for act in todo:
-        act()
-    output().print(f"{client.title} no longer has this server. Your data stays.")
+    question = f"Remove this server from {client.title}?"
+    if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
+        output().print(f"{client.title} no longer has this server. Your data stays.")
 
 
 def print_entry(name: ClientName, settings_to: SettingsTo, *, plugin: bool = False) -> None:
@@ -241,6 +231,17 @@ def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], No
     for command in commands:
         output().print(Text(f"$ {claude_code.quoted(command)}", "cyan"), soft_wrap=True)
     return [lambda: claude_code.run(commands, this_machine())] if commands else []
+
+
+def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:
+    """Ask, and do what was shown. Return whether there was anything to do; if not, say how it is already."""
+    if not todo:
+        output().print(f"{as_it_is} Nothing to change.")
+        return False
+    _ask(question, yes=yes)
+    for act in todo:
+        act()
+    return True
 
 
 def _ask(question: str, *, yes: bool) -> None:

@@ -46,6 +46,20 @@ class ClusterView(TypedDict):
     last_30_days: int
 
 
+class AxisView(TypedDict):
+    """The clusters of an axis, and how many of `total` experiences are in none. `noise` lists some of those."""
+
+    axis: str
+    clusters: list[ClusterView]
+    count: int
+    noise_count: int
+    total: int
+    fitted_at: str
+    stale: NotRequired[int]
+    noise: NotRequired[list[Exemplar]]
+    explanation: NotRequired[str]
+
+
 def exemplar(entry: Ghap) -> Exemplar:
     """Return what a listing shows of an experience."""
     return {"id": entry.id, "goal": entry.goal}

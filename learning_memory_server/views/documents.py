@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.views.calibration_views import CalibrationView
-from learning_memory_server.views.cluster_views import ClusterView, Exemplar
+from learning_memory_server.views.cluster_views import AxisView, Exemplar
 from learning_memory_server.views.entry_views import EntryKey, Member, Summary, WholeEntry
 from learning_memory_server.views.failure_views import RepeatedError
 from learning_memory_server.views.memory_views import FoundMemoryView, MemoryView
@@ -74,21 +74,11 @@ class ErrorsDocument(TypedDict):
     total: int
 
 
-class ClusterDocument(TypedDict):
+class ClusterDocument(AxisView):
     """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none.
 
     With `--noise`, `noise` has the newest 50 of those.
     """
-
-    axis: str
-    clusters: list[ClusterView]
-    count: int
-    noise_count: int
-    total: int
-    fitted_at: str
-    stale: NotRequired[int]
-    noise: NotRequired[list[Exemplar]]
-    explanation: NotRequired[str]
 
 
 class MemberDocument(TypedDict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
@@ -22,29 +21,19 @@ from learning_memory_server.server.tools.arguments import (
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.views import cluster_views, entry_views
-from learning_memory_server.views.cluster_views import ClusterView, Exemplar
 
 toolset = ToolSet()
 
 _NOISE_SHOWN: Final = 50
 
 
-class ClusterList(TypedDict):
+class ClusterList(cluster_views.AxisView):
     """The clusters of an axis, largest first, and how many of `total` experiences are noise.
 
     They were computed at `fitted_at`. `stale` experiences have come or gone since: a large axis is being clustered
     again, and another call a few seconds later shows the result. `noise` has the newest 50 experiences in no cluster.
     """
 
-    axis: str
-    clusters: list[ClusterView]
-    count: int
-    noise_count: int
-    total: int
-    fitted_at: str
-    stale: NotRequired[int]
-    noise: NotRequired[list[Exemplar]]
-    explanation: NotRequired[str]
     offset: NotRequired[int]
     truncated: NotRequired[bool]
 
