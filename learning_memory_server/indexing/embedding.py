@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -43,6 +43,27 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArr
         vectors[row] = _unit(whole + _unit(parts.sum(axis=0))) if len(parts) else whole
         start += 1 + len(parts)
     return vectors
+
+
+async def completed(
+    model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return the vectors of documents, shape (len(documents), dimension), and compute only those that are not known.
+
+    Args:
+        model: The model.
+        documents: The documents.
+        known: Vectors by point id.
+
+    Raises:
+        EmbeddingUnavailableError: If there is no model.
+    """
+    import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+    missing = [document for document in documents if document.point_id not in known]
+    made = await embed(model, missing) if missing else ()
+    vectors = {**known, **{each.point_id: vector for each, vector in zip(missing, made, strict=True)}}
+    return np.stack([vectors[document.point_id] for document in documents])
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.indexing.embedding import embed
+from learning_memory_server.indexing.embedding import completed, embed
 from learning_memory_server.indexing.rebuilding import refill
 from learning_memory_server.indexing.recipe import Blueprints, points_of
 from learning_memory_server.indexing.together import all_done
@@ -198,27 +198,16 @@ class VectorIndex:
         store = await self._open()
         # An interrupted rebuild may have left points with their earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
-        count = await refill(
-            rebuild, documents, lambda missing: self._vectors_for(collection, missing, outdated), progress
-        )
+
+        async def vectors_for(missing: list[Document]) -> NDArray[np.float32]:
+            if outdated is None:
+                return await embed(self._embeddings, missing)
+            current = [each.point_id for each in missing if each.point_id not in outdated]
+            return await completed(self._embeddings, missing, await self.vectors_of(collection, current))
+
+        count = await refill(rebuild, documents, vectors_for, progress)
         self._generations[collection] += 1
         log.info("collection.rebuilt", collection=collection.value, count=count)
-
-    async def _vectors_for(
-        self, collection: Collection, documents: Sequence[Document], outdated: Container[str] | None
-    ) -> NDArray[np.float32]:
-        """Return the documents' vectors, copied from the collection where they are not outdated."""
-        if outdated is None:
-            return await embed(self._embeddings, documents)
-        import numpy as np  # noqa: PLC0415 - deferred: slow import
-
-        found = await self.vectors_of(
-            collection, [each.point_id for each in documents if each.point_id not in outdated]
-        )
-        if missing := [document for document in documents if document.point_id not in found]:
-            made = await embed(self._embeddings, missing)
-            found |= {document.point_id: vector for document, vector in zip(missing, made, strict=True)}
-        return np.stack([found[document.point_id] for document in documents])
 
     async def stored_ids(self) -> dict[str, set[str]]:
         """Return the ids of all points in each collection."""
