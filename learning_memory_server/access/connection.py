@@ -21,7 +21,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.front.link import HubLink, hello_of
 from learning_memory_server.identity import caller_of
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.peers import has_hubs
 from learning_memory_server.rendezvous import Place
 from learning_memory_server.terminal import counted, show_notice, working

@@ -18,7 +18,6 @@ from learning_memory_server.journal.codec import (
     advice_to_data,
     failure_from_data,
     failure_to_data,
-    ghap_to_data,
     memory_from_data,
     memory_to_data,
     value_from_data,
@@ -26,6 +25,7 @@ from learning_memory_server.journal.codec import (
     verdict_from_data,
     verdict_to_data,
 )
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.observation.importing import entry_of_record, parse_open
 from learning_memory_server.redaction.base import shortened_markers

@@ -12,11 +12,11 @@ from learning_memory_server.errors import JournalUnavailableError, LearningMemor
 from learning_memory_server.journal.codec import (
     advice_from_data,
     failure_from_data,
-    ghap_from_data,
     memory_from_data,
     value_from_data,
     verdict_from_data,
 )
+from learning_memory_server.journal.entry_codec import ghap_from_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import counted
 

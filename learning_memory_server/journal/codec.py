@@ -1,7 +1,7 @@
 """Domain objects as JSON data and back. The journal and the engine's payloads share this form.
 
-Absent and empty parts are left out. Times are ISO 8601 with an offset. A line of the journal, with its checksum, is
-in `line.py`.
+Absent and empty parts are left out. Times are ISO 8601 with an offset. Entries are in `entry_codec.py`; a line of the
+journal, with its checksum, is in `line.py`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.failure import Failure
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.memory import Chunking, Memory
-from learning_memory_server.domain.run import Run
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
-from learning_memory_server.domain.vocabulary import (
-    Domain,
-    OutcomeStatus,
-    RootCauseCategory,
-    Stance,
-    Strategy,
-)
+from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
@@ -57,110 +49,6 @@ class Codec(Generic[T]):
 def lean(data: Data) -> Data:
     """Return the data without its absent (None) and empty parts."""
     return {key: value for key, value in data.items() if value not in (None, "", [], {})}
-
-
-def ghap_to_data(ghap: Ghap) -> Data:
-    """Return the entry as JSON data."""
-    return lean(
-        {
-            "id": ghap.id,
-            "project": ghap.project,
-            "agent_session": ghap.agent_session,
-            "created_at": ghap.created_at.isoformat(),
-            "domain": ghap.domain.value,
-            "strategy": ghap.strategy.value,
-            "goal": ghap.goal,
-            "hypothesis": ghap.hypothesis,
-            "action": ghap.action,
-            "prediction": ghap.prediction,
-            "history": [
-                lean(
-                    {
-                        "at": revision.at.isoformat(),
-                        "hypothesis": revision.hypothesis,
-                        "action": revision.action,
-                        "prediction": revision.prediction,
-                        "confidence": revision.confidence,
-                    }
-                )
-                for revision in ghap.history
-            ],
-            "confidence": ghap.confidence,
-            "first_confidence": ghap.first_confidence,
-            "notes": list(ghap.notes),
-            "runs": [run_to_data(run) for run in ghap.runs],
-            "orphaned": ghap.orphaned or None,
-            "requests": list(ghap.requests),
-            "resolution": _resolution_to_data(ghap.resolution) if ghap.resolution else None,
-        }
-    )
-
-
-def ghap_from_data(data: Data) -> Ghap:
-    """Return the entry that the data describes.
-
-    Raises:
-        KeyError, ValueError, TypeError: If the data does not describe one.
-    """
-    return Ghap(
-        id=data["id"],
-        project=data["project"],
-        agent_session=data["agent_session"],
-        created_at=datetime.fromisoformat(data["created_at"]),
-        domain=Domain(data["domain"]),
-        strategy=Strategy(data["strategy"]),
-        goal=data["goal"],
-        hypothesis=data["hypothesis"],
-        action=data["action"],
-        prediction=data["prediction"],
-        history=tuple(
-            Revision(
-                datetime.fromisoformat(item["at"]),
-                item["hypothesis"],
-                item["action"],
-                item["prediction"],
-                item.get("confidence"),
-            )
-            for item in data.get("history", ())
-        ),
-        confidence=data.get("confidence"),
-        first_confidence=data.get("first_confidence"),
-        notes=tuple(data.get("notes", ())),
-        runs=tuple(run_from_data(item) for item in data.get("runs", ())),
-        orphaned=data.get("orphaned", False),
-        requests=tuple(data.get("requests", ())),
-        resolution=_resolution_from_data(data["resolution"]) if "resolution" in data else None,
-    )
-
-
-def run_to_data(run: Run) -> Data:
-    """Return the run as JSON data."""
-    return lean(
-        {
-            "at": run.at.isoformat(),
-            "command": run.command,
-            "exit_status": run.exit_status,
-            "passed": run.passed,
-            "failed": run.failed,
-            "skipped": run.skipped,
-        }
-    )
-
-
-def run_from_data(data: Data) -> Run:
-    """Return the run that the data describes.
-
-    Raises:
-        KeyError, ValueError, TypeError: If the data does not describe one.
-    """
-    return Run(
-        at=datetime.fromisoformat(data["at"]),
-        command=data["command"],
-        exit_status=data["exit_status"],
-        passed=data.get("passed"),
-        failed=data.get("failed"),
-        skipped=data.get("skipped"),
-    )
 
 
 def value_to_data(value: Value) -> Data:
@@ -355,39 +243,8 @@ def memory_from_data(data: Data) -> Memory:
     )
 
 
-GHAP: Final = Codec("ghap", ghap_to_data, ghap_from_data, lambda entry: entry.requests)
 VALUE: Final = Codec("value", value_to_data, value_from_data, lambda value: (value.request,))
 VERDICT: Final = Codec("verdict", verdict_to_data, verdict_from_data, lambda verdict: verdict.requests)
 ADVICE: Final = Codec("advice", advice_to_data, advice_from_data, lambda _advice: ())
 FAILURE: Final = Codec("failure", failure_to_data, failure_from_data, lambda _failure: ())
 MEMORY: Final = Codec("memory", memory_to_data, memory_from_data, lambda memory: (memory.request,))
-
-
-def _resolution_to_data(resolution: Resolution) -> Data:
-    root_cause, lesson = resolution.root_cause, resolution.lesson
-    return lean(
-        {
-            "status": resolution.status.value,
-            "result": resolution.result,
-            "resolved_at": resolution.resolved_at.isoformat(),
-            "surprise": resolution.surprise,
-            "root_cause": root_cause
-            and {"category": root_cause.category.value, "description": root_cause.description},
-            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
-            "auto_captured": resolution.auto_captured or None,
-        }
-    )
-
-
-def _resolution_from_data(data: Data) -> Resolution:
-    root_cause, lesson = data.get("root_cause"), data.get("lesson")
-    return Resolution(
-        status=OutcomeStatus(data["status"]),
-        result=data["result"],
-        resolved_at=datetime.fromisoformat(data["resolved_at"]),
-        surprise=data.get("surprise"),
-        root_cause=root_cause
-        and RootCause(RootCauseCategory(root_cause["category"]), root_cause["description"]),
-        lesson=lesson and Lesson(lesson["what_worked"], lesson.get("takeaway")),
-        auto_captured=data.get("auto_captured", False),
-    )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import files
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import MALFORMED, ghap_from_data, ghap_to_data
+from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.content import Purge
 from learning_memory_server.journal.disk import journal_errors, matching
+from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
 from learning_memory_server.journal.log import Log
 

@@ -15,7 +15,7 @@ from learning_memory_server.archive.comparison import Numbering, compare
 from learning_memory_server.archive.contents import contents_here, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.maintenance.archive_report import ArchiveReport, Done
 from learning_memory_server.maintenance.exporting import back_up_first

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
 from learning_memory_server.indexing.document import point_id
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.entry_codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.observation.timeline import Timeline

@@ -17,16 +17,14 @@ from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.codec import (
     ADVICE,
     FAILURE,
-    GHAP,
     MEMORY,
     VALUE,
     VERDICT,
-    ghap_from_data,
-    ghap_to_data,
     memory_from_data,
     memory_to_data,
 )
 from learning_memory_server.journal.disk import journal_errors
+from learning_memory_server.journal.entry_codec import GHAP, ghap_from_data, ghap_to_data
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.memories.documents import point_ids

@@ -20,7 +20,7 @@ from learning_memory_server.errors import (
     NotFoundError,
     StorageUnavailableError,
 )
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.version import VERSION
 

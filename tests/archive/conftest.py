@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import value_record, verdict_record

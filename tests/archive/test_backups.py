@@ -14,7 +14,7 @@ from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.domain.limits import BACKUPS_KEPT
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord

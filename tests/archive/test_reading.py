@@ -15,7 +15,7 @@ from learning_memory_server.archive.contents import checked_record, contents_of
 from learning_memory_server.archive.reading import is_archive, open_archive
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import (
     archived,

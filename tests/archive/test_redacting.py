@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.archive.redacting import redact_archive, scan_archive
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Scanner
 from learning_memory_server.redaction.redactor import build_redactor

@@ -18,7 +18,7 @@ from learning_memory_server.archive.reading import is_archive, open_archive
 from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from tests.archive.making import archived, held, members_of
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered

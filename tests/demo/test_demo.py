@@ -18,7 +18,7 @@ from learning_memory_server.demo.server import call, connect
 from learning_memory_server.domain.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.codec import ghap_from_data
+from learning_memory_server.journal.entry_codec import ghap_from_data
 from learning_memory_server.observation.documents import axis_texts
 
 if TYPE_CHECKING:

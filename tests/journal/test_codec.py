@@ -19,14 +19,13 @@ from learning_memory_server.journal.codec import (
     advice_to_data,
     failure_from_data,
     failure_to_data,
-    ghap_from_data,
-    ghap_to_data,
     lean,
     value_from_data,
     value_to_data,
     verdict_from_data,
     verdict_to_data,
 )
+from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
 from tests.support import MOMENTS, NOON, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
 
 FIGURES = st.floats(-2, 2, allow_nan=False)

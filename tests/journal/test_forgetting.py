@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP, ghap_to_data
+from learning_memory_server.journal.entry_codec import GHAP, ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records

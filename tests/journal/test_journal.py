@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from tests.support import CONFIRMED, NOON, ghap, numbered
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP, ghap_to_data
+from learning_memory_server.journal.entry_codec import GHAP, ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.support import NOON, numbered

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord

@@ -17,7 +17,7 @@ from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.locking import exclusive

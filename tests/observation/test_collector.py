@@ -21,7 +21,7 @@ from learning_memory_server.errors import (
     NoActiveGhapError,
     NotFoundError,
 )
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.collector import ObservationCollector

@@ -12,7 +12,7 @@ from learning_memory_server.domain.ghap import Revision
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.identity import session_hash
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.observation.foreign import find_category
 from learning_memory_server.observation.importing import (

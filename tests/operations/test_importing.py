@@ -10,7 +10,8 @@ from learning_memory_server.composition.services import Services, open_services
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InsufficientDataError, InvalidInputError
-from learning_memory_server.journal.codec import ghap_to_data, memory_to_data
+from learning_memory_server.journal.codec import memory_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings

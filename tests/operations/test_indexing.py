@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from tests.support import InProcessFitting, SilentModel, about

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.ghap import Ghap
 from learning_memory_server.domain.run import Run
-from learning_memory_server.journal.codec import ghap_to_data
+from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.server.replies import STORED_TEXT
 from learning_memory_server.views import entry_views
 from tests.server.agent import CALLER, agent_of
