@@ -49,8 +49,8 @@ _VERDICT: Final = "verdict"
 _ADVICE: Final = "advice"
 _FAILURE: Final = "failure"
 _MEMORY: Final = "memory"
-_UNUSED: Final = frozenset({"evidence"})
-"""Kinds of earlier versions that nothing reads any more."""
+_UNUSED: Final = frozenset({"evidence", "server"})
+"""Kinds that are not imported: one of earlier versions that nothing reads any more, and one about another folder."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.formats import Format
 
 _ENTRIES: Final = "entries"
+_STAYS: Final = "servers.jsonl"
+"""Says where points of this storage folder are; whoever reads an archive has other points."""
 
 
 @dataclass(slots=True)
@@ -203,10 +205,11 @@ def _open_files(journal: Path) -> dict[str, bytes]:
 
 
 def _segments(journal: Path) -> list[Path]:
-    """Return the files of all logs, including those that only another version knows; those of entries come last."""
+    """Return the files of all logs that an archive has, also of those that only another version knows; entries last."""
     with journal_errors(journal):
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
-    found = sorted(path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
+    files = (path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
+    found = sorted(path for path in files if path != journal / _STAYS)
     return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
 
 

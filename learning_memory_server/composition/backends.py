@@ -6,6 +6,7 @@ Each adapter is imported where it is built: an import costs between a tenth of a
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +20,7 @@ from learning_memory_server.memories.chunking import Chunker
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.storage.addresses import urls_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +112,10 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
 
 
 def open_store(
-    settings: Settings, identity: EmbeddingIdentity, circuits: Circuits | None = None
+    settings: Settings,
+    identity: EmbeddingIdentity,
+    circuits: Circuits | None = None,
+    before_use: Callable[[str, str], None] | None = None,
 ) -> VectorStore:
     """Return the configured engine for one identity: two models never share a collection.
 
@@ -118,11 +123,14 @@ def open_store(
         settings: The engine.
         identity: The model's.
         circuits: The circuits before a server; None for circuits that end with the store.
+        before_use: Called with a server's URL and the owner before the first point is written there.
     """
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
     key = settings.qdrant_api_key
-    return open_server(settings, settings.qdrant_url, key.get_secret_value() if key else None, circuits)
+    return open_server(
+        settings, settings.qdrant_url, key.get_secret_value() if key else None, circuits, before_use
+    )
 
 
 def server_circuits() -> Circuits:
@@ -166,7 +174,11 @@ def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> in
 
 
 def open_server(
-    settings: Settings, url: str, key: str | None, circuits: Circuits | None = None
+    settings: Settings,
+    url: str,
+    key: str | None,
+    circuits: Circuits | None = None,
+    before_use: Callable[[str, str], None] | None = None,
 ) -> QdrantStore:
     """Return a Qdrant server for the owner of the storage folder, without connecting to it.
 
@@ -175,6 +187,7 @@ def open_server(
         url: The server's URL, which may differ from the one in the settings; or several, separated by commas.
         key: Its API key.
         circuits: See `open_store`.
+        before_use: See `open_store`.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
@@ -189,11 +202,13 @@ def open_server(
         settings.qdrant_replication_factor,
         settings.qdrant_write_consistency_factor,
     )
+    owner = open_owner(settings.owner_file)
     return QdrantStore(
-        [each.strip() for each in url.split(",")],
-        open_owner(settings.owner_file),
+        urls_of(url),
+        owner,
         api_key=key,
         spread=spread,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
         circuits=circuits,
+        before_use=partial(before_use, url, owner.name) if before_use else lambda: None,
     )

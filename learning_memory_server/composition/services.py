@@ -28,7 +28,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.experience_clusters.child import ChildFitting
 from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
 from learning_memory_server.failures.log import FailureLog
@@ -39,6 +39,7 @@ from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import CHECK_EVERY, IndexWriter
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.locking import hold
 from learning_memory_server.memories.documents import SHAPES as MEMORY_SHAPES
 from learning_memory_server.memories.log import MemoryLog
@@ -106,6 +107,7 @@ class Services:
         self.advice_log = AdviceLog(journal.advice)
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = MemoryLog(journal.memories, chunkers(settings))
+        self.servers = ServerLog(journal.servers)
 
         # The index of it.
         self.embeddings = EmbeddingService(load)
@@ -113,7 +115,7 @@ class Services:
         self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
         self.outdated = OutdatedPoints(settings.outdated_file)
         self.circuits = server_circuits() if settings.qdrant_url else None
-        open_engine = partial(_open_store, settings, self.outdated, self.circuits)
+        open_engine = partial(_open_store, settings, self.outdated, self.circuits, self.note_server)
         self.index = VectorIndex(self.embeddings, open_engine, ALL_SHAPES)
         self.sources: tuple[DocumentSource, ...] = (
             ExperienceSource(self.collector),
@@ -199,6 +201,20 @@ class Services:
             clock=clock,
             frames=FrameStore(settings.map_directory),
         )
+
+    def note_server(self, url: str, owner: str) -> None:
+        """Note in the journal that a Qdrant server is about to get points of an owner.
+
+        Raises:
+            StorageUnavailableError: If that cannot be written; then nothing may be written to the server either.
+        """
+        try:
+            self.servers.use(url, owner, self.clock())
+        except JournalUnavailableError as error:
+            raise StorageUnavailableError(
+                f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
+                hint=error.hint,
+            ) from error
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""
@@ -305,10 +321,14 @@ def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
 
 
 def _open_store(
-    settings: Settings, outdated: OutdatedPoints, circuits: Circuits | None, identity: EmbeddingIdentity
+    settings: Settings,
+    outdated: OutdatedPoints,
+    circuits: Circuits | None,
+    before_use: Callable[[str, str], None],
+    identity: EmbeddingIdentity,
 ) -> VectorStore:
     """Open the engine. While points are outdated, so is every other index that is left from earlier times."""
     if outdated.ids():
         with suppress(StorageUnavailableError):
             remove_unused_indexes(settings, identity)
-    return open_store(settings, identity, circuits)
+    return open_store(settings, identity, circuits, before_use)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -21,6 +22,7 @@ from learning_memory_server.doctor.journal import check_journal
 from learning_memory_server.doctor.model import check_model
 from learning_memory_server.doctor.redaction import check_redaction
 from learning_memory_server.doctor.reranker import check_reranker
+from learning_memory_server.doctor.server import check_elsewhere
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.paths import config_file
@@ -160,7 +162,9 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     for finding in check_redaction(settings):
         yield finding
     sound = True
-    for finding in (*check_settings_file(), *check_folders(settings), *check_journal(settings)):
+    # Of servers before the engine is opened, which makes an owner where there is none.
+    without_engine = (check_settings_file(), check_folders(settings), check_journal(settings))
+    for finding in chain(*without_engine, check_elsewhere(settings)):
         sound = sound and finding.level is not Level.RED
         yield finding
     finding, hub = check_hub(settings)

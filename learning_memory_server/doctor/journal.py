@@ -18,6 +18,7 @@ from learning_memory_server.journal.codec import (
 )
 from learning_memory_server.journal.entry_codec import ghap_from_data
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.servers import server_from_data
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
         ("evidence line", journal.evidence, None),
+        ("server", journal.servers, server_from_data),
     ]
     try:
         sound = []

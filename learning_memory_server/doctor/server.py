@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.servers import ServerLog
+from learning_memory_server.storage.owner import find_owner, open_owner
 from learning_memory_server.storage.qdrant_examining import TRIED, examine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from learning_memory_server.doctor.finding import Finding
+    from learning_memory_server.journal.servers import KnownServer
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.qdrant_examining import Examined
 
@@ -48,6 +51,44 @@ async def check_server(settings: Settings) -> AsyncIterator[Finding]:
         return
     for finding in _findings(examined, settings.qdrant_url.split(",")[0].strip().rstrip("/")):
         yield finding
+
+
+def check_elsewhere(settings: Settings) -> Iterator[Finding]:
+    """Say which servers still have points, and which had an owner that this folder does not know. Asks no server."""
+    servers = ServerLog(Journal(settings.journal_directory).servers)
+    owner = find_owner(settings.owner_file)
+    try:
+        known = servers.known()
+        elsewhere = servers.elsewhere(settings.qdrant_url, owner)
+    except LearningMemoryError:
+        # Said of the journal already.
+        return
+    if known and not settings.owner_file.exists():
+        yield yellow(
+            _TOPIC,
+            f"{settings.owner_file} is missing: it says which points are yours on {_named(known)}. Restore it from a "
+            "copy of the storage folder. Without it, the index is built again for a new owner, and the earlier points "
+            "stay there.",
+        )
+        return
+    for each in elsewhere if owner else ():
+        url = ",".join(each.urls)
+        yield yellow(
+            _TOPIC,
+            f"Your points are still on {_named([each])}, which is not in use: what is forgotten stays there, without "
+            f"its text. To remove them, run: learning-memory-server migrate --leave {url} (with --gone if that server "
+            "no longer exists).",
+        )
+    if others := [each for each in known if owner and each.owner != owner]:
+        yield green(
+            _TOPIC,
+            f"The journal names points of another owner on {_named(others)}: those of another folder with this "
+            f"journal, or of one that is gone ({', '.join(sorted({each.owner for each in others}))}).",
+        )
+
+
+def _named(servers: Sequence[KnownServer]) -> str:
+    return "the Qdrant server " + " and ".join(sorted({", ".join(each.urls) for each in servers}))
 
 
 def _findings(examined: Examined, url: str) -> Iterator[Finding]:

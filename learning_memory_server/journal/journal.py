@@ -49,6 +49,7 @@ class Journal:
         self.failures = Log(path / "failures", form=form, disk=disk)
         self.evidence = Log(path / "evidence", form=form, disk=disk)
         self.clusters = Log(path / "clusters", form=form, disk=disk)
+        self.servers = Log(path / "servers", form=form, disk=disk)
         self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
         self._open = path / "open"
         self._form = form
@@ -244,6 +245,7 @@ class Journal:
             self.failures,
             self.evidence,
             self.clusters,
+            self.servers,
             self.memories,
         )
 

@@ -38,7 +38,7 @@ class JournalRecord:
     """What one line says.
 
     Args:
-        kind: What `data` describes: ghap, value, verdict, advice, failure, memory, clusters, or evidence.
+        kind: What `data` describes: ghap, value, verdict, advice, failure, memory, clusters, server, or evidence.
         id: The id of the thing described. A later line of the same kind and id supersedes this one, except that lines
             about clusters add up.
         at: When the line was written, in UTC.

@@ -47,6 +47,7 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
         "ghap_id revision channel items[].id items[].kind items[].effect created_at withheld probability".split()  # noqa: SIM905
     ),
     "failure": frozenset({"id", "session", "created_at", "shown", "times"}),
+    "server": frozenset({"urls", "owner", "left"}),
     "memory": frozenset({"id", "date", "created_at", "request", "cuts"}),
 }
 """What this program wrote itself: ids, times and names. A pattern that matches one of them has found no secret."""

@@ -189,6 +189,9 @@ def migrate(
         str | None,
         typer.Option("--leave", metavar="URL", help="Remove all of your points from this Qdrant server."),
     ] = None,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="With --leave: the server no longer exists, and is not asked.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
@@ -201,7 +204,7 @@ def migrate(
     """
     from learning_memory_server.maintenance.indexing import move_index  # noqa: PLC0415
 
-    if not asyncio.run(move_index(to=to, source=source, leave=leave, as_json=as_json)):
+    if not asyncio.run(move_index(to=to, source=source, leave=leave, gone=gone, as_json=as_json)):
         raise typer.Exit(1)
 
 

@@ -151,6 +151,11 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
         show_notice(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
         )
+    for url in done.get("elsewhere", ()):
+        show_notice(
+            f"Points of it may still be on the Qdrant server {url}, which is not in use. To remove all that are yours "
+            f"there, run: learning-memory-server migrate --leave {url}"
+        )
     if "removed" in done:
         console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
         console.print("To remove it from the index's files as well, run: learning-memory-server reindex")
@@ -192,7 +197,7 @@ def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups 
         **{name: reply[name] for name in ("found", "citing", "verdicts")},
     }
     if done:
-        body["indexed"] = done["indexed"]
+        body |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
         body |= {name: done[name] for name in ("removed", "doubtful") if name in done}
     if looked:
         body["backups"] = {path.name: count for path, count in looked.found.items()}

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.storage.addresses import places_of
 from learning_memory_server.terminal import counted, output, show_json, show_notice, show_table
 
 if TYPE_CHECKING:
@@ -39,13 +40,16 @@ async def rebuild(axis: Axis | None, *, as_json: bool) -> None:
     output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
 
 
-async def move_index(*, to: str | None, source: str | None, leave: str | None, as_json: bool) -> bool:
+async def move_index(
+    *, to: str | None, source: str | None, leave: str | None, gone: bool, as_json: bool
+) -> bool:
     """Copy the index to a Qdrant server, or from one, or leave one. Return whether all of it arrived.
 
     Args:
         to: The URL of the server to fill.
         source: The URL of the server to fill the embedded engine from.
         leave: The URL of a server from which all of one's own points are removed.
+        gone: That server no longer exists: it is not asked.
         as_json: Print a `MigrateDocument`, or a `LeaveDocument`.
 
     Raises:
@@ -57,6 +61,8 @@ async def move_index(*, to: str | None, source: str | None, leave: str | None, a
     urls = [url for url in (to, source, leave) if url]
     if len(urls) != 1:
         raise InvalidInputError("Give one of --to, --from and --leave, with the URL of a Qdrant server.")
+    if gone and not leave:
+        raise InvalidInputError("--gone needs --leave.")
     (url,) = urls
     for each in url.split(","):
         parts = urlsplit(each.strip())
@@ -66,8 +72,8 @@ async def move_index(*, to: str | None, source: str | None, leave: str | None, a
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     async with open_connection(settings, "migrate") as connection:
         if leave:
-            removed = (await connection.run("leave", url=url, key=key))["removed"]
-            _show_left(removed, time.monotonic() - began, as_json=as_json)
+            removed = (await connection.run("leave", url=url, key=key, gone=gone))["removed"]
+            _show_left(removed, time.monotonic() - began, gone=gone, as_json=as_json)
             return True
         reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
@@ -96,9 +102,11 @@ def leave_document(removed: int, seconds: float) -> dict[str, Any]:
     return {"removed": removed, "seconds": round(seconds, 1)}
 
 
-def _show_left(removed: int, seconds: float, *, as_json: bool) -> None:
+def _show_left(removed: int, seconds: float, *, gone: bool, as_json: bool) -> None:
     if as_json:
         show_json(leave_document(removed, seconds))
+    elif gone:
+        output().print("The journal no longer names this server; it was not asked.")
     else:
         output().print(f"The server no longer has any of your points: {counted(removed, 'point')} removed.")
 
@@ -111,7 +119,7 @@ def _show_moved(collections: dict[str, Any]) -> None:
 
 
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
-    if to_server and settings.qdrant_url != url:
+    if to_server and not places_of(url) & places_of(settings.qdrant_url or ""):
         output().print(
             f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),"
         )
@@ -119,4 +127,7 @@ def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None
         output().print(f"The embedded index stays in {settings.index_directory} until you remove it.")
     elif not to_server and settings.qdrant_url is not None:
         output().print("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
-        output().print("and run `learning-memory-server hub stop`. The server keeps its collections.")
+        output().print(
+            "and run `learning-memory-server hub stop`. Your points stay on the server, also those that you"
+        )
+        output().print(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")

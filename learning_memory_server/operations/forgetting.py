@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from learning_memory_server.domain.limits import VALUE_MAX
 from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.storage.owner import find_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +57,8 @@ async def forget(  # noqa: PLR0913 - one for each option
     Returns:
         `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that stay although their evidence
         includes one of the entries; `verdicts`, those that go along (`value_id`, `ghap_id`, `stance`); `indexed`, false
-        if points could not be removed yet; and with `purge`, `removed`, the number of lines, and `doubtful`, the files
+        if points could not be removed yet; `elsewhere`, the URLs of Qdrant servers that are not in use and may have
+        points of it; and with `purge`, `removed`, the number of lines, and `doubtful`, the files
         that a person should look at.
 
     Raises:
@@ -105,6 +107,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         points += log.points_of(looked[kind])
     # An index that is not open is compared with the journal when it opens.
     reply["indexed"] = not points or not services.index.is_open or await services.writer.remove(points)
+    reply["elsewhere"] = _elsewhere(services) if points else []
     if purge:
         report("Rewriting the journal's files")
         # Not in a thread: nothing may be appended during the purge.
@@ -112,3 +115,8 @@ async def forget(  # noqa: PLR0913 - one for each option
         reply["removed"] = sum(purged.removed.values())
         reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply
+
+
+def _elsewhere(services: Services) -> list[str]:
+    owner = find_owner(services.settings.owner_file)
+    return [",".join(each.urls) for each in services.servers.elsewhere(services.settings.qdrant_url, owner)]

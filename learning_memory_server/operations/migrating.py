@@ -11,6 +11,7 @@ from learning_memory_server.composition.services import ALL_SHAPES
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
+from learning_memory_server.storage.owner import open_owner
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
@@ -44,16 +45,18 @@ async def migrate(
         raise InvalidInputError("The URL must begin with http:// or https://.")
     report("Loading the embedding model")
     await services.index.identity()
-    if services.settings.qdrant_url == url:
+    if services.servers.is_same(url, services.settings.qdrant_url):
         return await move_between(services, report, None, to_server=to_server)
-    server = open_server(services.settings, url, key)
+    server = open_server(services.settings, url, key, before_use=services.note_server)
     try:
         return await move_between(services, report, server, to_server=to_server)
     finally:
         await server.close()
 
 
-async def leave(services: Services, report: Report, *, url: str, key: str | None) -> dict[str, Any]:
+async def leave(
+    services: Services, report: Report, *, url: str, key: str | None, gone: bool = False
+) -> dict[str, Any]:
     """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
 
     Args:
@@ -61,6 +64,7 @@ async def leave(services: Services, report: Report, *, url: str, key: str | None
         report: Receives the progress.
         url: The Qdrant server's URL.
         key: Its API key.
+        gone: The server no longer exists: it is not asked.
 
     Returns:
         `removed`: how many there were.
@@ -69,16 +73,20 @@ async def leave(services: Services, report: Report, *, url: str, key: str | None
         InvalidInputError: If the server is in use: it would be filled again.
         StorageUnavailableError: If it failed. The next call resumes.
     """
-    if services.settings.qdrant_url == url:
+    if services.servers.is_same(url, services.settings.qdrant_url):
         raise InvalidInputError(
             "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
         )
-    report("Removing your points from the server")
-    server = open_server(services.settings, url, key)
-    try:
-        return {"removed": await server.leave()}
-    finally:
-        await server.close()
+    removed = 0
+    if not gone:
+        report("Removing your points from the server")
+        server = open_server(services.settings, url, key)
+        try:
+            removed = await server.leave()
+        finally:
+            await server.close()
+    services.servers.leave(url, open_owner(services.settings.owner_file).name, services.clock())
+    return {"removed": removed}
 
 
 async def move_between(

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,6 +102,13 @@ def open_owner(path: Path) -> Owner:
             hint="Restore it from a copy of the storage folder. Without one, run `learning-memory-server owner --new`: "
             "the index is then built again, and the points of the lost owner stay on the server.",
         ) from error
+
+
+def find_owner(path: Path) -> str | None:
+    """Return the name of the owner in a file, None if there is no such file or it is of no use."""
+    with suppress(StorageUnavailableError):
+        return open_owner(path).name if path.exists() else None
+    return None
 
 
 def new_owner(path: Path) -> Owner:

@@ -22,7 +22,7 @@ from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from qdrant_client import models
 
@@ -45,6 +45,7 @@ class QdrantStore:
         spread: How a cluster spreads new collections.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
         circuits: See `Requests`.
+        before_use: Called before the first point is written, once the server has answered.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
@@ -60,12 +61,14 @@ class QdrantStore:
         spread: Spread | None = None,
         allow_plaintext_key: bool = False,
         circuits: Circuits | None = None,
+        before_use: Callable[[], None] = lambda: None,
     ) -> None:
         self.requests = Requests(
             urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, circuits=circuits
         )
         self.catalog = Catalog(self.requests, spread or Spread())
         self._owner = owner
+        self._before_use = before_use
         self._points = OwnPoints(self.requests, owner)
         self._places: dict[str, Place] = {}
         self._terms: dict[str, OwnTerms] = {}
@@ -78,7 +81,10 @@ class QdrantStore:
         """Find or create the collection; see the port. One that does not fit is left to others."""
         if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
             raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
-        self._use(await self.catalog.ensure(spec))
+        place = await self.catalog.ensure(spec)
+        if not self._places:
+            self._before_use()
+        self._use(place)
 
     async def find(self, spec: CollectionSpec) -> bool:
         """Use the collection if there is one, without creating anything. Return whether there is."""

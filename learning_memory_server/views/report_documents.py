@@ -155,8 +155,9 @@ class ForgottenVerdict(TypedDict):
 class ForgetDocument(TypedDict):
     """What was found and, if `forgotten`, is forgotten; `citing` has the ids of values that stay and cite it.
 
-    `indexed` is false while the index still has points of it. With --purge, `removed` counts the lines that left the
-    journal's files, `doubtful` names files with unreadable bytes, and `backups` counts the lines in backups by name.
+    `indexed` is false while the index still has points of it; `elsewhere` has the URLs of Qdrant servers that are not
+    in use and may have some. With --purge, `removed` counts the lines that left the journal's files, `doubtful` names
+    files with unreadable bytes, and `backups` counts the lines in backups by name.
     """
 
     forgotten: bool
@@ -164,6 +165,7 @@ class ForgetDocument(TypedDict):
     citing: list[str]
     verdicts: list[ForgottenVerdict]
     indexed: NotRequired[bool]
+    elsewhere: NotRequired[list[str]]
     removed: NotRequired[int]
     doubtful: NotRequired[list[str]]
     backups: NotRequired[dict[str, int]]

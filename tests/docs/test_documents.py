@@ -43,6 +43,7 @@ MADE_ELSEWHERE: Final = (
     "verdicts.jsonl",
     "advice.jsonl",
     "failures.jsonl",
+    "servers.jsonl",
     "clusters.jsonl",
     "old.jsonl",
     "claude_desktop_config.json",
