@@ -35,9 +35,10 @@ from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.failures.shield import Shield
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.hooks.sessions import Sessions
+from learning_memory_server.indexing.completeness import CHECK_EVERY
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
-from learning_memory_server.indexing.writer import CHECK_EVERY, IndexWriter
+from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.locking import hold

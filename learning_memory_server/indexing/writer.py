@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -23,24 +21,22 @@ from learning_memory_server.errors import (
 from learning_memory_server.heap import trim_heap
 from learning_memory_server.indexing.backlog import Backlog
 from learning_memory_server.indexing.comparing import compare
-from learning_memory_server.indexing.document import Collection
+from learning_memory_server.indexing.completeness import Completeness
 from learning_memory_server.indexing.in_time import Unfinished
+from learning_memory_server.indexing.renewal import Renewal
 from learning_memory_server.retrying import is_transient
 from learning_memory_server.waiting import WRITE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from learning_memory_server.indexing.comparing import DocumentSource
-    from learning_memory_server.indexing.document import Document
+    from learning_memory_server.indexing.document import Collection, Document
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.outdated import OutdatedPoints
 
 _PAUSES: Final = (1.0, 2.0)
 """Seconds before the second attempt, and before the third."""
-CHECK_EVERY: Final = 50.0
-"""Seconds between looks at a server's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
-at 300,000 points of 30 owners."""
 _RETRY_EVERY: Final = 30.0
 """Seconds between attempts to catch up while something is pending."""
 _QUIET: Final = 5.0
@@ -73,16 +69,12 @@ class IndexWriter:
         self._sources = sources
         self._outdated = outdated
         self._backlog = Backlog()
+        self._completeness = Completeness(self._backlog, check_every)
+        self._renewal = Renewal(index, sources, outdated, self._make_up)
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
-        self._rebuilding = asyncio.Lock()
         self._tried = asyncio.Event()
-        self._complete = False
-        self._compared = False
-        self._superfluous = 0
         self._unflushed = False
-        self._check_every = check_every
-        self._checked = 0.0
         self._has_returned = False
         self._unfinished = Unfinished()
         self._is_trying_again = False
@@ -98,17 +90,17 @@ class IndexWriter:
 
         They are left alone: their record may be in a damaged line of the journal.
         """
-        return self._superfluous
+        return self._completeness.superfluous
 
     @property
     def is_complete(self) -> bool:
         """Whether the index has been complete since it was opened, so that a search can rely on it."""
-        return self._complete
+        return self._completeness.is_complete
 
     @property
     def missing(self) -> int | None:
         """How many points are missing from the index; None until they have been counted."""
-        return self.pending if self._compared else None
+        return self._completeness.missing
 
     async def write(self, documents: Sequence[Document], within: float = WRITE_SECONDS) -> bool:
         """Index the documents. Return whether they are in the index now.
@@ -130,7 +122,7 @@ class IndexWriter:
 
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
-        self._compared = False
+        self._completeness.doubt()
         self._has_returned = True
         self._wake.set()
 
@@ -151,8 +143,9 @@ class IndexWriter:
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
-        async with self._rebuilding:
-            return await self._rebuild(collections, progress)
+        done = await self._renewal.rebuild(collections, progress)
+        self._is_rebuilt()
+        return done
 
     async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
         """Rebuild the outdated points, and copy all others to new files: the engine's files keep what it deletes.
@@ -165,46 +158,8 @@ class IndexWriter:
         Raises:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
-        if not self._outdated.ids():
-            return
-        async with self._rebuilding:
-            outdated = self._outdated.ids()
-            if not outdated:
-                # Another call has done it.
-                return
-            await self._index.remove(sorted(outdated))
-            await self.find_pending()
-            await self.catch_up()
-            await self._rebuild(list(Collection), progress, outdated)
-            self._outdated.discard(outdated)
-        log.info("points.renewed", count=len(outdated))
-
-    async def _rebuild(
-        self,
-        collections: Sequence[Collection],
-        progress: Callable[[int, int], None],
-        outdated: Container[str] | None = None,
-    ) -> int:
-        total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
-        done = 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            progress(done, max(done, total))
-
-        for collection in collections:
-            await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
-            # Last-moment writes went into the collection that has been replaced.
-            await self.find_pending()
-            await self.catch_up()
-        self._unflushed = True
-        self._wake.set()
-        return done
-
-    def _belonging(self, collection: Collection) -> Iterator[Document]:
-        for source in self._sources:
-            yield from (document for document in source.documents() if document.collection == collection)
+        if await self._renewal.renew(progress):
+            self._is_rebuilt()
 
     def postpone(self, documents: Iterable[Document]) -> None:
         """Leave documents that are in the journal to the background task."""
@@ -218,7 +173,7 @@ class IndexWriter:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
         await self._index.open()
-        if not self._compared:
+        if not self._completeness.is_known:
             await self.find_pending()
         await self.catch_up()
         await self.renew()
@@ -229,7 +184,8 @@ class IndexWriter:
         Raises:
             StorageUnavailableError: If the engine failed; then too.
         """
-        if self._check_every is None or not self._compared or monotonic() - self._checked < self._check_every:
+        seconds = self._completeness.seconds_to_check
+        if seconds is None or seconds > 0:
             return
         try:
             is_intact = await self._index.is_intact()
@@ -238,13 +194,13 @@ class IndexWriter:
             await self._start_over()
         except LearningMemoryError:
             # Whatever happens to it meanwhile is seen when it is back.
-            self._compared = False
+            self._completeness.doubt()
             raise
         else:
-            self._checked = monotonic()
+            self._completeness.checked()
             if not is_intact:
                 log.warning("index.changed_behind")
-                self._compared = False
+                self._completeness.doubt()
 
     async def run_after(self, used: asyncio.Event) -> None:
         """Wait for the first use, then `run`: an index that nobody uses stays closed."""
@@ -309,7 +265,7 @@ class IndexWriter:
                     # After 1,000 texts, torch alone keeps 280 MB of freed RAM.
                     trim_heap()
             await self._remove_doomed()
-        self._complete = self._complete or self._compared
+        self._completeness.caught_up()
         self._tried.set()
         if written:
             log.info("index.caught_up", count=written)
@@ -317,16 +273,23 @@ class IndexWriter:
 
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        self._superfluous = await compare(self._index, self._sources, self._backlog)
-        if self.pending and not self._compared:
+        superfluous = await compare(self._index, self._sources, self._backlog)
+        if self.pending and not self._completeness.is_known:
             log.info("index.incomplete", missing=self.pending)
-        self._compared = True
-        self._checked = monotonic()
+        self._completeness.compared(superfluous)
         return self.pending
+
+    async def _make_up(self) -> None:
+        await self.find_pending()
+        await self.catch_up()
+
+    def _is_rebuilt(self) -> None:
+        self._unflushed = True
+        self._wake.set()
 
     async def _start_over(self) -> None:
         """Close an engine that failed three times, and compare everything again: its files may be gone."""
-        self._compared = self._complete = False
+        self._completeness.lose()
         await self._index.discard()
 
     async def _remove_doomed(self) -> None:
@@ -380,8 +343,8 @@ class IndexWriter:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
         unfinished = self.missing != 0 or bool(self._outdated.ids())
         waits = [_RETRY_EVERY] if unfinished else [_QUIET] if self._unflushed else []
-        if self._check_every is not None and self._compared:
-            waits.append(self._checked + self._check_every - monotonic())
+        if (seconds := self._completeness.seconds_to_check) is not None:
+            waits.append(seconds)
         try:
             async with asyncio.timeout(min(waits, default=None)):
                 await self._wake.wait()
