@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,11 +33,14 @@ _SLOW_FIXTURES: Final = {"reranker_folder", "start_hub"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the tests' files in RAM where there is room, unless `--basetemp` says where.
+    """Let Ctrl-C end what tests start, and keep the tests' files in RAM where there is room.
 
     An index opens twenty times as fast there. The folder is removed at the end; to look at the files of a failed
-    test, run it with `--basetemp`.
+    test, run it with `--basetemp`, which names another.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in the background of a shell. What tests start and interrupt would inherit it, and have to be killed.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A worker in a parallel run gets its folder from the main process.
     if config.option.basetemp or hasattr(config, "workerinput") or not _SHM.is_dir():
         return

@@ -26,11 +26,14 @@ _KILLED_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.05
 
 
-def stop_running_hub() -> int | None:
+def stop_running_hub(term_seconds: float = _TERM_SECONDS) -> int | None:
     """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
 
     It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data is
     sent a signal. Nothing that it has acknowledged is lost.
+
+    Args:
+        term_seconds: How long it may take to end after SIGTERM, before it is killed.
 
     Raises:
         DeadlineExceededError: If it does not end.
@@ -46,7 +49,7 @@ def stop_running_hub() -> int | None:
         hub = find_hub(place)
         if hub and (pid := _ask_to_end(hub)):
             return pid
-    return _end_holder(place)
+    return _end_holder(place, term_seconds)
 
 
 def _ask_to_end(hub: HubClient) -> int | None:
@@ -60,12 +63,12 @@ def _ask_to_end(hub: HubClient) -> int | None:
     return pid
 
 
-def _end_holder(place: Place) -> int | None:
+def _end_holder(place: Place, term_seconds: float) -> int | None:
     who = holder(place.journal)
     if who is None or "socket" not in who:
         return None
     pid = who.get("pid")
-    for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
+    for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, _KILLED_SECONDS)):
         if not isinstance(pid, int) or not is_holder(place.journal, pid):
             if holder(place.journal) is None:
                 return pid if isinstance(pid, int) else None

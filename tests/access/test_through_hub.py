@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +21,11 @@ from learning_memory_server.errors import (
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.observation.importing import parse_entries
 from learning_memory_server.version import VERSION
+from tests.acceptance.hubs import copy_of_the_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from typer.testing import Result
 
@@ -267,10 +267,7 @@ def test_a_newer_command_replaces_a_hub_of_older_code(
     run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
 ) -> None:
     assert filled.exit_code == 0
-    package = Path(rendezvous.__file__).parent
-    older = tmp_path / "older"
-    copy = shutil.copytree(package, older / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "version.py").write_text('VERSION = "0.0.1"\n', "utf-8")
+    older = copy_of_the_package(tmp_path, "0.0.1")
     environment |= {"PYTHONPATH": str(older), "PYTHONSAFEPATH": "1"}
     pid = start_hub()
     assert hub_of(environment).control("status")["version"] == "0.0.1"
