@@ -130,7 +130,10 @@ def made_in_child(asked: Asked) -> dict[str, Frame]:
 
 def made(asked: Asked) -> dict[str, Frame]:
     """Return the frames that are asked for, made in this process."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415 - as below
+    # Before the limit, which holds for what is loaded already.
+    import sklearn.cluster  # noqa: PLC0415 - a second of imports
+    import sklearn.manifold  # noqa: F401, PLC0415
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
 
     from learning_memory_server.dashboard.frame import new_frame  # noqa: PLC0415 - numpy
 
