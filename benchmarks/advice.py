@@ -140,7 +140,7 @@ async def _moment(services: Services, finder: AdviceFinder, entry: Ghap) -> Mome
         )
     )
     texts = [(each.id, axis_texts(each)[Axis.FULL]) for each in earlier]
-    moment.shown = [each.id for each in ranked.chosen()]
+    moment.shown = [each.entry.id for each in best(ranked.experiences, ranked.least)]
     moment.ranked = {
         "advice": [(each.score, each.entry.id) for each in best(ranked.experiences, float("-inf"))],
         "dense": [(hit.score, by_point[hit.id]) for hit in near],

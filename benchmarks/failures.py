@@ -291,7 +291,8 @@ def _judge(outcome: Outcome, failed: Failed, shown: Failed) -> None:
 def shield(failed: Failed, known: Sequence[Failed]) -> Failed | None:
     """Choose as the product does."""
     recent = known[-KEPT:]
-    chosen = choose(failed.case.failed, [other.case for other in recent])
+    supported = choose(failed.case.failed, [other.case for other in recent])
+    chosen = supported.case if supported else None
     return next((other for other in recent if chosen and other.case.id == chosen.id), None)
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.values import groups
 from learning_memory_server.advice.finder import AdviceFinder
+from learning_memory_server.advice.ranking import best
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.embedding.packaged import load_packaged
@@ -103,8 +104,8 @@ async def shown_at(text: str, answers: frozenset[str], services: Services) -> Pr
         raise RuntimeError("the index is not open, or the model was not measured")
     every = sorted(services.collector.list_resolved(), key=lambda entry: entry.id)
     choose: dict[str, Callable[[Ranked], Sequence[Ghap]]] = {
-        "ours": lambda found: found.chosen_for_prompt(),
-        "as at start": lambda found: found.chosen(),
+        "ours": lambda found: [entry for entry, _ in filter(None, [found.for_prompt()])],
+        "as at start": lambda found: [each.entry for each in best(found.experiences, found.least)],
         "always": lambda found: [max(found.experiences, key=lambda each: each.score).entry],
         "random": lambda _: [random.Random(text).choice(every)],
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.advice.ranking import AT_MOST
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, advice_id
+from learning_memory_server.domain.advice import Advice, Channel, Effect, advice_id
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     InvalidInputError,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.advice.log import AdviceLog
+    from learning_memory_server.domain.advice import Item
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
@@ -145,11 +146,11 @@ class Advisor:
         if len(set(terms(text))) < _TERMS_LEAST:
             return None
         ranked = await self._ranked(self._finder.rank_text(text, caller.project, self._log.effects()))
-        found = ranked.chosen_for_prompt()[:1] if ranked else []
-        if not found or found[0].id in shown:
+        found = ranked.for_prompt() if ranked else None
+        if found is None or found[0].id in shown:
             return None
-        items = [Item(found[0].id, Kind.EXPERIENCE)]
-        return found[0] if self.may_show(caller, Channel.HOOK, items) else None
+        entry, item = found
+        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
 
     def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
         """Return whether a session may be shown these things outside a call about an entry, and record that.
@@ -244,12 +245,7 @@ class Advisor:
 
     async def _find(self, entry: Ghap) -> list[Item]:
         ranked = await self._ranked(self._finder.rank(entry, self._log.effects()))
-        if ranked is None:
-            return []
-        return [
-            *(Item(each.id, Kind.EXPERIENCE) for each in ranked.chosen()),
-            *(Item(each.id, Kind.VALUE) for each in ranked.chosen_values()),
-        ]
+        return ranked.items() if ranked else []
 
     def _shown(self, advice: Advice) -> Related:
         """Return what a record says was shown, as far as it still exists."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.advice.ranking import (
     BACKGROUND,
     PROMPT,
+    SCORE_DIGITS,
     Background,
     Scored,
     best,
@@ -16,6 +17,7 @@ from learning_memory_server.advice.ranking import (
     measured_for,
     sunk,
 )
+from learning_memory_server.domain.advice import Item, Kind, Reason
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.documents import axis_texts
@@ -62,17 +64,20 @@ class Ranked:
     least: float
     measured: Measured
 
-    def chosen(self) -> list[Ghap]:
-        """Return the experiences to show."""
-        return [each.entry for each in best(self.experiences, self.least)]
+    def items(self) -> list[Item]:
+        """Return what to show: experiences, then values if there is room for them."""
+        return [
+            *(each.item(self.least) for each in best(self.experiences, self.least)),
+            *(
+                Item(value.id, Kind.VALUE, score=round(cosine, SCORE_DIGITS), reason=Reason.SIMILAR)
+                for value, cosine in self.best_values()
+            ),
+        ]
 
-    def chosen_for_prompt(self) -> list[Ghap]:
-        """Return the experiences to show if the text is what a user has written: they must be nearer."""
-        return [each.entry for each in best(self.experiences, self.least + PROMPT)]
-
-    def chosen_values(self) -> list[Value]:
-        """Return the values to show, if there is room for them."""
-        return [value for value, _ in self.best_values()]
+    def for_prompt(self) -> tuple[Ghap, Item] | None:
+        """Return the experience to show if the text is what a user has written: it must be nearer."""
+        least = self.least + PROMPT
+        return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
     def best_values(self) -> list[tuple[Value, float]]:
         """Return the values to show with their cosines."""
@@ -165,6 +170,7 @@ class AdviceFinder:
             Scored(
                 each,
                 sunk(background.score(cosine, self._terms_of(each)), *effects.get(each.id, (0, 0))),
+                background.shared(self._terms_of(each)),
             )
             for each, cosine in candidates
             if is_instructive(each)

@@ -37,6 +37,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.domain.advice import Item, Kind, Reason
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ AT_MOST: Final = 2
 BACKGROUND: Final = 200
 """How many of the newest entries are the background."""
 
+SCORE_DIGITS: Final = 3
+"""Of a score that is kept: more would be noise of the model."""
 PROMPT: Final = 0.05
 """What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
 `benchmarks.prompts`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
@@ -154,15 +157,37 @@ class Background:
             found: The distinct terms of its text.
         """
         z = min(max((cosine - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
-        return _COSINE * cosine + _COVERAGE * self.coverage(found) + _Z * z
+        return _COSINE * cosine + self.shared(found) + _Z * z
+
+    def shared(self, found: AbstractSet[str]) -> float:
+        """Return the part of an experience's score that the terms of its text add."""
+        return _COVERAGE * self.coverage(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An experience and its score."""
+    """An experience and its score.
+
+    Args:
+        entry: The experience.
+        score: Its score.
+        shared: The part of it that shared terms add.
+    """
 
     entry: Ghap
     score: float
+    shared: float = 0.0
+
+    def item(self, least: float) -> Item:
+        """Return what is kept of it if it is shown.
+
+        Args:
+            least: The least score of what is shown.
+        """
+        alone = self.score - self.shared
+        without = Reason.BOTH if alone > self.shared else Reason.TERMS
+        reason = Reason.SIMILAR if alone >= least else without
+        return Item(self.entry.id, Kind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
 
 
 def is_instructive(entry: Ghap) -> bool:

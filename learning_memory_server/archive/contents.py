@@ -55,6 +55,8 @@ _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
+_SCORE_MAX: Final = 10
+"""Of advice: the present scores are below 1.2."""
 _NUMBER_MAX: Final = 100_000_000
 """Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 
@@ -238,7 +240,15 @@ def _checked_advice(record: JournalRecord) -> dict[str, Any]:
         raise InvalidInputError("revision: must be a whole number.")
     if not (isinstance(advice.withheld, bool) and advice.revision >= 1 and 0 <= advice.probability <= 1):
         raise InvalidInputError("revision, withheld, probability: are not what this program writes.")
+    scores = [item.score for item in advice.items if item.score is not None]
+    if not all(_is_within(score, -_SCORE_MAX, _SCORE_MAX) for score in scores):
+        raise InvalidInputError(f"score: must be a number from -{_SCORE_MAX} to {_SCORE_MAX}.")
     return advice_to_data(advice)
+
+
+def _is_within(given: object, least: float, most: float) -> bool:
+    """Return whether this is a number from least to most. True is a number in Python; here it is not."""
+    return isinstance(given, float | int) and not isinstance(given, bool) and least <= given <= most
 
 
 def _checked_failure(record: JournalRecord) -> dict[str, Any]:
@@ -256,6 +266,8 @@ def _checked_failure(record: JournalRecord) -> dict[str, Any]:
         raise InvalidInputError("created_at: must have an offset from UTC.")
     if isinstance(failure.times, bool) or not isinstance(failure.times, int) or failure.times < 1:
         raise InvalidInputError("times: must be a whole number above 0.")
+    if failure.support is not None and not _is_within(failure.support, 0, 1):
+        raise InvalidInputError("support: must be a number from 0 to 1.")
     return failure_to_data(failure)
 
 

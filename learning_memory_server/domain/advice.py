@@ -34,6 +34,21 @@ class Effect(StrEnum):
     MISLED = "misled"
 
 
+class Reason(StrEnum):
+    """Why something is shown."""
+
+    SIMILAR = "similar"
+    """What it says is near enough to goal and hypothesis, or to the prompt."""
+    TERMS = "terms"
+    """It has their rare terms, which count more than what it says."""
+    BOTH = "both"
+    """It says something similar, but only with the rare terms that it has is it near enough."""
+    IN_FORCE = "in_force"
+    """It is one of the project's best values in force, whatever the session is about."""
+    LATEST = "latest"
+    """It is one of the project's latest lessons, whatever the session is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing that was shown.
@@ -42,11 +57,16 @@ class Item:
         id: The id of the experience or the value.
         kind: Which of them it is.
         effect: Whether it helped or misled; None while nobody said.
+        score: How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
+            compared, or an earlier version recorded it.
+        reason: Why it was chosen; None if an earlier version recorded it.
     """
 
     id: str
     kind: Kind
     effect: Effect | None = None
+    score: float | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

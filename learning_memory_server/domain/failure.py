@@ -25,6 +25,8 @@ class Failure:
             file. None if none did.
         shown: The id of the failure whose remedy was shown; None if none was.
         times: How often the error had been seen in the project, this time included.
+        support: The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an
+            earlier version recorded it.
     """
 
     id: str
@@ -36,6 +38,7 @@ class Failure:
     remedy: str | None = None
     shown: str | None = None
     times: int = 1
+    support: float | None = None
 
     @property
     def error(self) -> str:

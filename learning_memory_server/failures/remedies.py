@@ -68,13 +68,21 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class _Supported:
+class Supported:
+    """A case whose remedy may be shown.
+
+    Args:
+        case: The case.
+        support: The share of the evidence in favour of its remedy, from 0 to 1.
+        likeness: How like its failing command was to the one that has just failed, from 0 to 1.
+    """
+
     case: Case
     support: float
     likeness: float
 
 
-def choose(command: Command, cases: Sequence[Case]) -> Case | None:
+def choose(command: Command, cases: Sequence[Case]) -> Supported | None:
     """Return the case whose remedy to show for a command that has just failed, None for silence.
 
     Args:
@@ -99,14 +107,14 @@ def choose(command: Command, cases: Sequence[Case]) -> Case | None:
             if other.session != case.session:
                 evidence += weight
                 support += weight * its.agrees_with(made)
-        supported.append(_Supported(case, support / evidence, likeness(command, case.failed)))
+        supported.append(Supported(case, support / evidence, likeness(command, case.failed)))
     best = max((each.support for each in supported), default=0.0)
     if best < LEAST:
         return None
     enough = max(best - _AS_GOOD, LEAST)
     good = [each for each in supported if each.support >= enough]
     # Of those that are as like, the newest: max returns the first.
-    return max(reversed(good), key=lambda each: each.likeness).case
+    return max(reversed(good), key=lambda each: each.likeness)
 
 
 def _is_harmless(remedy: Command, command: Command) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.failures.log import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
+
+_DIGITS: Final = 3
+"""Of a share of evidence that is kept."""
 
 log = structlog.get_logger()
 
@@ -91,20 +94,20 @@ class Shield:
         """Record a failure, and return the line about what mended its error before."""
         # Nothing here awaits, so what is known cannot change before it is written.
         known = self._failures.of(failure.project, failure.signature)
-        shown = mended_by(failure.command, known)
+        shown, support = mended_by(failure.command, known) or (None, None)
         shown_id = shown.id if shown else None
         before = self._failures.find(failure.id)
         if before is None:
             if not self._failures.is_forgotten(failure.id):
-                self._failures.add(replace(failure, shown=shown_id, times=1 + seen(known)))
+                self._failures.add(replace(failure, shown=shown_id, support=support, times=1 + seen(known)))
                 self._failures.make_room(failure.project, failure.signature, failure.created_at)
         elif shown_id and before.shown != shown_id:
-            self._failures.add(replace(before, shown=shown_id), at=failure.created_at)
+            self._failures.add(replace(before, shown=shown_id, support=support), at=failure.created_at)
         return None if shown is None else line_about(known, shown)
 
 
-def mended_by(command: str, known: Sequence[Failure]) -> Failure | None:
-    """Return the failure whose remedy to show for a command, None for silence.
+def mended_by(command: str, known: Sequence[Failure]) -> tuple[Failure, float] | None:
+    """Return the failure whose remedy to show for a command, and the remedy's support; None for silence.
 
     Args:
         command: The command, as it is kept.
@@ -112,7 +115,9 @@ def mended_by(command: str, known: Sequence[Failure]) -> Failure | None:
     """
     recent = known[-KEPT:]
     chosen = choose(parse(command), [_case_of(each) for each in recent])
-    return next((each for each in recent if chosen and each.id == chosen.id), None)
+    if chosen is None:
+        return None
+    return next(each for each in recent if each.id == chosen.case.id), round(chosen.support, _DIGITS)
 
 
 def _case_of(failure: Failure) -> Case:

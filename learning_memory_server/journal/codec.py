@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
+from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.memory import Chunking, Memory
@@ -138,10 +138,7 @@ def advice_to_data(advice: Advice) -> Data:
             "ghap_id": advice.ghap_id,
             "revision": advice.revision,
             "channel": advice.channel.value,
-            "items": [
-                lean({"id": item.id, "kind": item.kind.value, "effect": item.effect and item.effect.value})
-                for item in advice.items
-            ],
+            "items": [_item_to_data(item) for item in advice.items],
             "project": advice.project,
             "created_at": advice.created_at.isoformat(),
             "withheld": advice.withheld or None,
@@ -160,10 +157,7 @@ def advice_from_data(data: Data) -> Advice:
         ghap_id=data["ghap_id"],
         revision=data["revision"],
         channel=Channel(data["channel"]),
-        items=tuple(
-            Item(item["id"], Kind(item["kind"]), Effect(item["effect"]) if "effect" in item else None)
-            for item in data["items"]
-        ),
+        items=tuple(map(_item_from_data, data["items"])),
         project=data["project"],
         created_at=datetime.fromisoformat(data["created_at"]),
         withheld=data.get("withheld", False),
@@ -183,6 +177,7 @@ def failure_to_data(failure: Failure) -> Data:
             "created_at": failure.created_at.isoformat(),
             "remedy": failure.remedy,
             "shown": failure.shown,
+            "support": failure.support,
             "times": failure.times,
         }
     )
@@ -203,6 +198,7 @@ def failure_from_data(data: Data) -> Failure:
         created_at=datetime.fromisoformat(data["created_at"]),
         remedy=data.get("remedy"),
         shown=data.get("shown"),
+        support=data.get("support"),
         times=data["times"],
     )
 
@@ -248,3 +244,25 @@ VERDICT: Final = Codec("verdict", verdict_to_data, verdict_from_data, lambda ver
 ADVICE: Final = Codec("advice", advice_to_data, advice_from_data, lambda _advice: ())
 FAILURE: Final = Codec("failure", failure_to_data, failure_from_data, lambda _failure: ())
 MEMORY: Final = Codec("memory", memory_to_data, memory_from_data, lambda memory: (memory.request,))
+
+
+def _item_to_data(item: Item) -> Data:
+    return lean(
+        {
+            "id": item.id,
+            "kind": item.kind.value,
+            "effect": item.effect and item.effect.value,
+            "score": item.score,
+            "reason": item.reason and item.reason.value,
+        }
+    )
+
+
+def _item_from_data(data: Data) -> Item:
+    return Item(
+        data["id"],
+        Kind(data["kind"]),
+        Effect(data["effect"]) if "effect" in data else None,
+        data.get("score"),
+        Reason(data["reason"]) if "reason" in data else None,
+    )

@@ -44,7 +44,7 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
     "value": frozenset({"id", "cluster_id", "created_at", "request", "supersedes", "evidence", "earlier"}),
     "verdict": frozenset({"value_id", "ghap_id", "verdict", "created_at", "requests"}),
     "advice": frozenset(
-        "ghap_id revision channel items[].id items[].kind items[].effect created_at withheld probability".split()  # noqa: SIM905
+        "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability".split()  # noqa: SIM905
     ),
     "failure": frozenset({"id", "session", "created_at", "shown", "times"}),
     "server": frozenset({"urls", "owner", "left"}),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.advice import Channel, Item, Kind
+from learning_memory_server.domain.advice import Channel, Item, Kind, Reason
 from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.domain.support import Status
 from learning_memory_server.domain.vocabulary import OutcomeStatus
@@ -134,7 +134,10 @@ def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
     for value in values:
         if value.is_in_force:
             doubt = " (unattested)" if value.support.status is Status.UNATTESTED else ""
-            yield Item(value.value.id, Kind.VALUE), f"{_line(value.value.text)}{doubt}"
+            yield (
+                Item(value.value.id, Kind.VALUE, reason=Reason.IN_FORCE),
+                f"{_line(value.value.text)}{doubt}",
+            )
 
 
 def _lesson_items(entries: Sequence[Ghap]) -> Iterator[tuple[Item, str]]:
@@ -146,7 +149,7 @@ def _lesson_items(entries: Sequence[Ghap]) -> Iterator[tuple[Item, str]]:
         takeaway = _line(lesson.takeaway or "") if lesson else ""
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
-            yield Item(entry.id, Kind.EXPERIENCE), takeaway
+            yield Item(entry.id, Kind.EXPERIENCE, reason=Reason.LATEST), takeaway
 
 
 def _line(text: str) -> str:

@@ -47,7 +47,7 @@ def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
         known: The failures of one error, oldest first.
     """
     newest = known[-1]
-    shown = mended_by(newest.command, known)
+    shown, _ = mended_by(newest.command, known) or (None, None)
     return {
         "id": newest.error,
         "project": newest.project,

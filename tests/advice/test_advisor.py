@@ -9,7 +9,8 @@ import pytest
 
 from learning_memory_server.advice.advisor import Advisor, Related
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.domain.advice import Channel, Effect, Item, Kind
+from learning_memory_server.advice.ranking import measured_for
+from learning_memory_server.domain.advice import Channel, Effect, Item, Kind, Reason
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.values.log import document_of
@@ -65,7 +66,10 @@ async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_cha
     assert await advisor(parts).advise(entry, Channel.START) == shown
     (advice,) = kept(parts)
     assert (advice.ghap_id, advice.revision, advice.channel) == (entry.id, 1, Channel.START)
-    assert [item.id for item in advice.items] == [OLD.id]
+    (item,) = advice.items
+    assert (item.id, item.reason) == (OLD.id, Reason.SIMILAR)
+    assert item.score is not None
+    assert item.score > measured_for(MeasuredModel().identity).least(2)  # type: ignore[union-attr]
     assert (advice.withheld, advice.probability) == (False, 0)
 
 

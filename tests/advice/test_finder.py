@@ -9,6 +9,7 @@ import pytest
 
 from learning_memory_server.advice.finder import Ranked
 from learning_memory_server.advice.ranking import Measured, Scored
+from learning_memory_server.domain.advice import Kind, Reason
 from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.values.log import document_of
@@ -41,7 +42,7 @@ def asked(topic: str = "pool", **changes: object) -> Ghap:
 async def chosen(parts: Parts, entry: Ghap, *, is_everywhere: bool = False) -> list[str]:
     ranked = await finder_over(parts, is_everywhere=is_everywhere).rank(entry, {})
     assert ranked
-    return ids(ranked.chosen())
+    return [item.id for item in ranked.items()]
 
 
 async def test_experiences_of_the_same_kind_are_found_and_others_are_not(parts: Parts) -> None:
@@ -86,14 +87,14 @@ async def test_an_experience_that_misled_sinks_below_the_threshold(parts: Parts)
     await parts.learn(about("pool", 1), about("cache", 2))
     ranked = await finder_over(parts).rank(asked(), {about("pool", 1).id: (9, 0)})
     assert ranked
-    assert ranked.chosen() == []
+    assert ranked.items() == []
 
 
 async def test_an_old_experience_is_found_behind_many_newer_ones(parts: Parts) -> None:
     await parts.learn(about("pool", 1), *(about("cache", number) for number in range(2, 9)))
     ranked = await finder_over(parts, background=4).rank(asked(), {})
     assert ranked
-    assert ids(ranked.chosen()) == ids([about("pool", 1)])
+    assert [item.id for item in ranked.items()] == ids([about("pool", 1)])
 
 
 async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -> None:
@@ -104,11 +105,13 @@ async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -
     finder = finder_over(parts)
     ranked = await finder.rank(asked(), {})
     assert ranked
-    assert ranked.chosen_values() == [good]
+    (found,) = (item for item in ranked.items() if item.kind is Kind.VALUE)
+    assert (found.id, found.reason) == (good.id, Reason.SIMILAR)
+    assert found.score == pytest.approx(ranked.values[0][1], abs=0.001)
     parts.verdicts.record(ALICE, good, NOON, {entry.id: Stance.CONTRADICTS})
     ranked = await finder.rank(asked(), {})
     assert ranked
-    assert ranked.chosen_values() == []
+    assert ranked.best_values() == []
 
 
 async def test_a_value_about_something_else_is_not_found(parts: Parts) -> None:
@@ -116,7 +119,7 @@ async def test_a_value_about_something_else_is_not_found(parts: Parts) -> None:
     await parts.writer.write([document_of(other)])
     ranked = await finder_over(parts).rank(asked(), {})
     assert ranked
-    assert ranked.chosen_values() == []
+    assert ranked.best_values() == []
 
 
 async def test_an_index_that_is_not_open_says_nothing(tmp_path: Path) -> None:
@@ -136,5 +139,6 @@ def test_what_is_shown_at_a_prompt_must_be_nearer() -> None:
     measured = Measured(threshold=0.5, value_threshold=0.5, mean=0.2, deviation=0.1)
     near, nearer = Scored(about("pool", 1), 0.52), Scored(about("pool", 2), 0.6)
     ranked = Ranked([near, nearer], [], 0.5, measured)
-    assert ids(ranked.chosen()) == ids([nearer.entry, near.entry])
-    assert ids(ranked.chosen_for_prompt()) == ids([nearer.entry])
+    assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
+    assert ranked.for_prompt() == (nearer.entry, nearer.item(0.55))
+    assert Ranked([near], [], 0.5, measured).for_prompt() is None

@@ -15,6 +15,7 @@ from learning_memory_server.advice.ranking import (
     measured_for,
     sunk,
 )
+from learning_memory_server.domain.advice import Kind, Reason
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from tests.advice.parts import MeasuredModel
@@ -81,6 +82,25 @@ def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
     assert sunk(0.9, misled=0, helped=3) == 0.9
     assert sunk(0.9, misled=1, helped=1) == 0.9
     assert sunk(0.9, misled=2, helped=0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("score", "shared", "reason"),
+    [
+        (0.9, 0.1, Reason.SIMILAR),
+        (0.9, 0.3, Reason.BOTH),
+        (0.75, 0.4, Reason.TERMS),
+    ],
+)
+def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reason: Reason) -> None:
+    item = replace(scored(1, score), shared=shared).item(0.7)
+    assert (item.kind, item.score, item.reason) == (Kind.EXPERIENCE, score, reason)
+
+
+def test_the_shared_part_of_a_score_is_what_the_terms_add() -> None:
+    background = Background(WANTED, [frozenset({"pool"})] * 9, [0.2] * 9, MEASURED)
+    added = background.score(0.6, WANTED) - background.score(0.6, frozenset())
+    assert background.shared(WANTED) == pytest.approx(added)
 
 
 def test_an_entry_teaches_by_its_lesson_or_its_root_cause() -> None:

@@ -17,7 +17,8 @@ def case(session: str, failed: str, remedy: str | None = None, shown: str | None
 
 
 def chosen(command: str, *cases: Case) -> Case | None:
-    return choose(parse(command), cases)
+    found = choose(parse(command), cases)
+    return found.case if found else None
 
 
 def test_a_remedy_that_worked_once_is_shown_while_nothing_speaks_against_it() -> None:

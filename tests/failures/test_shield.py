@@ -162,6 +162,11 @@ async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
         await agent.succeeds("python3 -m pytest")
     assert "seen 2 times before in this project, last on 2026-03-03" in (answer or "")
     assert [each.times for each in failures.all()] == [1, 2, 3]
+    first, second, third = failures.all()
+    assert [each.shown for each in (first, second)] == [None, first.id]
+    assert [each.support for each in (first, second)] == [None, 0.7]
+    # The second session is evidence, too.
+    assert third.support == pytest.approx(1.7 / 2)
 
 
 async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what_is_inside(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
+from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.value import Evidence, Value
@@ -72,6 +72,7 @@ FAILURES = st.builds(
     remedy=st.none() | TEXTS,
     shown=st.none() | TEXTS,
     times=st.integers(1, 10**6),
+    support=st.none() | st.sampled_from([0.0, 0.75, 1.0]),
 )
 ADVICE = st.builds(
     Advice,
@@ -79,7 +80,14 @@ ADVICE = st.builds(
     revision=st.integers(1, 9),
     channel=st.sampled_from(Channel),
     items=st.lists(
-        st.builds(Item, TEXTS, st.sampled_from(Kind), st.none() | st.sampled_from(Effect)),
+        st.builds(
+            Item,
+            TEXTS,
+            st.sampled_from(Kind),
+            st.none() | st.sampled_from(Effect),
+            st.none() | st.sampled_from([0.0, 0.518]),
+            st.none() | st.sampled_from(Reason),
+        ),
         min_size=1,
         max_size=2,
     ).map(tuple),
@@ -115,6 +123,19 @@ def test_any_failure_survives_a_round_trip(failure: Failure) -> None:
 @given(ADVICE)
 def test_any_advice_survives_a_round_trip(advice: Advice) -> None:
     assert advice_from_data(through_json(advice_to_data(advice))) == advice
+
+
+def test_advice_and_failures_of_earlier_versions_have_no_score() -> None:
+    line = {
+        "ghap_id": "ghap_1",
+        "revision": 1,
+        "channel": "start",
+        "items": [{"id": "ghap_2", "kind": "experience", "effect": "helped"}],
+        "project": "shop",
+        "created_at": "2026-03-01T12:00:00+00:00",
+    }
+    assert advice_from_data(line).items == (Item("ghap_2", Kind.EXPERIENCE, Effect.HELPED),)
+    assert advice_to_data(advice_from_data(line)) == line
 
 
 @given(VERDICTS)

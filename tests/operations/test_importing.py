@@ -33,6 +33,8 @@ MEMORY = Memory(
     request="front:1",
 )
 
+ITEM = {"id": "a", "kind": "experience"}
+
 
 def fields(record: JournalRecord) -> dict[str, Any]:
     return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
@@ -248,10 +250,14 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
         (fields(advice_record("ghap_1", "a", channel="smoke")), "is not data of the kind 'advice'"),
         (fields(advice_record("ghap_1", "a", probability=2)), "are not what this program writes"),
         (fields(advice_record("ghap_1", "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
+        (fields(advice_record("ghap_1", "a", items=[{**ITEM, "score": 1e9}])), "score: must be a number"),
+        (fields(advice_record("ghap_1", "a", items=[{**ITEM, "score": True}])), "score: must be a number"),
+        (fields(advice_record("ghap_1", "a", items=[{**ITEM, "reason": "luck"}])), "is not data of the kind"),
         (fields(failure_record(id="failure_1")), "is not a valid id of a failure"),
         (fields(failure_record(shown="ghap_1")), "shown: is not a valid id of a failure"),
         (fields(failure_record(command="x" * 401)), "command, remedy: 401 characters"),
         (fields(failure_record(signature="")), "signature: must not be empty"),
+        (fields(failure_record(support=1.1)), "support: must be a number from 0 to 1"),
         (fields(failure_record(times=True)), "times: must be a whole number"),
         (fields(failure_record(times=None)), "times: must be a whole number"),
         (fields(failure_record(created_at="2026-01-01T00:00:00")), "must have an offset"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.domain.advice import Item, Kind
+from learning_memory_server.domain.advice import Item, Kind, Reason
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap, Lesson
 from learning_memory_server.domain.value import Evidence, Value
@@ -51,11 +51,11 @@ def test_it_names_the_values_and_experiences_that_it_shows_and_leaves_out_what_i
     value, entries = standing("Look"), [learned(n, f"Lesson {n}") for n in range(1, 6)]
     found = composed([ghap()], [value], entries, 800)
     assert found.items == (
-        Item(value.value.id, Kind.VALUE),
-        *(Item(each.id, Kind.EXPERIENCE) for each in entries[:3]),
+        Item(value.value.id, Kind.VALUE, reason=Reason.IN_FORCE),
+        *(Item(each.id, Kind.EXPERIENCE, reason=Reason.LATEST) for each in entries[:3]),
     )
     less = composed([ghap()], [value], entries, 800, {value.value.id, entries[0].id})
-    assert less.items == tuple(Item(each.id, Kind.EXPERIENCE) for each in entries[1:4])
+    assert less.items == tuple(Item(each.id, Kind.EXPERIENCE, reason=Reason.LATEST) for each in entries[1:4])
     assert "Look" not in less.text
 
 
