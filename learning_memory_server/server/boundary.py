@@ -53,6 +53,8 @@ class Boundary:
             tool.name: (tool, {kind: services[kind] for kind in tool.services if kind not in _OF_THE_CALL})
             for tool in tools
         }
+        # Not every client is offered what shows a page, and no model what programs call.
+        self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
 
     async def call(
@@ -91,8 +93,8 @@ class Boundary:
         """
         if name not in self._tools:
             raise InvalidInputError(
-                f"There is no tool {shorten(name)}; the tools are {', '.join(self._tools)}."
-                f"{did_you_mean(name, self._tools)}"
+                f"There is no tool {shorten(name)}; the tools are {', '.join(self._named)}."
+                f"{did_you_mean(name, self._named)}"
             )
         tool, services = self._tools[name]
         reads = not tool.effects.changes

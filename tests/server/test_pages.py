@@ -59,6 +59,10 @@ async def test_others_see_neither(services: Services) -> None:
     async with Client(server_of(services)) as client:
         assert "show_dashboard" not in {tool.name for tool in (await client.list_tools()).tools}
         assert DASHBOARD_URI not in {str(each.uri) for each in (await client.list_resources()).resources}
+        refused = await client.call_tool("show_dashboards", {})
+        named = refused.content[0].text.partition("the tools are")[2]  # type: ignore[union-attr]
+        assert "start_ghap" in named
+        assert "show_dashboard" not in named
 
 
 @pytest.mark.slow
