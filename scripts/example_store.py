@@ -66,6 +66,7 @@ _FAILURES: Final = (
         "pytest -p cart_fixtures tests/cart",
     ),
     ("npm run build", 'npm ERR! Missing script: "build"', "npm run build:web"),
+    ("npm run build", 'npm ERR! Missing script: "build"', "npm run build:web"),
     ("docker compose up db", "Error: bind: address already in use", None),
 )
 
@@ -111,9 +112,9 @@ async def fill(settings: Settings) -> None:
         await _supersede(services)
         for text, metadata in _MEMORIES:
             await services.memories.add(Caller("demo", "a" * 16), text, metadata)
-        for command, error, remedy in _FAILURES:
+        for number, (command, error, remedy) in enumerate(_FAILURES):
             summer.now += timedelta(hours=3)
-            session = f"session of {command}"
+            session = f"session {number}"
             await services.shield.failed(project="demo", session=session, command=command, error=error)
             if remedy:
                 await services.shield.succeeded(project="demo", session=session, command=remedy)

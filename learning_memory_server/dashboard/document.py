@@ -128,7 +128,7 @@ class Dashboard:
                 if _is_of(project, entry.project)
             ],
             "axes": axes,
-            "values": [_value(standing) for standing in standings],
+            "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
             "failures": [_failure(each) for each in self.failures.all() if _is_of(project, each.project)],
             "memories": [
@@ -222,15 +222,23 @@ def _is_of(project: str | None, its_own: str) -> bool:
     return project is None or its_own == project
 
 
-def _value(standing: Standing) -> dict[str, Any]:
-    """Return a value with every entry for and against it."""
+def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
+    """Return a value with every entry for and against it.
+
+    `cluster` is the cluster on the page that has most of the entries it was drawn from. Its id may be another one: the
+    clusters of one project have ids of their own.
+    """
     shown = value_views.value(standing)
+    drawn_from = {numbers[name] for name in standing.value.evidence.member_ids if name in numbers}
+    found = axes[standing.value.cluster_id.axis.value]["clusters"]
+    most = (each for each in found if 2 * len(drawn_from.intersection(each["members"])) > len(drawn_from))
+    cluster = next((each["cluster_id"] for each in most), None)
     support = {
         **shown["support"],
         "supported_by": list(standing.supporting),
         "contradicted_by": list(standing.contradicting),
     }
-    return {**shown, "support": support}
+    return {**shown, "support": support, "cluster": cluster}
 
 
 def _memory(memory: Memory) -> dict[str, Any]:
@@ -247,7 +255,13 @@ def _advice(advice: Advice) -> dict[str, Any]:
         "probability": advice.probability,
         "project": advice.project,
         "items": [
-            {"id": item.id, "kind": item.kind.value, "effect": item.effect and item.effect.value}
+            {
+                "id": item.id,
+                "kind": item.kind.value,
+                "effect": item.effect and item.effect.value,
+                "score": item.score,
+                "reason": item.reason and item.reason.value,
+            }
             for item in advice.items
         ],
     }
@@ -261,6 +275,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "command": failure.command,
         "remedy": failure.remedy,
         "shown": failure.shown,
+        "support": failure.support,
         "times": failure.times,
         "project": failure.project,
         "at": failure.created_at.isoformat(),

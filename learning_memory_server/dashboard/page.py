@@ -18,6 +18,7 @@ OWN: Final = (
     "base.js",
     "entry.js",
     "chart.js",
+    "keyboard.js",
     "map.js",
     "timeline.js",
     "calibration.js",

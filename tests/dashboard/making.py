@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.dashboard.frames import FrameStore, made
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind
+from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.failure import Failure, failure_id
@@ -123,17 +123,31 @@ async def fill(services: Services) -> None:
     services.value_log.add(first, better)
     stances = {**dict.fromkeys(ids[0:9:3], Stance.SUPPORTS), ids[12]: Stance.CONTRADICTS}
     services.verdicts.record(CALLER, better, NOON, stances)
-    shown = Item(ids[0], Kind.EXPERIENCE, Effect.HELPED), Item(better.id, Kind.VALUE, Effect.MISLED)
+    shown = (
+        Item(ids[0], Kind.EXPERIENCE, Effect.HELPED, 0.612, Reason.BOTH),
+        Item(better.id, Kind.VALUE, Effect.MISLED, 0.5, Reason.SIMILAR),
+    )
     at = NOON + timedelta(days=20)
     services.advice_log.add(
         Advice(ids[20], 1, Channel.START, shown, CALLER.project, at, probability=0.5),
-        Advice(ids[22], 1, Channel.START, shown[:1], CALLER.project, at, withheld=True, probability=0.5),
+        # As an earlier version recorded it.
+        Advice(
+            ids[22],
+            1,
+            Channel.START,
+            (Item(ids[0], Kind.EXPERIENCE),),
+            CALLER.project,
+            at,
+            withheld=True,
+            probability=0.5,
+        ),
     )
-    for command, remedy in (("npm run build", "npm run build:web"), ("make all", None)):
+    mended: str | None = None
+    for command, remedy in (("npm run build", "npm run build:web"), ("npm run all", None)):
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
-        services.failure_log.add(
-            Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, remedy)
-        )
+        failure = Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, remedy)
+        services.failure_log.add(replace(failure, shown=mended, support=0.85) if mended else failure)
+        mended = name
     await services.memories.add(CALLER, "The backup runs at four.", {"title": "Backup", "tags": ["night"]})
     services.collector.start(
         CALLER,

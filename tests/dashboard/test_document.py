@@ -92,9 +92,13 @@ def test_values_advice_failures_memories_and_open_entries_are_in_it(
     assert (new["support"]["supporting"], new["support"]["contradicting"]) == (3, 1)
     shown, withheld = document["advice"]
     assert [item["effect"] for item in shown["items"]] == ["helped", "misled"]
+    assert [(item["score"], item["reason"]) for item in shown["items"]] == [(0.612, "both"), (0.5, "similar")]
     assert withheld["withheld"]
+    assert withheld["items"][0]["score"] is None
     assert document["lift"]["shown"] == document["lift"]["withheld"] == 1
-    assert [failure["remedy"] for failure in document["failures"]] == ["npm run build:web", None]
+    mended, again = document["failures"]
+    assert (mended["remedy"], mended["shown"], mended["support"]) == ("npm run build:web", None, None)
+    assert (again["remedy"], again["shown"], again["support"]) == (None, mended["id"], 0.85)
     assert document["memories"][0]["text"] == "The backup runs at four."
     assert document["open"][0]["goal"] == "Draw the first page within a second"
 
@@ -116,6 +120,21 @@ async def test_a_project_has_only_its_own(services: Services) -> None:
     assert len(document["entries"]) == len(document["axes"]["full"]["of"]) == 4
     assert "theirs" not in json.dumps(document)
     assert "needs" in document["axes"]["full"]["notice"]
+
+
+@pytest.mark.slow
+async def test_a_value_is_at_its_cluster_though_a_projects_clusters_have_ids_of_their_own(
+    services: Services,
+) -> None:
+    await fill(services)
+    everywhere, here = await gathered(services), await gathered(services, CALLER.project)
+    for document in (everywhere, here):
+        named = {each["cluster_id"]: each["members"] for each in document["axes"]["full"]["clusters"]}
+        for each in document["values"]:
+            assert document["entries"][named[each["cluster"]][0]]["hypothesis"] == THEMES[0]
+    assert {each["cluster"] for each in everywhere["values"]}.isdisjoint(
+        each["cluster"] for each in here["values"]
+    )
 
 
 @pytest.mark.slow

@@ -89,7 +89,8 @@ LM.matches = (entry) => {
   return LM.has(entry.words);
 };
 LM.found = () => LM.data.entries.filter(LM.matches);
-LM.select = (things) => (LM.words.length ? things.filter((thing) => LM.has(LM.texts(thing))) : things);
+// A list of its own, which views may turn around.
+LM.select = (things) => things.filter((thing) => !LM.words.length || LM.has(LM.texts(thing)));
 
 // Wilson's 95 % interval of a share, as the program computes it.
 LM.interval = (held, total) => {
@@ -124,8 +125,9 @@ LM.switcher = (label, options, chosen, choose) =>
       LM.make("button", {type: "button", "aria-pressed": String(name === chosen), "data-option": name, click: () => choose(name)}, text),
     ),
   );
-LM.key = () =>
-  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign(outcome), outcome.name)));
+// Where colours mean something else, such as clusters, shapes alone tell outcomes.
+LM.key = (colour) =>
+  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign(colour ? {...outcome, colour} : outcome), outcome.name)));
 // A list that shows a hundred, and more on request: thousands of rows would take seconds.
 LM.list = (things, row, className = "rows") => {
   const list = LM.make("ul", {class: className});

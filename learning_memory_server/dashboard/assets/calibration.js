@@ -64,6 +64,7 @@ LM.views.push({
 
 LM.reliability = (forecasts, width) => {
   const bins = LM.bins(forecasts);
+  const said = (bin) => `${LM.percent(bin.confidence)} stated, ${LM.percent(bin.share)} held\n${bin.held} of ${LM.count(bin.count, "entry", "entries")}\n95 % interval ${LM.percent(bin.low)} to ${LM.percent(bin.high)}`;
   const share = {domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: LM.percent, grid: true};
   return LM.chart("Stated confidence and the share that held", {
     width, height: Math.min(width, 380), marginLeft: 46, marginBottom: 38, x: {...share, label: "stated", labelArrow: "none"}, y: {...share, label: "held", labelArrow: "none"}, r: {range: [3, 11], zero: true},
@@ -71,9 +72,9 @@ LM.reliability = (forecasts, width) => {
       Plot.link([0], {x1: 0, y1: 0, x2: 1, y2: 1, stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.ruleX(bins, {x: "confidence", y1: "low", y2: "high", stroke: "var(--held)", strokeOpacity: 0.45, strokeWidth: 2}),
       Plot.dot(bins, {x: "confidence", y: "share", r: "count", fill: "var(--held)", stroke: "var(--card)"}),
-      Plot.tip(bins, Plot.pointer(LM.tip({x: "confidence", y: "share", title: (bin) => `${LM.percent(bin.confidence)} stated, ${LM.percent(bin.share)} held\n${bin.held} of ${LM.count(bin.count, "entry", "entries")}\n95 % interval ${LM.percent(bin.low)} to ${LM.percent(bin.high)}`}))),
+      Plot.tip(bins, Plot.pointer(LM.tip({x: "confidence", y: "share", title: said}))),
     ],
-  });
+  }, {signs: (at) => bins.map((bin) => ({x: at("x", bin.confidence), y: at("y", bin.share), text: said(bin)}))});
 };
 
 LM.overTime = (forecasts, width) => {
@@ -81,15 +82,16 @@ LM.overTime = (forecasts, width) => {
   const days = (to - from) / 864e5;
   const unit = days > 240 ? d3.utcMonth : days > 40 ? d3.utcMonday : d3.utcDay;
   const periods = d3.rollups(forecasts, (group) => ({brier: LM.brier(group), count: group.length}), (one) => +unit.floor(one.at)).map(([at, score]) => ({at: new Date(at), ...score})).sort((a, b) => a.at - b.at);
+  const said = (period) => `from ${LM.day(period.at)}\nBrier score ${period.brier.toFixed(3)} of ${LM.count(period.count, "entry", "entries")}`;
   return LM.chart("Brier score over time", {
     width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, grid: true, label: null}, r: {range: [2.5, 8], zero: true},
     marks: [
       Plot.ruleY([0.25], {stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.line(periods, {x: "at", y: "brier", stroke: "var(--held)", strokeWidth: 2}),
       Plot.dot(periods, {x: "at", y: "brier", r: "count", fill: "var(--held)", stroke: "var(--card)"}),
-      Plot.tip(periods, Plot.pointer(LM.tip({x: "at", y: "brier", title: (period) => `from ${LM.day(period.at)}\nBrier score ${period.brier.toFixed(3)} of ${LM.count(period.count, "entry", "entries")}`}))),
+      Plot.tip(periods, Plot.pointer(LM.tip({x: "at", y: "brier", title: said}))),
     ],
-  });
+  }, {signs: (at) => periods.map((period) => ({x: at("x", period.at), y: at("y", period.brier), text: said(period)}))});
 };
 
 LM.rates = (judged, field, width) => {
@@ -98,13 +100,14 @@ LM.rates = (judged, field, width) => {
     const [low, high] = LM.interval(held, group.length);
     return {held, total: group.length, share: held / group.length, low, high};
   }, (entry) => entry[field]).map(([name, rate]) => ({name, ...rate})).sort((a, b) => b.total - a.total);
+  const said = (rate) => `${rate.name}: ${rate.held} of ${rate.total} held (${LM.percent(rate.share)})\n95 % interval ${LM.percent(rate.low)} to ${LM.percent(rate.high)}`;
   return LM.chart(`Share that held by ${field}`, {
     width, height: rates.length * 30 + 40, marginLeft: 142, marginRight: 44, x: {domain: [0, 1], ticks: [0, 0.5, 1], tickFormat: LM.percent, grid: true, label: null}, y: {domain: rates.map((rate) => rate.name), label: null, tickSize: 0},
     marks: [
       Plot.ruleY(rates, {y: "name", x1: "low", x2: "high", stroke: "var(--held)", strokeOpacity: 0.4, strokeWidth: 7, strokeLinecap: "round"}),
       Plot.dot(rates, {y: "name", x: "share", r: 4.5, fill: "var(--held)", stroke: "var(--card)"}),
       Plot.text(rates, {y: "name", x: 1, text: (rate) => rate.total.toLocaleString("en"), textAnchor: "end", dx: 40, fill: "var(--soft)"}),
-      Plot.tip(rates, Plot.pointerY(LM.tip({y: "name", x: "share", title: (rate) => `${rate.name}: ${rate.held} of ${rate.total} held (${LM.percent(rate.share)})\n95 % interval ${LM.percent(rate.low)} to ${LM.percent(rate.high)}`}))),
+      Plot.tip(rates, Plot.pointerY(LM.tip({y: "name", x: "share", title: said}))),
     ],
-  });
+  }, {signs: (at) => rates.map((rate) => ({x: at("x", rate.share), y: at("y", rate.name), text: said(rate)}))});
 };

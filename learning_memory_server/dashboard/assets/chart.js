@@ -1,9 +1,11 @@
 "use strict";
 // Charts: Plot's, with the page's type and colours, a name for screen readers, and a click that opens what is shown.
 
-LM.chart = (label, options, pick) => {
+// `pick` opens what is under the mouse, if it can be opened; `signs` returns what the keyboard walks through.
+LM.chart = (label, options, {pick, signs}) => {
   const plot = Plot.plot({className: "plot", style: {background: "none", color: "var(--ink)"}, ...options});
-  const figure = LM.make("figure", {class: "chart"}, plot);
+  const area = LM.make("div", {class: "area"}, plot);
+  const figure = LM.make("figure", {class: "chart"}, area);
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", label);
   if (pick) {
@@ -16,6 +18,7 @@ LM.chart = (label, options, pick) => {
     plot.addEventListener("pointerdown", (event) => { if (under && event.pointerType === "mouse") event.stopImmediatePropagation(); }, true);
     plot.addEventListener("click", () => { if (under) pick(under); });
   }
+  LM.walk(area, plot, () => signs((name, value) => plot.scale(name).apply(value)));
   return figure;
 };
 LM.width = () => Math.max(280, Math.min(1172, document.getElementById("view").clientWidth - (innerWidth <= 620 ? 60 : 90)));

@@ -76,7 +76,7 @@ LM.valueLink = (value) =>
   LM.make("button", {type: "button", class: "link text short", dir: "auto", click: () => LM.openValue(value)}, LM.short(value.text, 140));
 
 LM.openCluster = (axis, cluster) => {
-  const values = LM.data.values.filter((value) => value.cluster_id === cluster.cluster_id);
+  const values = LM.data.values.filter((value) => value.cluster === cluster.cluster_id);
   const causes = Object.entries(cluster.root_causes ?? {});
   const lessons = cluster.members.map((number) => LM.data.entries[number]).filter((entry) => LM.takeaway(entry));
   LM.open(

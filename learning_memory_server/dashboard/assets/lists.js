@@ -10,30 +10,30 @@ LM.adviceText = (item) => {
 };
 LM.adviceWords = (advice) => {
   const about = (id) => LM.data.entries[LM.number.get(id)] ?? LM.value.get(id) ?? {};
-  return LM.texts([about(advice.entry).goal, advice.channel, ...advice.items.map((item) => { const one = about(item.id); return [one.text, one.goal, one.lesson, one.surprise, item.effect]; })]);
+  return LM.texts([about(advice.entry).goal, advice.channel, ...advice.items.map((item) => { const one = about(item.id); return [one.text, one.goal, one.lesson, one.surprise, item.effect, LM.reasons[item.reason]]; })]);
 };
+LM.foundAdvice = () => LM.data.advice.filter((each) => !LM.words.length || LM.has(LM.adviceWords(each)));
 
 LM.views.push({
   name: "advice",
   title: "Advice",
   say: "What agents were told unasked, what was withheld to measure whether it helps, and which command mended a failing one.",
-  count: () => LM.data.advice.length + LM.data.failures.length,
+  count: () => LM.foundAdvice().length + LM.select(LM.data.failures).length,
   draw: (view) => {
-    const advice = LM.data.advice.filter((each) => !LM.words.length || LM.has(LM.adviceWords(each))).reverse();
+    const advice = LM.foundAdvice().reverse();
     const failures = LM.select(LM.data.failures).reverse();
     if (!advice.length && !failures.length) {
       view.append(LM.nothing(LM.words.length ? "Nothing was found." : "Nobody was told anything yet.", LM.words.length ? "No advice and no failure has all the words that you search for." : "When an agent starts an entry that resembles earlier ones, what was learned from them appears here."));
       return;
     }
-    const effects = {helped: "helped", misled: "misled"};
     if (advice.length) {
       view.append(LM.card("Advice", `${LM.count(advice.filter((each) => !each.withheld).length, "time")} shown, ${advice.filter((each) => each.withheld).length.toLocaleString("en")} withheld.`,
         LM.list(advice, (each) => {
           const entry = LM.data.entries[LM.number.get(each.entry)];
           return LM.make("li", {},
             LM.make("div", {class: "facts"}, each.withheld ? LM.badge("withheld", "withheld") : LM.badge("shown", "shown"), entry ? LM.outcome(entry.outcome_status) : LM.make("span", {}, "still open"), LM.make("span", {}, LM.date(each.at)), LM.make("span", {}, LM.channels[each.channel] ?? each.channel), each.withheld ? LM.make("span", {}, `by a draw with a chance of ${LM.percent(each.probability)}`) : null),
-            LM.make("div", {class: "text"}, "For: ", LM.entryLink(each.entry)),
-            LM.make("ul", {class: "items"}, each.items.map((item) => LM.make("li", {}, item.effect ? [LM.badge(item.effect, effects[item.effect]), " "] : null, LM.make("span", {class: "soft small"}, item.kind === "value" ? "value: " : "lesson: "), LM.adviceText(item)))),
+            LM.make("div", {class: "labelled"}, LM.make("span", {}, "For:"), LM.entryLink(each.entry)),
+            LM.make("ul", {class: "items"}, each.items.map((item) => LM.make("li", {}, LM.make("div", {class: "labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {class: "soft small"}, item.kind === "value" ? "value:" : "lesson:"), LM.adviceText(item)), LM.make("div", {class: "soft small"}, LM.matched(item))))),
           );
         }),
       ));
@@ -42,22 +42,43 @@ LM.views.push({
       const mended = failures.filter((failure) => failure.remedy).length;
       view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended by a similar command.`,
         LM.list(failures, (failure) => LM.make("li", {},
-          LM.make("div", {class: "facts"}, failure.remedy ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time"), failure.shown ? LM.make("span", {}, "a remedy was shown") : null),
+          LM.make("div", {class: "facts"}, failure.remedy ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time"), ),
           LM.text(failure.signature),
           LM.make("code", {class: "text soft", dir: "auto"}, LM.plain(failure.command)),
+          failure.shown ? LM.reminder(failure) : null,
           failure.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, failure.remedy === failure.command ? "The same command succeeded after something else was changed." : "What helped: "), failure.remedy === failure.command ? null : LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.remedy))) : null,
         )),
       ));
     }
   },
 });
+// Why an item was shown, and how well it matched.
+LM.reasons = {
+  similar: "it says something similar",
+  terms: "it has the same rare terms",
+  both: "it says something similar, with some of the same rare terms",
+  in_force: "one of the best values in force, shown to each session",
+  latest: "one of the latest lessons, shown to each session",
+};
+LM.matched = (item) => [typeof item.score === "number" && `score ${item.score.toFixed(2)}`, LM.reasons[item.reason] ?? "no reason was recorded"].filter(Boolean).join(": ");
+// What was shown when a command failed: what mended the same error before, after a similar command.
+LM.reminder = (failure) => {
+  const before = LM.data.failures.find((each) => each.id === failure.shown);
+  const support = typeof failure.support !== "number" ? "" : ` (${LM.percent(failure.support)} of what is known of this error spoke for it)`;
+  return LM.make("div", {class: "items"},
+    LM.make("span", {class: "soft small"}, `Shown, because it mended the same error${before ? "" : " before"}${support}: `),
+    before ? LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.remedy)) : LM.make("span", {class: "soft small"}, "it is forgotten"),
+    before ? LM.make("div", {class: "soft small"}, "in place of ", LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.command))) : null,
+    failure.remedy ? null : LM.make("div", {class: "soft small"}, "Nothing mended it this time."),
+  );
+};
 LM.channels = {start: "when the entry was started", update: "when the hypothesis changed", hook: "by a hook of the client", context: "at the start of the session"};
 
 LM.views.push({
   name: "memories",
   title: "Memories",
   say: "Plain texts that agents kept: notes, decisions and documents, the last one added first.",
-  count: () => LM.data.memories.length,
+  count: () => LM.select(LM.data.memories).length,
   draw: (view) => {
     const memories = LM.select(LM.data.memories);
     if (!memories.length) {
@@ -83,7 +104,7 @@ LM.views.push({
   name: "open",
   title: "Open",
   say: "Entries that were started and not resolved yet, the newest first.",
-  count: () => LM.data.open.length,
+  count: () => LM.select(LM.data.open).length,
   draw: (view) => {
     const open = LM.select(LM.data.open);
     if (!open.length) {
@@ -94,6 +115,7 @@ LM.views.push({
       LM.make("h3", {class: "text short", dir: "auto"}, LM.short(entry.goal, 200)),
       LM.make("div", {class: "facts"}, LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
       LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Believes: "), LM.plain(entry.hypothesis)),
+      LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Does: "), LM.plain(entry.action)),
       LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Expects: "), LM.plain(entry.prediction)),
     ))));
   },

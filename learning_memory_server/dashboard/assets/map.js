@@ -7,7 +7,7 @@ LM.views.push({
   name: "map",
   title: "Map",
   say: "Each sign is an experience; those that say similar things are near each other, and what keeps recurring is outlined.",
-  count: () => LM.data.entries.length,
+  count: () => LM.found().length,
   draw: (view) => {
     if (!LM.data.entries.length) {
       view.append(LM.nothing("Nothing is on the map yet.", "Each resolved entry becomes a sign here. Agents record one with start_ghap and resolve_ghap."));
@@ -21,7 +21,7 @@ LM.views.push({
     }).filter((point) => shown.has(point.number));
     const clusters = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number)));
     view.append(...LM.kept(
-      LM.make("div", {class: "tools"}, LM.switcher("What to compare", LM.axes, LM.axis, (name) => { LM.axis = name; LM.render(); }), LM.key()),
+      LM.make("div", {class: "tools"}, LM.switcher("What to compare", LM.axes, LM.axis, (name) => { LM.axis = name; LM.render(); }), LM.key("var(--soft)")),
       axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
     ));
     if (!points.length) {
@@ -97,15 +97,18 @@ LM.drawMap = (points, clusters, width) => {
       symbol: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.symbol)},
       marks: [
         Plot.hull(outlined, {x: "x", y: "y", z: (point) => point.cluster.cluster_id, fill: (point) => point.cluster.colour, stroke: (point) => point.cluster.colour, fillOpacity: 0.07, strokeOpacity: 0.5, strokeWidth: 1.25, curve: "catmull-rom-closed"}),
-// Two marks: what is the same for all signs of one is said once, which draws thousands faster.
+        // Two marks: what is the same for all signs of one is said once, which draws thousands faster.
         ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
           Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
         ),
-        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster))}] : [])), points, x, y, width), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
+        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster))}] : [])), points, x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
         Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
       ],
     },
-    (point) => LM.openEntry(point.number),
+    {
+      pick: (point) => LM.openEntry(point.number),
+      signs: () => [...points].sort((a, b) => a.entry.at - b.entry.at).map((point) => ({x: x(point.x), y: y(point.y), text: title(point), open: () => LM.openEntry(point.number)})),
+    },
   );
 };
 
@@ -118,19 +121,24 @@ LM.core = (members) => {
 };
 
 // Names at their clusters, largest first; one that would cover another is left out: the list next to the map has all.
-LM.placed = (clusters, points, x, y, width) => {
+LM.placed = (clusters, points, x, y, width, height) => {
   const taken = [];
   const signs = points.map((point) => [x(point.x), y(point.y)]);
   return clusters.flatMap(({cluster, members}) => {
     const text = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, LM.isNarrow() ? 18 : 30);
     const half = text.length * 3.5 + 4;
+    const gap = LM.isNarrow() ? 20 : 27;
     const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
-    const top = y(d3.max(members, (point) => point.y)) - (LM.isNarrow() ? 20 : 27);
-    const box = [at - half, top - 9, at + half, top + 9];
-    // In a crowd there is always something below; a name on a few signs of a small map would only hide them.
-    if (points.length <= 400 && signs.some(([left, down]) => left > box[0] - 3 && left < box[2] + 3 && down > box[1] - 2 && down < box[3] + 2)) return [];
-    if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return [];
-    taken.push(box);
-    return [{x: at, y: Math.max(top, 8), text}];
+    const [above, below] = [Math.max(y(d3.max(members, (point) => point.y)) - gap, 8), Math.min(y(d3.min(members, (point) => point.y)) + gap, height - 8)];
+    // Above or below, rather where no other outline is.
+    for (const [middle, free] of [[above, gap - 10], [below, gap - 10], [above, 2], [below, 2]]) {
+      const box = [at - half, middle - 9, at + half, middle + 9];
+      // In a crowd there is always something below; a name on a few signs of a small map would only hide them.
+      if (points.length <= 400 && signs.some(([left, down]) => left > box[0] - free && left < box[2] + free && down > box[1] - free && down < box[3] + free)) continue;
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      return [{x: at, y: middle, text}];
+    }
+    return [];
   });
 };

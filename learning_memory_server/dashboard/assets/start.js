@@ -18,7 +18,7 @@ LM.render = () => {
   document.getElementById("views").replaceChildren(
     ...LM.views.map((view) => LM.make("a", {href: `#${view.name}`, "aria-current": view === current ? "page" : null, click: (event) => LM.choose(event, view)}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
   );
-  const found = LM.words.length ? LM.make("p", {class: "soft small", role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match.`) : null;
+  const found = LM.words.length ? LM.make("p", {class: "soft small", role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match “${LM.short(LM.words.join(" "), 60)}”.`) : null;
   main.replaceChildren(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), ...(found ? [found] : []));
   document.title = `${current.title} · Learning memory`;
   current.draw(main);

@@ -22,6 +22,7 @@ LM.views.push({
     const bars = d3.flatRollup(entries, (group) => group.length, (entry) => +unit.floor(entry.at), (entry) => entry.outcome_status)
       .map(([start, status, count]) => ({start: new Date(start), end: unit.offset(new Date(start), 1), status, count}));
     const format = each === "month" ? d3.utcFormat("%B %Y") : LM.day;
+    const when = (bar) => `${each === "day" ? "" : `${each} of `}${format(bar.start)}`;
     view.append(
       LM.card("Entries", `How many were resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
         LM.chart(`Entries for each ${each}`, {
@@ -30,8 +31,14 @@ LM.views.push({
           marks: [
             Plot.rectY(bars, {x1: "start", x2: "end", y: "count", z: "status", fill: "status", order: Object.keys(LM.outcomes), insetLeft: 0.5, insetRight: 0.5}),
             Plot.ruleY([0], {stroke: "var(--line)"}),
-            Plot.tip(bars, Plot.pointerX(Plot.stackY(LM.tip({x1: "start", x2: "end", y: "count", z: "status", order: Object.keys(LM.outcomes), title: (bar) => `${each === "day" ? "" : `${each} of `}${format(bar.start)}\n${LM.count(bar.count, "entry", "entries")} ${LM.outcomes[bar.status].name}`})))),
+            Plot.tip(bars, Plot.pointerX(Plot.stackY(LM.tip({x1: "start", x2: "end", y: "count", z: "status", order: Object.keys(LM.outcomes), title: (bar) => `${when(bar)}\n${LM.count(bar.count, "entry", "entries")} ${LM.outcomes[bar.status].name}`})))),
           ],
+        }, {
+          signs: (at) => d3.groups(bars, (bar) => +bar.start).sort((a, b) => a[0] - b[0]).map(([, some]) => ({
+            x: (at("x", some[0].start) + at("x", some[0].end)) / 2,
+            y: at("y", d3.sum(some, (bar) => bar.count)),
+            text: [when(some[0]), ...some.map((bar) => `${LM.count(bar.count, "entry", "entries")} ${LM.outcomes[bar.status].name}`)].join("\n"),
+          })),
         }),
       ),
       LM.growth(entries, x, base),
@@ -52,14 +59,18 @@ LM.growth = (entries, x, base) => {
     const name = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, 28);
     return [...times.map((at, before) => ({at, count: before + 1, cluster, name})), {at: x.domain[1], count: times.length, cluster, name, last: true}];
   });
+  const said = (step) => `${step.name}\n${LM.count(step.count, "member")} by ${LM.day(step.at)}`;
   return LM.card("Clusters", say, tools,
     LM.chart("Growth of clusters", {
       ...base, height: 260, x, y: {grid: true, label: null, zero: true, tickFormat: (n) => (Number.isInteger(n) ? n.toLocaleString("en") : "")},
       marks: [
         ...largest.map((cluster) => Plot.line(steps.filter((step) => step.cluster === cluster), {x: "at", y: "count", stroke: cluster.colour, strokeWidth: 2, curve: "step-after"})),
-        Plot.tip(steps, Plot.pointer(LM.tip({x: "at", y: "count", title: (step) => `${step.name}\n${LM.count(step.count, "member")} by ${LM.day(step.at)}`}))),
+        Plot.tip(steps, Plot.pointer(LM.tip({x: "at", y: "count", title: said}))),
       ],
-    }, (step) => LM.openCluster(LM.axis, step.cluster)),
+    }, {
+      pick: (step) => LM.openCluster(LM.axis, step.cluster),
+      signs: (at) => steps.filter((step) => step.last).map((step) => ({x: at("x", step.at), y: at("y", step.count), text: said(step), open: () => LM.openCluster(LM.axis, step.cluster)})),
+    }),
     LM.make("div", {class: "key"}, largest.map((cluster) => LM.make("span", {}, LM.make("i", {style: {width: "14px", height: "3px", borderRadius: "2px", background: cluster.colour}}), LM.clusterLink(LM.axis, cluster)))),
   );
 };
@@ -72,6 +83,7 @@ LM.lives = (x, base, domain) => {
     return {value, from: new Date(value.created_at), to: next ? new Date(next.created_at) : null, name: LM.short(value.text, LM.isNarrow() ? 26 : 60)};
   }).sort((a, b) => a.from - b.from).slice(-30);
   const end = d3.max([domain[1], ...lives.map((life) => d3.utcDay.offset(life.from, 1))]);
+  const said = (life) => `${LM.short(life.value.text, 200)}\nmade ${LM.day(life.from)}${life.to ? `, superseded ${LM.day(life.to)}` : ""}`;
   return LM.card("Values", "From when to when each value was in force; a cross marks one that another superseded.",
     LM.chart("When values were in force", {
       ...base, marginLeft: 12, height: lives.length * 34 + 34, x: {...x, domain: [d3.min([domain[0], ...lives.map((life) => life.from)]), end]}, y: {axis: null, domain: lives.map((life) => life.value.id)},
@@ -84,8 +96,11 @@ LM.lives = (x, base, domain) => {
           const middle = d3.interpolateDate(domain[0], end)(0.5);
           return Plot.text(lives.filter((life) => (life.from > middle) === (anchor === "end")), {x: "from", y: (life) => life.value.id, text: "name", textAnchor: anchor, fill: "var(--ink)", dx: anchor === "start" ? -4 : 4, dy: -9});
         }),
-        Plot.tip(lives, Plot.pointer(LM.tip({x: "from", y: (life) => life.value.id, title: (life) => `${LM.short(life.value.text, 200)}\nmade ${LM.day(life.from)}${life.to ? `, superseded ${LM.day(life.to)}` : ""}`, maxRadius: 60}))),
+        Plot.tip(lives, Plot.pointer(LM.tip({x: "from", y: (life) => life.value.id, title: said, maxRadius: 60}))),
       ),
-    }, (life) => LM.openValue(life.value)),
+    }, {
+      pick: (life) => LM.openValue(life.value),
+      signs: (at) => lives.map((life) => ({x: at("x", life.from), y: at("y", life.value.id) + 6, text: said(life), open: () => LM.openValue(life.value)})),
+    }),
   );
 };

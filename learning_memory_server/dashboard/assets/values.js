@@ -24,7 +24,7 @@ LM.views.push({
   name: "values",
   title: "Values",
   say: "The principles that agents drew from clusters, with what speaks for and against each.",
-  count: () => LM.data.values.length,
+  count: () => LM.select(LM.data.values).length,
   draw: (view) => {
     const order = {supported: 0, unattested: 1, contested: 2, superseded: 3};
     const values = LM.select(LM.data.values).sort((a, b) => order[LM.standing(a)] - order[LM.standing(b)] || b.support.supporting - a.support.supporting || (a.created_at < b.created_at ? 1 : -1));
@@ -45,21 +45,24 @@ LM.valueParts = (value) => {
     LM.make("b", {style: {left: `calc(${judged ? (100 * supporting) / judged : 50}% - 1px)`}}),
   );
   const axis = value.axis;
-  const cluster = LM.data.axes[axis].clusters.find((each) => each.cluster_id === value.cluster_id);
+  const cluster = LM.data.axes[axis].clusters.find((each) => each.cluster_id === value.cluster);
   const shown = LM.shownFor(value);
   return [
     LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
     LM.text(value.text),
     LM.make("div", {class: "facts"},
       LM.make("span", {}, `made ${LM.date(value.created_at)}`),
-      LM.make("span", {}, "from ", cluster ? LM.clusterLink(axis, cluster) : LM.plain(value.cluster_id)),
-      next && LM.make("span", {}, "superseded by ", LM.valueLink(next)),
+      LM.make("span", {class: "labelled"}, LM.make("span", {}, "from"), cluster ? LM.clusterLink(axis, cluster) : LM.plain(value.cluster_id)),
+      next && LM.make("span", {class: "labelled"}, LM.make("span", {}, "superseded by"), LM.valueLink(next)),
     ),
     LM.evidence("supports it", value.support.supported_by ?? []),
     LM.evidence("contradicts it", value.support.contradicted_by ?? []),
-    shown.length ? LM.make("details", {}, LM.make("summary", {}, "Where it was shown"), LM.list(shown, (one) => LM.make("li", {}, one.entry ? LM.sign(LM.outcomes[one.entry.outcome_status]) : "", LM.entryLink(one.advice.entry)), "links")) : null,
+    shown.length ? LM.make("details", {}, LM.make("summary", {}, "Where it was shown"), LM.list(shown, LM.shownRow, "links")) : null,
   ];
 };
+LM.shownRow = ({advice, item, entry}) =>
+  LM.make("li", {}, entry ? LM.sign(LM.outcomes[entry.outcome_status]) : LM.make("span"),
+    LM.make("div", {}, LM.entryLink(advice.entry), LM.make("div", {class: "facts"}, LM.make("span", {}, entry ? LM.outcomes[entry.outcome_status].name : "still open"), item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))));
 LM.evidence = (what, ids) =>
-  ids.length ? LM.make("details", {}, LM.make("summary", {}, `What ${what}: ${LM.count(ids.length, "entry", "entries")}`), LM.list(ids, (id) => (LM.number.has(id) ? LM.entryRow(LM.number.get(id)) : LM.make("li", {}, "", LM.entryLink(id))), "links")) : null;
+  ids.length ? LM.make("details", {}, LM.make("summary", {}, `What ${what}: ${LM.count(ids.length, "entry", "entries")}`), LM.list(ids, (id) => (LM.number.has(id) ? LM.entryRow(LM.number.get(id)) : LM.make("li", {}, LM.make("span"), LM.entryLink(id))), "links")) : null;
 LM.openValue = (value) => LM.open(value.id, LM.make("div", {class: "value"}, LM.valueParts(value)));
