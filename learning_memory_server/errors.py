@@ -7,6 +7,8 @@
     ├── InsufficientDataError        insufficient_data
     ├── StorageUnavailableError      storage_unavailable
     │   ├── NoAnswerError
+    │   ├── RefusedError
+    │   │   └── ForbiddenCollectionError
     │   ├── MissingCollectionError
     │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
@@ -38,12 +40,16 @@ if TYPE_CHECKING:
 class LearningMemoryError(Exception):
     """The root of the tree: catching it catches every anticipated failure.
 
+    Attributes:
+        retry_seconds: How long it makes no sense to try again; None if that is not known.
+
     Args:
         message: What was wrong, in a sentence that is safe to show to a client.
         hint: What to do next, if anything helps.
     """
 
     wire_type: ClassVar[str] = "internal_error"
+    retry_seconds: float | None = None
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -97,6 +103,39 @@ class StorageUnavailableError(LearningMemoryError):
 
 class NoAnswerError(StorageUnavailableError):
     """A server cannot be reached, or does not answer in time."""
+
+
+class RefusedError(StorageUnavailableError):
+    """A server does not do a kind of work for now, such as writing.
+
+    Args:
+        message: What was wrong.
+        hint: What to do next.
+        seconds: For how long, if the server said so.
+        is_of_collection: Whether only one collection is meant.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        seconds: float | None = None,
+        is_of_collection: bool = False,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+        self.is_of_collection = is_of_collection
+
+
+class ForbiddenCollectionError(RefusedError):
+    """The key may not create a collection, or may not use one.
+
+    Attributes:
+        name: The collection's name on the server, if it is known.
+    """
+
+    name: str = ""
 
 
 class MissingCollectionError(StorageUnavailableError):

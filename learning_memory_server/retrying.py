@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.errors import DiskFullError, StorageUnavailableError, WrongDimensionError
+from learning_memory_server.errors import (
+    DiskFullError,
+    RefusedError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +47,7 @@ def attempts(
 
 def is_transient(error: Exception) -> bool:
     """Return whether the engine might succeed if the request were repeated."""
-    permanent = isinstance(error, (DiskFullError, WrongDimensionError))
+    permanent = isinstance(error, (DiskFullError, RefusedError, WrongDimensionError))
     return isinstance(error, StorageUnavailableError) and not permanent
 
 

@@ -305,7 +305,7 @@ async def open_parts(
             store.inner, store.closed = EdgeStore(path / "index"), False
         return store
 
-    index = VectorIndex(embeddings, open_store, SHAPES)
+    index = VectorIndex(embeddings, open_store, SHAPES, is_on_server=True)
     values = ValueLog(journal.values)
     writer = IndexWriter(index, [ExperienceSource(collector), values], OutdatedPoints(path / "outdated.json"))
     parts = Parts(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.storage.qdrant import QdrantStore
-    from learning_memory_server.storage.qdrant_requests import Circuits
+    from learning_memory_server.storage.qdrant_circuits import Circuits
 
 log = structlog.get_logger()
 
@@ -135,7 +135,7 @@ def open_store(
 
 def server_circuits() -> Circuits:
     """Return circuits before a server."""
-    from learning_memory_server.storage.qdrant_requests import Circuits  # noqa: PLC0415
+    from learning_memory_server.storage.qdrant_circuits import Circuits  # noqa: PLC0415
 
     return Circuits()
 

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.comparing import DocumentSource
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore
-    from learning_memory_server.storage.qdrant_requests import Circuits
+    from learning_memory_server.storage.qdrant_circuits import Circuits
 
 log = structlog.get_logger()
 
@@ -117,7 +117,9 @@ class Services:
         self.outdated = OutdatedPoints(settings.outdated_file)
         self.circuits = server_circuits() if settings.qdrant_url else None
         open_engine = partial(_open_store, settings, self.outdated, self.circuits, self.note_server)
-        self.index = VectorIndex(self.embeddings, open_engine, ALL_SHAPES)
+        self.index = VectorIndex(
+            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.circuits is not None
+        )
         self.sources: tuple[DocumentSource, ...] = (
             ExperienceSource(self.collector),
             self.value_log,

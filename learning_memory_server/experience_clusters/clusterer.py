@@ -15,6 +15,7 @@ from learning_memory_server.experience_clusters.lineage import LineageLog
 from learning_memory_server.experience_clusters.live_axis import LiveAxis
 from learning_memory_server.heap import freeze_heap
 from learning_memory_server.indexing.writer import SETTLE_WITHIN
+from learning_memory_server.waiting import CLUSTERS_SECONDS
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.cluster import ClusterId
@@ -57,6 +58,7 @@ class ExperienceClusterer:
         min_experiences: int | None,
         waited_for: int = _WAITED_FOR,
     ) -> None:
+        self._index = index
         self._writer = writer
         self._collector = collector
         self._fitting = fitting
@@ -76,21 +78,22 @@ class ExperienceClusterer:
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
 
     async def cluster_axis(
-        self, axis: Axis, project: str | None = None, settle_within: float = SETTLE_WITHIN
+        self, axis: Axis, project: str | None = None, within: float = CLUSTERS_SECONDS
     ) -> AxisClusters:
         """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
 
         Args:
             axis: The axis.
             project: Cluster only this project's experiences; the clusters have ids of their own.
-            settle_within: The most seconds to wait for the index to open and to catch up.
+            within: The most seconds to wait for the index: to open, to catch up, and to give a server's vectors.
 
         Raises:
             InsufficientDataError: If there are fewer experiences than `min_experiences`.
             EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
             JournalUnavailableError: If the history of cluster numbers cannot be read or written.
         """
-        await self._writer.settle(settle_within)
+        until = asyncio.get_running_loop().time() + within
+        await self._writer.settle(min(SETTLE_WITHIN, within))
         if not self._froze_heap:
             # A fit briefly handles many objects, which triggers garbage collections over all of them.
             self._collector.load()
@@ -99,23 +102,21 @@ class ExperienceClusterer:
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self._min_experiences is None else self._min_experiences
             self._axes[axis, project] = self._live(axis, project, min_experiences=least)
-        return await self._axes[axis, project].clusters()
+        return await self._axes[axis, project].clusters(until if self._index.is_on_server else None)
 
-    async def clusters_with(
-        self, cluster_id: ClusterId, settle_within: float = SETTLE_WITHIN
-    ) -> AxisClusters:
+    async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:
         """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
 
         Args:
             cluster_id: The cluster, which may be gone.
-            settle_within: The most seconds to wait for the index to open and to catch up.
+            within: See `cluster_axis`.
 
         Raises:
             LearningMemoryError: See `cluster_axis`.
         """
         projects = {entry.project for entry in self._collector.list_resolved()}
         project = await self._lineages.owner(cluster_id, projects)
-        return await self.cluster_axis(cluster_id.axis, project, settle_within)
+        return await self.cluster_axis(cluster_id.axis, project, within)
 
     def reread_numbers(self) -> None:
         """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.errors import InsufficientDataError, LearningMemoryError
+from learning_memory_server.errors import InsufficientDataError, LearningMemoryError, NoAnswerError
 from learning_memory_server.experience_clusters.clusters import clusters_of
 from learning_memory_server.experience_clusters.material import AxisSource
 from learning_memory_server.heap import trim_heap
@@ -71,9 +71,13 @@ class LiveAxis:
         """The stamp of the fit."""
         self._shown: AxisClusters | None = None
         self._running: asyncio.Task[None] | None = None
+        self._is_reading = False
 
-    async def clusters(self) -> AxisClusters:
+    async def clusters(self, until: float | None) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
+
+        Args:
+            until: When to stop waiting for vectors, in the running loop's time; None for never.
 
         Raises:
             InsufficientDataError: If there are fewer experiences than `min_experiences`.
@@ -85,8 +89,8 @@ class LiveAxis:
             self._shown = None
             if len(self._source.entries()) < self._min_experiences:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
-                self._require(len((await self._source.material()).ids))
-            await self._follow()
+                self._require(await self._count(until))
+            await self._follow(until)
         return self._shown or await self._view()
 
     def drop(self) -> None:
@@ -104,7 +108,14 @@ class LiveAxis:
             self._running.cancel()
             await self.settled()
 
-    async def _follow(self) -> None:
+    async def _count(self, until: float | None) -> int:
+        try:
+            async with asyncio.timeout_at(until):
+                return len((await self._source.material()).ids)
+        except TimeoutError:
+            raise _late() from None
+
+    async def _follow(self, until: float | None) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
         last = self._fit
         if last is not None and len(last.numbers) > self._waited_for:
@@ -112,16 +123,27 @@ class LiveAxis:
             return
         stamp = self._source.stamp()
         try:
-            # Not cancelled with its caller: others may wait for it, too.
-            await asyncio.shield(self._run())
+            await self._wait_for(self._run(), until)
             if self._fitted is None or self._fitted < stamp:
                 # It had begun before the last write that this caller knows of.
-                await asyncio.shield(self._run())
+                await self._wait_for(self._run(), until)
         except InsufficientDataError:
             raise
         except LearningMemoryError:
             if self._fit is None:
                 raise
+
+    async def _wait_for(self, fitting: asyncio.Task[None], until: float | None) -> None:
+        """Wait for a fit. It goes on without its caller: others may wait for it, too.
+
+        Raises:
+            NoAnswerError: If its vectors are still being read at the end of the wait.
+        """
+        left = None if until is None else max(until - asyncio.get_running_loop().time(), 0)
+        await asyncio.wait([fitting], timeout=left)
+        if self._is_reading and not fitting.done():
+            raise _late()
+        await asyncio.shield(fitting)
 
     def _run(self) -> asyncio.Task[None]:
         if self._running is None or self._running.done():
@@ -162,7 +184,11 @@ class LiveAxis:
     async def _request(self) -> FitRequest:
         from learning_memory_server.experience_clusters.fitting import FitRequest  # noqa: PLC0415 - numpy
 
-        material = await self._source.material()
+        self._is_reading = True
+        try:
+            material = await self._source.material()
+        finally:
+            self._is_reading = False
         self._require(len(material.ids))
         lineage = await self._lineages.of(self._axis, self._project)
         return FitRequest(
@@ -179,7 +205,7 @@ class LiveAxis:
         lineage = await self._lineages.of(self._axis, self._project)
         fit, stamp, entries = self._fit, self._source.stamp(), self._source.entries()
         if fit is None:
-            return await self.clusters()
+            return await self.clusters(None)
         stale = 0 if stamp == self._fitted else len(entries.keys() ^ fit.numbers.keys())
         shown = await asyncio.to_thread(clusters_of, self._axis, fit, lineage, entries, stale)
         self._require(shown.total)
@@ -197,3 +223,10 @@ class LiveAxis:
                 "that clustering needs.",
                 hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
             )
+
+
+def _late() -> NoAnswerError:
+    return NoAnswerError(
+        "The index did not give all vectors in time.",
+        hint="They are still being read; call again in a few seconds.",
+    )

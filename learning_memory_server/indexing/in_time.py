@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.waiting import REQUEST_SECONDS, each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncIterator, Coroutine
 
 _REQUEST_SHARE: Final = 0.9
 """The share of the wait that each request may take: the caller should learn who was late."""
 
 log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def in_time(seconds: float | None) -> AsyncIterator[None]:
+    """Limit how long a block waits for an index.
+
+    Args:
+        seconds: The most seconds; None for no limit.
+
+    Raises:
+        NoAnswerError: If the block takes longer.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise NoAnswerError(
+            "The index did not answer in time.", hint="Call again in a few seconds."
+        ) from None
 
 
 class Unfinished:

@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.embedding import completed, embed
+from learning_memory_server.indexing.in_time import in_time
 from learning_memory_server.indexing.rebuilding import refill
 from learning_memory_server.indexing.recipe import Blueprints, points_of
 from learning_memory_server.indexing.together import all_done
@@ -25,6 +26,7 @@ from learning_memory_server.search.timing import SearchTimer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractAsyncContextManager
 
     import numpy as np
     from numpy.typing import NDArray
@@ -55,12 +57,14 @@ class VectorIndex:
     """Documents in, hits out. Everything in it can be rebuilt from the journal.
 
     Attributes:
+        is_on_server: As given.
         notices: A sentence about each collection that had to be rebuilt.
 
     Args:
         embeddings: The model.
         open_store: Opens the engine for vectors of one identity; may be slow.
         shapes: What the documents of a collection have in common, where that matters.
+        is_on_server: Whether the engine is on a server, so that it may be waited for in vain.
     """
 
     def __init__(
@@ -68,10 +72,13 @@ class VectorIndex:
         embeddings: EmbeddingService,
         open_store: Callable[[EmbeddingIdentity], VectorStore],
         shapes: Mapping[Collection, DocumentShape],
+        *,
+        is_on_server: bool = False,
     ) -> None:
         self._embeddings = embeddings
         self._open_store = open_store
         self._blueprints = Blueprints(embeddings, shapes)
+        self.is_on_server = is_on_server
         self._store: VectorStore | None = None
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
@@ -81,6 +88,10 @@ class VectorIndex:
     def is_open(self) -> bool:
         """Whether searches and writes are possible without waiting."""
         return self._store is not None
+
+    def in_time(self, seconds: float) -> AbstractAsyncContextManager[None]:
+        """Limit how long a block waits for a server, see `in_time`. An engine in this process is at most busy."""
+        return in_time(seconds if self.is_on_server else None)
 
     async def open(self) -> None:
         """Wait for the model, open the engine and ensure every collection. Idempotent.
@@ -98,11 +109,7 @@ class VectorIndex:
                 specs = await self.specs()
                 store = self._open_store(identity)
                 try:
-                    for spec in specs:
-                        if notice := await self._blueprints.ensure(store, spec):
-                            self.notices.append(notice)
-                        # The embedded engine takes a while to create one; let other calls run in between.
-                        await asyncio.sleep(0)
+                    self.notices += await self._blueprints.ensure(store, specs)
                 # A caller that waits no longer cancels it.
                 except (LearningMemoryError, asyncio.CancelledError):
                     await store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from learning_memory_server.embedding.probe import PROBE, agrees
+from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.indexing.document import DIGEST, DocumentShape, digest_of
 from learning_memory_server.search.terms import encode_document
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector
@@ -99,20 +101,37 @@ class Blueprints:
             partial(_reason_against, collection, about),
         )
 
-    async def ensure(self, store: VectorStore, spec: CollectionSpec) -> str | None:
-        """Ensure that a collection exists and is what it should be.
+    async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
+        """Ensure that collections exist and are what they should be.
 
         Returns:
-            A sentence if it was not. It is empty now, and has to be filled from the journal.
+            A sentence about each that was not. It is empty now, and has to be filled from the journal.
 
         Raises:
+            ForbiddenCollectionError: If some are missing, and the key may not create them; its hint names all of them.
             StorageUnavailableError: If the engine failed.
         """
-        reason = await store.ensure(spec)
-        if reason is None:
-            return None
-        log.warning("collection.outdated", collection=spec.name, reason=reason)
-        return f"{reason} It is rebuilt from the journal."
+        notices: list[str] = []
+        forbidden: list[ForbiddenCollectionError] = []
+        for spec in specs:
+            try:
+                reason = await store.ensure(spec)
+            except ForbiddenCollectionError as error:
+                forbidden.append(error)
+                continue
+            if reason is not None:
+                log.warning("collection.outdated", collection=spec.name, reason=reason)
+                notices.append(f"{reason} It is rebuilt from the journal.")
+            # The embedded engine takes a while to create one; let other calls run in between.
+            await asyncio.sleep(0)
+        if forbidden:
+            first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
+            first.hint = (
+                "Somebody whose key may create collections makes them by running this program once with the same model. "
+                f"They are {names}. {first.hint}"
+            )
+            raise first
+        return notices
 
     def _shape(self, collection: Collection) -> DocumentShape:
         return self._shapes.get(collection, DocumentShape())

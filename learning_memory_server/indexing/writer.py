@@ -78,6 +78,7 @@ class IndexWriter:
         self._has_returned = False
         self._unfinished = Unfinished()
         self._is_trying_again = False
+        self._retry_seconds = _RETRY_EVERY
 
     @property
     def pending(self) -> int:
@@ -212,6 +213,7 @@ class IndexWriter:
         quiet = False
         while True:
             self._wake.clear()
+            self._retry_seconds = _RETRY_EVERY
             try:
                 await self.check()
                 await self.complete()
@@ -222,7 +224,8 @@ class IndexWriter:
                     self._unflushed = False
                     trim_heap()
             except LearningMemoryError as error:
-                log.warning("index.unavailable", reason=error.message, retry_seconds=_RETRY_EVERY)
+                self._retry_seconds = error.retry_seconds or _RETRY_EVERY
+                log.warning("index.unavailable", reason=error.message, retry_seconds=self._retry_seconds)
             self._tried.set()
             quiet = await self._idle()
 
@@ -342,7 +345,7 @@ class IndexWriter:
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
         unfinished = self.missing != 0 or bool(self._outdated.ids())
-        waits = [_RETRY_EVERY] if unfinished else [_QUIET] if self._unflushed else []
+        waits = [self._retry_seconds] if unfinished else [_QUIET] if self._unflushed else []
         if (seconds := self._completeness.seconds_to_check) is not None:
             waits.append(seconds)
         try:

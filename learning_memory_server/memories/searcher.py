@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import Payload
 
 DEADLINE: Final = SEARCH_MEMORY_SECONDS
-"""Seconds that the index has for a search once it is taken up, re-ranking included."""
+"""Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
 _INDEX_SHARE: Final = 0.75
 """The share of the deadline that the index has before the re-ranking. Then the journal answers."""
 _REQUEST_SHARE: Final = 0.6
@@ -114,12 +114,11 @@ class MemorySearcher:
         if self._writer.is_complete:
             async with self._turns:
                 try:
-                    async with asyncio.timeout(self._deadline):
+                    async with self._index.in_time(self._deadline):
                         return await self._search_index(query, timer)
-                except (StorageUnavailableError, EmbeddingUnavailableError, TimeoutError) as error:
+                except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
-                    reason = "The index did not answer in time."
-                    log.warning("search.degraded", reason=getattr(error, "message", reason))
+                    log.warning("search.degraded", reason=error.message)
         try:
             async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
                 # The journal is read here, so that no two threads read it at the same time.
@@ -138,7 +137,7 @@ class MemorySearcher:
         without: set[str] = set()
         contrast: float | None = None
         while True:
-            async with asyncio.timeout_at(began + _INDEX_SHARE * self._deadline):
+            async with self._index.in_time(began + _INDEX_SHARE * self._deadline - now()):
                 matches = await self._ranked(query, depth, without, contrast, timer)
             if contrast is None and matches:
                 # The scores of all rounds are compared.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from learning_memory_server.search.reranking import Reranking
 
 _INDEX_WITHIN: Final = 1.5
-"""Seconds that the index has for a search. Then the journal answers: that takes 0.4 s for 10,000 entries."""
+"""Seconds that an index on a server has for a search. Then the journal answers: that takes 0.4 s for 10,000 entries."""
 _MODEL_WITHIN: Final = 1.0
 """Seconds of these that the model has for the query."""
 _REQUEST_WITHIN: Final = 1.2
@@ -85,12 +85,11 @@ class ExperienceSearcher:
         if self._writer.is_complete:
             async with self._turns:
                 try:
-                    async with asyncio.timeout(SEARCH_SECONDS):
+                    async with self._index.in_time(SEARCH_SECONDS):
                         return await self._search_index(query, timer)
-                except (StorageUnavailableError, EmbeddingUnavailableError, TimeoutError) as error:
+                except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
-                    reason = "The index did not answer in time."
-                    log.warning("search.degraded", reason=getattr(error, "message", reason))
+                    log.warning("search.degraded", reason=error.message)
         async with self._lexical_turn:
             # The journal is read here, so that no two threads read it at the same time.
             entries = self._collector.list_resolved(query.where)
@@ -98,7 +97,7 @@ class ExperienceSearcher:
 
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
         began = monotonic()
-        async with asyncio.timeout(_INDEX_WITHIN):
+        async with self._index.in_time(_INDEX_WITHIN):
             with each_request_within(_REQUEST_WITHIN):
                 best = await self._index.search_hybrid(
                     Query(

@@ -16,7 +16,7 @@ from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.own_terms import OwnTerms
 from learning_memory_server.storage.qdrant_catalog import Catalog, Place
 from learning_memory_server.storage.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
-from learning_memory_server.storage.qdrant_requests import Circuits, Requests
+from learning_memory_server.storage.qdrant_requests import Requests
 from learning_memory_server.storage.qdrant_schema import OWNER, Spread
 from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, Vector
     from learning_memory_server.storage.owner import Owner
+    from learning_memory_server.storage.qdrant_circuits import Circuits
 
 _TIMEOUT_SECONDS: Final = 10.0
 

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
+from learning_memory_server.errors import (
+    ForbiddenCollectionError,
+    MissingCollectionError,
+    StorageUnavailableError,
+)
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases
 from learning_memory_server.storage.qdrant_schema import (
@@ -73,7 +77,7 @@ class Catalog:
         for field, index in payload_indexes(spec).items():
             if field not in info.payload_schema:
                 await self._requests.ask(
-                    spec.name,
+                    name,
                     Kind.CREATE,
                     lambda client, field=field, index=index: client.create_payload_index(  # type: ignore[misc]
                         name, field, field_schema=index, wait=True
@@ -90,16 +94,16 @@ class Catalog:
 
     async def all_places(self) -> list[Place]:
         """Return all collections that are named as this program names them; their dimensions are not known."""
-        found = map(_NAME.fullmatch, await self.names(""))
+        found = map(_NAME.fullmatch, await self.names())
         return [Place(each["label"], each[0], 0) for each in found if each]
 
     async def former_layout(self) -> list[str]:
         """Return the names of collections that earlier versions of this program made."""
-        return sorted(filter(_FORMER_LAYOUT.fullmatch, await self.names("")))
+        return sorted(filter(_FORMER_LAYOUT.fullmatch, await self.names()))
 
-    async def names(self, label: str) -> list[str]:
+    async def names(self) -> list[str]:
         """Return the names of all collections that the key may see."""
-        listed = await self._requests.ask(label, Kind.READ, lambda client: client.get_collections())
+        listed = await self._requests.ask("", Kind.READ, lambda client: client.get_collections())
         return [each.name for each in listed.collections]
 
     async def _look(self, spec: CollectionSpec) -> tuple[str, models.CollectionInfo | None]:
@@ -107,7 +111,7 @@ class Catalog:
         for number in count(1):
             name = f"{spec.name}-{spec.variant}-{number}"
             try:
-                info = await self._info(spec.name, name)
+                info = await self._info(name)
             except MissingCollectionError:
                 return name, None
             if stored_dimension(info) == spec.dimension and not spec.refuses(info.config.metadata or {}):
@@ -118,20 +122,25 @@ class Catalog:
         settings = collection_settings(spec, self._spread)
         try:
             await self._requests.ask(
-                spec.name,
+                name,
                 Kind.CREATE,
                 lambda client: client.create_collection(name, **settings, metadata=dict(spec.about) or None),
                 probe=changing_no_aliases,
             )
+        except ForbiddenCollectionError as error:
+            error.name = name
+            raise
         except StorageUnavailableError as error:
             # Somebody else may have created it meanwhile, and the answer to an attempt that succeeded may be lost.
             try:
-                return await self._info(spec.name, name)
+                return await self._info(name)
             except MissingCollectionError:
-                if "may not" in error.message:
-                    error.hint = f"{error.hint} The missing collection is `{name}`."
                 raise error from None
-        return await self._info(spec.name, name)
+        return await self._info(name)
 
-    async def _info(self, label: str, name: str) -> models.CollectionInfo:
-        return await self._requests.ask(label, Kind.READ, lambda client: client.get_collection(name))
+    async def _info(self, name: str) -> models.CollectionInfo:
+        try:
+            return await self._requests.ask(name, Kind.READ, lambda client: client.get_collection(name))
+        except ForbiddenCollectionError as error:
+            error.name = name
+            raise

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import (
     DiskFullError,
+    ForbiddenCollectionError,
     LearningMemoryError,
     MissingCollectionError,
     NoAnswerError,
+    RefusedError,
     StorageUnavailableError,
 )
 from learning_memory_server.storage.vectors import REBUILD, wrong_dimension
@@ -30,6 +32,11 @@ _LOOK: Final = "Check that the server is running, and that the setting qdrant_ur
 _KEY: Final = (
     "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 )
+_FORBIDDEN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a proxy answers while there is no server behind it."""
+_ABOUT_THE_REQUEST: Final = range(400, 500)
+"""These say nothing about other requests of the kind."""
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
 _NO_QUORUM: Final = re.compile(
@@ -45,26 +52,12 @@ class Kind(StrEnum):
     CREATE = "create"
 
 
-class Limited(Exception):  # noqa: N818 - it never leaves the adapter
-    """The server limits how often it is asked.
-
-    Args:
-        message: What is said of it.
-        seconds: When it says to come back.
-    """
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message)
-        self.message = message
-        self.seconds = seconds
-
-
 @asynccontextmanager
 async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) -> AsyncIterator[None]:
-    """Translate everything the vendor's client raises, and a late answer, into the port's errors, or `Limited`.
+    """Translate everything the vendor's client raises, and a late answer, into the port's errors.
 
     Args:
-        collection: The collection, by the caller's name.
+        collection: The collection's name on the server, or an empty text.
         address: The server, as messages name it.
         kind: What the request is for.
     """
@@ -86,7 +79,11 @@ async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) 
     except TimeoutError as error:
         raise late(address) from error
     except ResourceExhaustedResponse as error:
-        raise _limited(address, error.retry_after_s) from error
+        raise RefusedError(
+            f"Qdrant at {address} limits how often it is asked, and says to come back in {error.retry_after_s:.0f} seconds.",
+            seconds=error.retry_after_s,
+            is_of_collection=True,
+        ) from error
     except UnexpectedResponse as error:
         raise _refused(collection, address, kind, error) from error
     except ResponseHandlingException as error:
@@ -115,15 +112,10 @@ def late(address: str) -> NoAnswerError:
 
 
 def _not_understood(address: str) -> StorageUnavailableError:
-    return StorageUnavailableError(
-        f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server.", hint=_LOOK
-    )
-
-
-def _limited(address: str, seconds: float) -> Limited:
-    return Limited(
-        f"Qdrant at {address} limits how often it is asked, and says to come back in {seconds:.0f} seconds.",
-        seconds,
+    return RefusedError(
+        f"Qdrant at {address} did not do what it was asked, or is not a Qdrant server.",
+        hint=_LOOK,
+        is_of_collection=True,
     )
 
 
@@ -131,46 +123,57 @@ def _refused(collection: str, address: str, kind: Kind, error: UnexpectedRespons
     """Return the error for an HTTP status and, if Qdrant gave one, its reason."""
     if explained := _explained(collection, address, _reason(error.content)):
         return explained
-    if error.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+    status = error.status_code or 0
+    if status in _FORBIDDEN:
         return _forbidden(collection, address, kind, error.content.decode(errors="replace"))
-    return StorageUnavailableError(f"Qdrant at {address} answered with status {error.status_code}.")
+    if status in _NOT_BEHIND:
+        return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)
+    message = f"Qdrant at {address} answered with status {status}."
+    if status in _ABOUT_THE_REQUEST:
+        return StorageUnavailableError(message)
+    return RefusedError(message, is_of_collection=True)
 
 
 def _explained(collection: str, address: str, reason: str) -> StorageUnavailableError | None:
     """Return the error for a reason that says more than its status."""
+    # What callers call it; the rest of the name says which model made the vectors.
+    label = collection.partition("-")[0]
     if _MISSING.search(reason):
-        return MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+        return MissingCollectionError(f"Collection `{label}` does not exist.", hint=REBUILD)
     if sizes := _DIMENSION.search(reason):
-        return wrong_dimension(collection, int(sizes[1]), int(sizes[2]))
+        return wrong_dimension(label, int(sizes[1]), int(sizes[2]))
     if "No space left" in reason:
         return DiskFullError("The Qdrant server's disk is full.", hint="Searches still work; writes wait.")
     if _NO_QUORUM.search(reason):
-        return StorageUnavailableError(
+        return RefusedError(
             f"Too few nodes of the Qdrant cluster at {address} are running.",
             hint="What is written meanwhile is kept, and indexed when they are back.",
+            is_of_collection=True,
         )
     if "Index required" in reason:
         return StorageUnavailableError(
-            f"Collection `{collection}` is still being created on the Qdrant server.", hint="Call again soon."
+            f"Collection `{label}` is still being created on the Qdrant server.", hint="Call again soon."
         )
     return None
 
 
-def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> StorageUnavailableError:
+def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> RefusedError:
     """Return the error for a refused key. Qdrant says why in plain text for a wrong one, in JSON for a weak one."""
+    if "Access to collection" in answer:
+        message = f"The API key may not use collection `{collection}` of Qdrant at {address}."
+        return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
+    if answer.startswith("{") and kind is Kind.CREATE:
+        message = f"The API key may not create collections at Qdrant at {address}."
+        return ForbiddenCollectionError(message, hint=_KEY)
     if "Must provide" in answer:
         message = f"Qdrant at {address} requires an API key."
     elif "ExpiredSignature" in answer:
         message = f"The API key for Qdrant at {address} has expired."
-    elif "Access to collection" in answer:
-        message = f"The API key may not use collection `{collection}` of Qdrant at {address}."
-    elif answer.startswith("{") and kind is Kind.CREATE:
-        message = f"The API key may not create collections at Qdrant at {address}."
     elif answer.startswith("{") and kind is Kind.WRITE:
         message = f"The API key may not write to Qdrant at {address}: it is for reading."
     else:
         message = f"Qdrant at {address} refused the API key."
-    return StorageUnavailableError(message, hint=_KEY)
+    return RefusedError(message, hint=_KEY)
 
 
 def _reason(content: bytes) -> str:

@@ -78,7 +78,7 @@ class OwnPoints:
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
         await self._requests.ask(
-            place.label,
+            place.name,
             Kind.WRITE,
             lambda client: client.upsert(place.name, stored, wait=True),
             probe=writing_nothing(place.name),
@@ -102,7 +102,7 @@ class OwnPoints:
         for start in range(0, len(ids), _READ_BATCH):
             selector = models.PointIdsList(points=list(self._outside(ids[start : start + _READ_BATCH])))
             await self._requests.ask(
-                place.label,
+                place.name,
                 Kind.WRITE,
                 lambda client, selector=selector: client.delete(place.name, selector, wait=True),  # type: ignore[misc]
                 probe=writing_nothing(place.name),
@@ -145,7 +145,7 @@ class OwnPoints:
         """Return the exact number of points."""
         mine = self._mine()
         counted = await self._requests.ask(
-            place.label, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
+            place.name, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
         )
         return counted.count
 
@@ -165,7 +165,7 @@ class OwnPoints:
             return []
         mine = self._mine(where, ids)
         answer = await self._requests.ask(
-            place.label,
+            place.name,
             Kind.READ,
             lambda client: client.query_points(
                 place.name,
@@ -216,7 +216,7 @@ class OwnPoints:
         with_payload: bool = False,
     ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
         return await self._requests.ask(
-            place.label,
+            place.name,
             Kind.READ,
             lambda client: client.scroll(
                 place.name,

@@ -1,4 +1,4 @@
-"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, pauses, circuits."""
+"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, and who is asked next."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import math
 import re
 from functools import partial
 from http import HTTPStatus
-from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from learning_memory_server.errors import InvalidSettingsError, NoAnswerError, StorageUnavailableError
-from learning_memory_server.storage.qdrant_errors import Kind, Limited, request_errors
-from learning_memory_server.waiting import Circuit, is_own_delay, request_seconds
+from learning_memory_server.errors import (
+    DiskFullError,
+    InvalidSettingsError,
+    NoAnswerError,
+    RefusedError,
+    StorageUnavailableError,
+)
+from learning_memory_server.storage.qdrant_circuits import Circuits
+from learning_memory_server.storage.qdrant_errors import Kind, request_errors
+from learning_memory_server.waiting import is_own_delay, request_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -28,41 +34,18 @@ _READ_WITHIN: Final = 4.0
 """Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
 _EACH_WITHIN: Final = 0.4
 """Seconds that each address of a cluster has before the next one is asked; the last one has the rest."""
+_LEAST_SECONDS: Final = 0.1
+"""An address is not asked if it would have less: to miss that would say nothing about it."""
 _KEPT_SECONDS: Final = 60.0
 """How long an idle connection is kept. A new one costs a round trip, three with TLS."""
 
 
 class _Node(NamedTuple):
-    """One address, and the client for it."""
+    """One address: its URL, what messages show of it, and the client for it."""
 
+    url: str
     address: str
     client: AsyncQdrantClient
-
-
-class Circuits:
-    """The circuits before a server. They outlast a store, which is opened again when the server is back.
-
-    Attributes:
-        listeners: Called each time that a circuit closes.
-    """
-
-    def __init__(self) -> None:
-        self.listeners: list[Callable[[], None]] = []
-        self.reads = Circuit("qdrant: reads", self._closed)
-        self.writes = Circuit("qdrant: writes", self._closed)
-
-    def of(self, kind: Kind) -> Circuit:
-        """Return the circuit for a kind of request."""
-        return self.reads if kind is Kind.READ else self.writes
-
-    async def close(self) -> None:
-        """Stop probing. Idempotent."""
-        await self.reads.close()
-        await self.writes.close()
-
-    def _closed(self) -> None:
-        for listener in self.listeners:
-            listener()
 
 
 class Requests:
@@ -91,13 +74,13 @@ class Requests:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
         self._timeout = timeout
-        self._clients = [partial(_client, url, api_key, timeout) for url in urls]
-        self._addresses = addresses
-        self._nodes = self._connected()
+        self._connect = partial(_client, api_key=api_key, timeout=timeout)
+        self._nodes = [
+            _Node(url, address, self._connect(url)) for url, address in zip(urls, addresses, strict=True)
+        ]
         self._closed = False
         self.circuits = circuits or Circuits()
         self._own_circuits = None if circuits else self.circuits
-        self._paused: dict[Kind, tuple[float, Limited]] = {}
 
     async def ask(
         self,
@@ -108,64 +91,85 @@ class Requests:
     ) -> T:
         """Return what a request returns; its failures are the port's errors.
 
-        Fails at once while the circuit for this kind of request is open, and for as long as the server has said not to
-        come back.
+        Fails at once while the circuits of all addresses are open, and during a pause that follows a refusal.
 
         Args:
-            collection: The collection, as messages name it.
+            collection: The collection's name on the server, or an empty text.
             kind: What the request is for.
             call: Makes the request. It may be made at several addresses, so it must be one that can be repeated.
             probe: Makes a request of the same kind that changes nothing; None if `call` changes nothing.
         """
         self.require_open()
-        circuit = self.circuits.of(kind)
-        circuit.require_closed()
-        paused_until, limited = self._paused.get(kind, (0.0, None))
-        if limited and monotonic() < paused_until:
-            raise StorageUnavailableError(limited.message)
+        pauses = self.circuits.pauses
+        pauses.require_over(kind, collection)
+        try:
+            answer = await self._ask_each(collection, kind, call, probe or call)
+        except RefusedError as error:
+            pauses.begin(kind, collection if error.is_of_collection else None, error, error.seconds)
+            raise
+        except DiskFullError as error:
+            pauses.begin(kind, None, error, None)
+            raise
+        pauses.end(kind, collection)
+        return answer
+
+    async def _ask_each(
+        self,
+        collection: str,
+        kind: Kind,
+        call: Callable[[AsyncQdrantClient], Awaitable[T]],
+        probe: Callable[[AsyncQdrantClient], Awaitable[object]],
+    ) -> T:
+        """Ask one address after another until one answers, which from then on is asked before all others.
+
+        Addresses whose circuits are open are passed over.
+        """
         now = asyncio.get_running_loop().time
         most = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout
         until = now() + request_seconds(most)
-        try:
-            async with request_errors(collection, self.address, kind):
-                return await _ask_each(self._nodes, call, until)
-        except Limited as error:
-            self._paused[kind] = (monotonic() + error.seconds, error)
-            raise StorageUnavailableError(error.message) from error
-        except NoAnswerError as error:
-            if not is_own_delay(until):
-                circuit.open(error, lambda: self._probe(probe or call))
-            raise
+        nodes = [(node, self.circuits.of(kind, node.url)) for node in self._nodes]
+        asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
+        if not asked:
+            nodes[0][1].require_closed()
+        failure: NoAnswerError | None = None
+        for node, circuit in asked:
+            if failure and until - now() < _LEAST_SECONDS:
+                break
+            deadline = until if node is asked[-1][0] else min(now() + _EACH_WITHIN, until)
+            try:
+                async with request_errors(collection, self.address, kind), asyncio.timeout_at(deadline):
+                    answer = await call(node.client)
+            except NoAnswerError as error:
+                failure = error
+                if not is_own_delay(deadline):
+                    circuit.open(error, partial(self._probe, node, probe))
+            else:
+                _prefer(self._nodes, node)
+                return answer
+        assert failure is not None  # noqa: S101 - whoever is asked answers or fails
+        raise failure
 
-    def _connected(self) -> list[_Node]:
-        return [
-            _Node(address, client()) for address, client in zip(self._addresses, self._clients, strict=True)
-        ]
-
-    async def _probe(self, call: Callable[[AsyncQdrantClient], Awaitable[object]]) -> None:
+    async def _probe(self, node: _Node, call: Callable[[AsyncQdrantClient], Awaitable[object]]) -> None:
         """Ask once more, over a new connection: the store may be closed by now."""
-        nodes = self._connected()
+        client = self._connect(node.url)
         try:
-            async with request_errors("", self.address):
-                await _ask_each(nodes, call, asyncio.get_running_loop().time() + self._timeout)
+            async with request_errors("", node.address):
+                await call(client)
         finally:
-            for node in nodes:
-                async with request_errors("", node.address):
-                    await node.client.close()
+            async with request_errors("", node.address):
+                await client.close()
 
     async def ask_every(
         self, call: Callable[[AsyncQdrantClient], Awaitable[T]]
     ) -> dict[str, T | StorageUnavailableError]:
-        """Return what the same reading request returns at each address, or why it fails there."""
+        """Return what the same reading request returns at each URL, or why it fails there."""
         answers: dict[str, T | StorageUnavailableError] = {}
         for node in list(self._nodes):
             try:
                 async with request_errors("", node.address), asyncio.timeout(self._timeout):
-                    answers[node.address] = await call(node.client)
-            except Limited as error:
-                answers[node.address] = StorageUnavailableError(error.message)
+                    answers[node.url] = await call(node.client)
             except StorageUnavailableError as error:
-                answers[node.address] = error
+                answers[node.url] = error
         return answers
 
     async def close(self) -> None:
@@ -186,37 +190,6 @@ class Requests:
         """
         if self._closed:
             raise StorageUnavailableError("The store is closed.")
-
-
-async def _ask_each(nodes: list[_Node], call: Callable[[AsyncQdrantClient], Awaitable[T]], until: float) -> T:
-    """Ask one address after another until one answers, which from then on is asked before all others.
-
-    Args:
-        nodes: The addresses in the order in which to ask them.
-        call: Makes the request.
-        until: The deadline, in the running loop's time.
-    """
-    import httpx  # noqa: PLC0415 - comes with qdrant_client
-    from qdrant_client.http.exceptions import ResponseHandlingException  # noqa: PLC0415
-
-    now = asyncio.get_running_loop().time
-    *others, last = list(nodes)
-    for node in others:
-        try:
-            async with asyncio.timeout_at(min(now() + _EACH_WITHIN, until)):
-                answer = await call(node.client)
-        except TimeoutError:
-            continue
-        except ResponseHandlingException as error:
-            if not isinstance(error.source, httpx.TransportError):
-                raise
-            continue
-        _prefer(nodes, node)
-        return answer
-    async with asyncio.timeout_at(until):
-        answer = await call(last.client)
-    _prefer(nodes, last)
-    return answer
 
 
 def _prefer(nodes: list[_Node], node: _Node) -> None:

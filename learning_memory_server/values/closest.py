@@ -6,7 +6,6 @@ agree with it. What the members learned, and which hypotheses failed, the author
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +28,7 @@ _EMBEDDED: Final = 24
 """How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
 stored vectors are closest to it, which takes no model."""
 _READ_WITHIN: Final = 0.9
-"""Seconds that the engine has for the stored vectors."""
+"""Seconds that an engine on a server has for the stored vectors."""
 _EMBED_WITHIN: Final = 0.9
 """Seconds that the model has; without it, the stored vectors decide."""
 
@@ -80,9 +79,9 @@ async def _by_stored_vector(
 ) -> list[Ghap]:
     points = {entry.id: point_id("ghap", entry.id) for entry in members}
     try:
-        async with asyncio.timeout(_READ_WITHIN):
+        async with index.in_time(_READ_WITHIN):
             found = await index.vectors_of(Collection.of(axis), list(points.values()))
-    except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+    except (EmbeddingUnavailableError, StorageUnavailableError):
         return list(members)
     cosines = {name: float(found[point] @ vector) for name, point in points.items() if point in found}
     return sorted(members, key=lambda entry: -cosines.get(entry.id, -1.0))

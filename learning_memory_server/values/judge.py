@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.values.closest import lesson_of
 from learning_memory_server.values.standing import weigh_all
+from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +40,8 @@ the right one is absent. At .35 it is .82 and .21, at .45 .53 and .01.
 """
 _NAME_WITHIN: Final = 1.0
 """Seconds for finding that value; the entry is resolved by then, and its reply should not wait."""
+_REQUEST_WITHIN: Final = 0.8
+"""Seconds that a request to a server may take for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,11 @@ class ValueJudge:
         if not by_point or not self._index.is_open or entry.outcome.status is OutcomeStatus.ABANDONED:
             return None
         try:
+            # The model may be late, too.
             async with asyncio.timeout(_NAME_WITHIN):
                 vector = await self._index.embed(learned_text(entry), _NAME_WITHIN)
-                hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
+                with each_request_within(_REQUEST_WITHIN):
+                    hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return None
         return next((by_point[hit.id] for hit in hits if hit.score >= NEAR), None)

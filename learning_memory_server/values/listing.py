@@ -15,7 +15,7 @@ from learning_memory_server.search.floor import bar_of
 from learning_memory_server.search.hybrid import Query, mode_for
 from learning_memory_server.storage.base import Filter
 from learning_memory_server.values.standing import ordered, weigh_all
-from learning_memory_server.waiting import each_request_within
+from learning_memory_server.waiting import SEARCH_SECONDS, each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MODEL_WITHIN: Final = 1.0
 """Seconds that the model has for a question; after that, the order is lexical."""
 _INDEX_WITHIN: Final = 1.8
-"""Seconds for the model and the engine together."""
+"""Seconds for the model and an engine on a server together."""
 _REQUEST_WITHIN: Final = 0.8
 """Seconds that one request to a server may take."""
 
@@ -38,6 +38,8 @@ _MATCHING: Final = 2
 """How many values come along with a search."""
 _MATCHING_WITHIN: Final = 0.5
 """Seconds for them. The question's vector is there already: the search has computed it."""
+_MATCHING_REQUEST: Final = 0.4
+"""Seconds that one request to a server may take for that."""
 
 
 class ValueListing:
@@ -88,7 +90,7 @@ class ValueListing:
         by_id = {each.value.id: each for each in standings}
         mode = mode_for(query)
         try:
-            async with asyncio.timeout(_INDEX_WITHIN):
+            async with self._index.in_time(_INDEX_WITHIN):
                 with each_request_within(_REQUEST_WITHIN):
                     matches = await self._index.search_hybrid(
                         Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
@@ -96,14 +98,14 @@ class ValueListing:
                         model_within=_MODEL_WITHIN,
                     )
             best = [str(match.payload["value_id"]) for match in matches]
-        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+        except (EmbeddingUnavailableError, StorageUnavailableError):
             mode = SearchMode.LEXICAL
             texts = [(name, each.value.text) for name, each in by_id.items()]
             best = [name for name, _ in lexical.rank(query, texts, len(texts))]
         ranked = dict.fromkeys([*best, *by_id])
         return [by_id[name] for name in ranked], mode
 
-    async def matching(self, query: str, project: str | None = None) -> list[Standing]:
+    async def matching(self, query: str, project: str | None = None, *, after: float = 0.0) -> list[Standing]:
         """Return the values in force that match a question best, at most two, best first.
 
         None come if none reaches the floor that was measured for the model, if there is no such floor, or if the index
@@ -112,19 +114,21 @@ class ValueListing:
         Args:
             query: The question.
             project: Only values of this project.
+            after: The seconds that the search has taken. Both together have as long as a search.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force:
             return []
         asked = Query(Collection.VALUES, query, _MATCHING, Filter())
         try:
-            async with asyncio.timeout(_MATCHING_WITHIN):
+            async with asyncio.timeout(min(_MATCHING_WITHIN, SEARCH_SECONDS - after)):
                 bar = await bar_of(self._index, Collection.VALUES, query, None, is_measured=True)
                 if bar is None:
                     return []
-                matches = await self._index.search_hybrid(
-                    asked, lambda payload: payload["value_id"] in in_force, model_within=_MATCHING_WITHIN
-                )
+                with each_request_within(_MATCHING_REQUEST):
+                    matches = await self._index.search_hybrid(
+                        asked, lambda payload: payload["value_id"] in in_force, model_within=_MATCHING_WITHIN
+                    )
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return []
         return [in_force[match.payload["value_id"]] for match in matches if bar.passes(match.explanation)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.value import Evidence, Value, new_value_id
 from learning_memory_server.domain.vocabulary import Stance
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.values.closest import Closest, closest_members
 from learning_memory_server.values.judge import require_resolved
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 _EMBED_WITHIN: Final = 0.9
 """Seconds that the model has for a text. The longest wait is for a silent model or a silent engine, never for both."""
-_SETTLE_WITHIN: Final = 1.5
-"""Seconds that the index has to open and to catch up."""
-_COMPARE_WITHIN: Final = 1.0
-"""Seconds for the comparison with other values."""
 _VALIDATING: Final = 0.8
-"""Seconds that each request to a server may take for a validation."""
+"""Seconds that each request to a server may take for a validation, and all of them for the comparison with values."""
+_VALIDATING_CLUSTERS: Final = 1.2
+"""Seconds that the index has to open, and to give the vectors of new clusters, for a validation."""
 _STORING: Final = 0.4
-"""The same where a value is stored, and that its own indexing may take."""
+"""Seconds that each request may take where a value is stored, and its own indexing."""
+_STORING_CLUSTERS: Final = 0.6
+"""Seconds for the clusters there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class ValueStore:
         """
         vector = await self._index.embed(text, _EMBED_WITHIN)
         with each_request_within(_VALIDATING):
-            cluster, match = await self._match(vector, cluster_id)
+            cluster, match = await self._match(vector, cluster_id, _VALIDATING_CLUSTERS)
             similar, closest = await asyncio.gather(
                 self._similar(vector, cluster_id.axis),
                 closest_members(self._index, cluster_id.axis, cluster.members, vector),
@@ -193,7 +193,7 @@ class ValueStore:
             return self._existing(caller, same, cited)
         vector = await self._index.embed(text, _EMBED_WITHIN)
         with each_request_within(_STORING):
-            cluster, match = await self._match(vector, cluster_id)
+            cluster, match = await self._match(vector, cluster_id, _STORING_CLUSTERS)
         if not match.valid:
             raise InvalidInputError(
                 f"text: not accepted as a value of {cluster_id}: {match.reason} "
@@ -248,11 +248,11 @@ class ValueStore:
         require_resolved("contradicted_by", cited.contradicted_by, self._collector)
 
     async def _match(
-        self, vector: NDArray[np.float32], cluster_id: ClusterId
+        self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
     ) -> tuple[ExperienceCluster, TopicMatch]:
         from learning_memory_server.values.topic import match_topic  # noqa: PLC0415 - numpy
 
-        found = await self._clusterer.clusters_with(cluster_id, _SETTLE_WITHIN)
+        found = await self._clusterer.clusters_with(cluster_id, within)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
         return cluster, match_topic(vector, cluster.evidence, others)
@@ -262,9 +262,9 @@ class ValueStore:
     ) -> tuple[Likeness, ...]:
         others = [value for value in self._log.current(axis) if value.id != besides]
         try:
-            async with asyncio.timeout(_COMPARE_WITHIN):
+            async with self._index.in_time(_VALIDATING):
                 return await values_like(self._index, vector, others)
-        except TimeoutError:
+        except StorageUnavailableError:
             return ()
 
     def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:

@@ -134,9 +134,9 @@ def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
 
             double.heal()
             returned = now()
-            await until(lambda: not (services.circuits and services.circuits.writes.is_open))
+            await until(lambda: not (services.circuits and services.circuits.is_open))
             assert now() - returned <= 5 * LOADED
-            await until(lambda: services.writer.missing == 0 and not services.circuits.reads.is_open)  # type: ignore[union-attr]
+            await until(lambda: services.writer.missing == 0)
             assert now() - returned <= 15
 
             ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()

@@ -86,7 +86,7 @@ async def open_shelf(
     journal.recover(clock())
     store = FaultyStore(EdgeStore(path / "index"))
     embeddings = EmbeddingService(load)
-    index = VectorIndex(embeddings, lambda _: store, SHAPES)
+    index = VectorIndex(embeddings, lambda _: store, SHAPES, is_on_server=True)
     reranking = Reranking(embeddings, load_reranker)
     log = MemoryLog(journal.memories, lambda: chunks)
     writer = IndexWriter(index, [log], OutdatedPoints(path / "outdated.json"))

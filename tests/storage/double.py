@@ -31,7 +31,7 @@ async def answering(store: QdrantStore) -> None:
     """Wait until the store's circuits have seen that the server answers again."""
     circuits = store.requests.circuits
     async with asyncio.timeout(30):
-        while circuits.reads.is_open or circuits.writes.is_open:  # noqa: ASYNC110 - closed by probes
+        while circuits.is_open:  # noqa: ASYNC110 - closed by probes
             await asyncio.sleep(0.01)
 
 

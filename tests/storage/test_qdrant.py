@@ -17,6 +17,7 @@ from learning_memory_server.errors import (
     InvalidSettingsError,
     MissingCollectionError,
     NoAnswerError,
+    RefusedError,
     StorageUnavailableError,
     WrongDimensionError,
 )
@@ -25,6 +26,7 @@ from learning_memory_server.storage import qdrant_requests
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.owner import Owner, open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
+from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_schema import Spread
 from tests.storage.double import QdrantDouble, Wrong, answering
 from tests.storage.double_engine import recorded
@@ -82,7 +84,7 @@ def never_answers(stub: Stub) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], str]] = {
-    "bad key": (answers(401, b"Invalid API key or JWT"), StorageUnavailableError, "refused the API key"),
+    "bad key": (answers(401, b"Invalid API key or JWT"), RefusedError, "refused the API key"),
     "not a Qdrant": (answers(404, b"<html>Not Found</html>"), StorageUnavailableError, "status 404"),
     "404 of another shape": (answers(404, b'{"status": "no"}'), StorageUnavailableError, "status 404"),
     "wrong dimension": (
@@ -97,17 +99,17 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
     ),
     "too busy": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
-        StorageUnavailableError,
+        RefusedError,
         "come back in 3 seconds",
     ),
     "busy at odds with itself": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
-        StorageUnavailableError,
+        RefusedError,
         "did not do what it was asked",
     ),
     "internal error": (
         answers(500, refusal("Service internal error: task panicked at /qdrant/storage/x")),
-        StorageUnavailableError,
+        RefusedError,
         "status 500",
     ),
     "full disk": (
@@ -117,20 +119,21 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
         DiskFullError,
         "disk is full",
     ),
-    "redirect": (answers(302, b"", Location="/login"), StorageUnavailableError, "status 302"),
-    "garbage": (answers(200, b"\x00\xff not json"), StorageUnavailableError, "is not a Qdrant server"),
-    "nothing": (answers(200, b""), StorageUnavailableError, "is not a Qdrant server"),
+    "redirect": (answers(302, b"", Location="/login"), RefusedError, "status 302"),
+    "garbage": (answers(200, b"\x00\xff not json"), RefusedError, "is not a Qdrant server"),
+    "nothing": (answers(200, b""), RefusedError, "is not a Qdrant server"),
     "JSON of another shape": (
         answers(200, b'{"hello": [1]}'),
-        StorageUnavailableError,
+        RefusedError,
         "is not a Qdrant server",
     ),
     "a result of another shape": (
         answers(200, success("x")),
-        StorageUnavailableError,
+        RefusedError,
         "is not a Qdrant server",
     ),
-    "no result": (answers(200, success(None)), StorageUnavailableError, "is not a Qdrant server"),
+    "no result": (answers(200, success(None)), RefusedError, "is not a Qdrant server"),
+    "a proxy before nothing": (answers(502, b"<html>Bad Gateway</html>"), NoAnswerError, "cannot be reached"),
     "dropped connection": (hangs_up, NoAnswerError, "cannot be reached"),
 }
 
@@ -373,6 +376,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
     double.heal()
     await answering(store)
     await store.upsert("notes", [Point(ID, EAST, {})])
+    store.requests.circuits.pauses.end(Kind.READ, "")
     assert await store.count("notes") == 1
     # What the probes wrote is nothing.
     upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]

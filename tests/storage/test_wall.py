@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.errors import InvalidSettingsError, StorageUnavailableError
+from learning_memory_server.errors import (
+    ForbiddenCollectionError,
+    InvalidSettingsError,
+    StorageUnavailableError,
+)
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
@@ -293,7 +297,7 @@ async def test_collections_of_the_layout_before_are_named_and_left_alone(
         ("wrong key: upsert", "upsert", "refused the API key"),
         ("token expired: upsert", "upsert", "has expired"),
         ("read-only key: upsert", "upsert", "may not write"),
-        ("token for another collection: upsert", "upsert", "may not use collection `notes`"),
+        ("token for another collection: upsert", "upsert", "may not use collection `notes-"),
         ("read-only key: create", "ensure", "may not create collections"),
         ("token for this collection: create", "ensure", "may not create collections"),
         ("strict mode: write rate", "upsert", "come back in 60 seconds"),
@@ -316,8 +320,8 @@ async def test_each_refusal_has_its_words(  # noqa: PLR0913 - three parameters a
     }
     with pytest.raises(StorageUnavailableError, match=re.escape(message)) as caught:
         await operations[operation]()
-    if message.startswith("may not create"):
-        assert "`notes-abcdef012345-1`" in str(caught.value.hint)
+    if isinstance(caught.value, ForbiddenCollectionError) and operation == "ensure":
+        assert caught.value.name == "notes-abcdef012345-1"
 
 
 async def test_a_server_that_says_when_to_come_back_is_not_asked_before(

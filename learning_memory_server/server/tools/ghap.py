@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import Field
@@ -272,7 +273,8 @@ async def resolve_ghap(
         lesson=lesson.to_domain() if lesson else None,
     )
     advisor.record(entry, effects)
-    indexed = await persister.persist(entry)
+    # A server is asked for both at once.
+    indexed, value = await asyncio.gather(persister.persist(entry), judge.find_near(entry))
     reply: ResolvedEntry = {
         "id": entry.id,
         "status": entry.outcome.status.value,
@@ -286,7 +288,7 @@ async def resolve_ghap(
         reply["warning"] = (
             "The entry is saved. It will be indexed as soon as the model and the engine are ready."
         )
-    if value := await judge.find_near(entry):
+    if value:
         reply["value"] = {
             "id": value.id,
             "text": value.text,

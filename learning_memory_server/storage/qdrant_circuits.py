@@ -1,0 +1,133 @@
+"""What is known of a Qdrant server while it does not do what it is asked: circuits, and pauses.
+
+A server that does not answer has a circuit before each of its addresses, for reads and writes apart. One that refuses
+is left alone: for as long as it says, or else for 1, 2, 4 and at most 60 seconds. That holds for the kind of request
+that it refuses, and for one collection if the refusal is about one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from copy import copy
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import structlog
+
+from learning_memory_server.storage.qdrant_errors import Kind
+from learning_memory_server.waiting import Circuit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from learning_memory_server.errors import StorageUnavailableError
+
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+
+log = structlog.get_logger()
+
+
+class Circuits:
+    """The circuits and pauses of a server. They outlast a store, which is opened again when the server is back.
+
+    Attributes:
+        listeners: Called each time that requests of a kind get answers again.
+        pauses: The pauses.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self.pauses = Pauses()
+        self._circuits: dict[tuple[bool, str], Circuit] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of them is open."""
+        return any(circuit.is_open for circuit in self._circuits.values())
+
+    def of(self, kind: Kind, url: str) -> Circuit:
+        """Return the circuit for a kind of request to an address, by its URL."""
+        is_read = kind is Kind.READ
+        key = (is_read, url)
+        if key not in self._circuits:
+            name = f"qdrant: {'reads' if is_read else 'writes'} at {url.partition('//')[2]}"
+            self._circuits[key] = Circuit(name, lambda: self._closed(key))
+        return self._circuits[key]
+
+    async def close(self) -> None:
+        """Stop probing. Idempotent."""
+        for circuit in self._circuits.values():
+            await circuit.close()
+
+    def _closed(self, key: tuple[bool, str]) -> None:
+        is_read, _ = key
+        others = [
+            circuit for other, circuit in self._circuits.items() if other != key and other[0] == is_read
+        ]
+        if all(circuit.is_open for circuit in others):
+            # While another address answered, nothing was missed.
+            for listener in self.listeners:
+                listener()
+
+
+class _Pause(NamedTuple):
+    """Why requests are not made, until when in the loop's time, and how many seconds that is in all."""
+
+    error: StorageUnavailableError
+    until: float
+    seconds: float
+
+
+class Pauses:
+    """Which requests a server has refused lately."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[Kind, str | None], _Pause] = {}
+
+    def require_over(self, kind: Kind, collection: str) -> None:
+        """Do nothing unless such requests were refused lately.
+
+        Args:
+            kind: The kind of request.
+            collection: The collection's name on the server.
+
+        Raises:
+            StorageUnavailableError: The refusal, with the seconds that are left of the pause.
+        """
+        now = asyncio.get_running_loop().time()
+        for key in ((kind, None), (kind, collection)):
+            pause = self._of.get(key)
+            if pause is not None and now < pause.until:
+                again = copy(pause.error)
+                again.retry_seconds = pause.until - now
+                raise again from pause.error
+
+    def begin(
+        self, kind: Kind, collection: str | None, error: StorageUnavailableError, said: float | None
+    ) -> None:
+        """Begin a pause, and give the error its seconds.
+
+        Args:
+            kind: The kind of request that was refused.
+            collection: The collection's name on the server; None if the refusal is about all.
+            error: The refusal.
+            said: The seconds after which the server says to come back, if it does.
+        """
+        now = asyncio.get_running_loop().time()
+        last = self._of.get((kind, collection))
+        if last is not None and now < last.until:
+            # It was on its way when the pause began.
+            error.retry_seconds = last.until - now
+            return
+        grown = min(2 * last.seconds, _LONGEST_PAUSE_SECONDS) if last else _FIRST_PAUSE_SECONDS
+        seconds = grown if said is None else max(said, _FIRST_PAUSE_SECONDS)
+        self._of[kind, collection] = _Pause(error, now + seconds, seconds)
+        error.retry_seconds = seconds
+        log.warning(
+            "requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds
+        )
+
+    def end(self, kind: Kind, collection: str) -> None:
+        """Forget the pauses of such requests: one was done."""
+        self._of.pop((kind, None), None)
+        self._of.pop((kind, collection), None)
