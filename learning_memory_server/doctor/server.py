@@ -38,6 +38,7 @@ async def check_server(settings: Settings) -> AsyncIterator[Finding]:
             yield yellow(
                 _TOPIC,
                 "The storage folder was moved or copied since the Qdrant server was used, so nothing is removed there. "
+                "If it is a copy, what the other folder forgets comes back from here until this is answered. "
                 "If it was moved, run: learning-memory-server owner --keep. If it is a copy, run: "
                 "learning-memory-server owner --new",
             )

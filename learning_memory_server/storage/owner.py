@@ -43,6 +43,7 @@ class Owner:
         self.is_settled: bool = kept["place"] == _place(path)
         self._path = path
         self._kept = kept
+        self._rebuilds = _texts(kept.get("rebuilds", {}))
 
     @property
     def name(self) -> str:
@@ -63,23 +64,22 @@ class Owner:
 
     def rebuild_of(self, collection: str) -> str | None:
         """Return the number of the collection's unfinished rebuild, if there is one."""
-        number: str | None = self._kept.get("rebuilds", {}).get(collection)
-        return number
+        return self._rebuilds.get(collection)
 
     def begin_rebuild(self, collection: str) -> str:
         """Return a new number for a rebuild of the collection, kept until it ends."""
         number = uuid.uuid4().hex[:12]
-        self._keep(collection, number)
+        self._rebuilds[collection] = number
+        self._write()
         return number
 
     def end_rebuild(self, collection: str) -> None:
         """Forget the number of the collection's rebuild."""
-        self._keep(collection, None)
+        self._rebuilds.pop(collection, None)
+        self._write()
 
-    def _keep(self, collection: str, number: str | None) -> None:
-        rebuilds = {**self._kept.get("rebuilds", {}), collection: number}
-        self._kept["rebuilds"] = {name: each for name, each in rebuilds.items() if each}
-        _write(self._path, self._kept)
+    def _write(self) -> None:
+        _write(self._path, {**self._kept, "rebuilds": self._rebuilds})
 
 
 def open_owner(path: Path) -> Owner:
@@ -132,6 +132,17 @@ def settle_owner(path: Path) -> Owner:
     kept = {**json.loads(path.read_bytes()), "place": _place(path)}
     _write(path, kept)
     return Owner(path, kept) if not owner.is_settled else owner
+
+
+def _texts(given: dict[str, Any]) -> dict[str, str]:
+    """Return a copy of a mapping of texts to texts.
+
+    Raises:
+        AttributeError, TypeError: If it is something else.
+    """
+    if not all(isinstance(each, str) for each in given.values()):
+        raise TypeError
+    return dict(given)
 
 
 def _place(path: Path) -> dict[str, str]:

@@ -148,5 +148,6 @@ async def test_a_copied_folder_is_asked_about_and_a_damaged_owner_is_red(
     said = sentences(await found(tmp_path / "two", double.url), Level.YELLOW)
     assert "owner --keep" in said
     assert "owner --new" in said
+    assert "comes back" in said
     (tmp_path / "two" / "qdrant-owner.json").write_text("{}")
     assert "is damaged" in sentences(await found(tmp_path / "two", double.url), Level.RED)
