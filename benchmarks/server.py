@@ -201,7 +201,9 @@ async def run(url: str | None, entries: int, *, quick: bool) -> None:
             async with opened(folder / "one", url, entries) as services:
                 for operation, call in operations_of(services).items():
                     print(f"{operation:32}{await median_ms(call):10.1f} ms")
-                print(f"{await open_server(services.settings, url, None).leave()} points removed at the end")
+                print(
+                    f"{await open_server(services.settings, url, None).leave(tuple(Collection))} points removed at the end"
+                )
             return
         double = stack.enter_context(serving())
         async with opened(folder / "one", double.url, entries) as services:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.connection import open_connection
@@ -9,6 +10,7 @@ from learning_memory_server.access.describing import describe_engine
 from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.doctor.server import check_server
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from learning_memory_server.doctor.finding import Finding, Repair
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.settings import Settings
+    from learning_memory_server.storage.base import CollectionSpec
 
 
 async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> AsyncIterator[Finding]:
@@ -47,8 +50,22 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
         for finding in _compared(found, settings):
             yield finding
     # Last, because opening the engine makes the owner.
-    async for finding in check_server(settings):
+    async for finding in check_server(settings, partial(_specs, load)):
         yield finding
+
+
+async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
+    """Load the model and return what each collection should be."""
+    from learning_memory_server.composition.services import ALL_SHAPES  # noqa: PLC0415 - a tenth of a second
+    from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
+    from learning_memory_server.indexing.recipe import Blueprints  # noqa: PLC0415
+
+    embeddings = EmbeddingService(load)
+    try:
+        blueprints = Blueprints(embeddings, ALL_SHAPES)
+        return [await blueprints.spec(each) for each in Collection]
+    finally:
+        embeddings.close()
 
 
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:

@@ -6,29 +6,33 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.doctor.finding import green, red, yellow
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.storage.owner import find_owner, open_owner
 from learning_memory_server.storage.qdrant_examining import TRIED, examine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from learning_memory_server.doctor.finding import Finding
     from learning_memory_server.journal.servers import KnownServer
     from learning_memory_server.settings import Settings
+    from learning_memory_server.storage.base import CollectionSpec
     from learning_memory_server.storage.qdrant_examining import Examined
 
 _TOPIC: Final = "server"
 
 
-async def check_server(settings: Settings) -> AsyncIterator[Finding]:
+async def check_server(
+    settings: Settings, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]
+) -> AsyncIterator[Finding]:
     """Ask the Qdrant server of the settings, without changing anything there.
 
     Args:
         settings: Which server. Nothing is asked of it before a process that has locked the storage folder has made
             its owner.
+        specs: Returns what the collections should be; waits for the model.
     """
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
@@ -44,7 +48,7 @@ async def check_server(settings: Settings) -> AsyncIterator[Finding]:
             )
         store = open_server(settings, settings.qdrant_url, key)
         try:
-            examined = await examine(store.requests, store.catalog)
+            examined = await examine(store.requests, store.catalog, await _known(specs))
         finally:
             await store.close()
     except LearningMemoryError as error:
@@ -88,6 +92,14 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
         )
 
 
+async def _known(specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]) -> Sequence[CollectionSpec]:
+    try:
+        return await specs()
+    except EmbeddingUnavailableError:
+        # Said of the model already.
+        return []
+
+
 def _named(servers: Sequence[KnownServer]) -> str:
     return "the Qdrant server " + " and ".join(sorted({", ".join(each.urls) for each in servers}))
 
@@ -103,7 +115,14 @@ def _findings(examined: Examined, url: str) -> Iterator[Finding]:
         )
     if examined.no_writing:
         yield red(_TOPIC, examined.no_writing.sentence)
-    if examined.no_creating:
+    if examined.no_creating and examined.missing:
+        names = ", ".join(f"`{name}`" for name in examined.missing)
+        yield red(
+            _TOPIC,
+            f"{examined.no_creating.message} These are missing: {names}. Somebody whose key may create collections "
+            "makes them by running this program once with the same model.",
+        )
+    elif examined.no_creating:
         yield yellow(
             _TOPIC,
             f"{examined.no_creating.sentence} Another model or version of this program needs new collections.",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.composition.backends import open_embedded, open_server
 from learning_memory_server.composition.services import ALL_SHAPES
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import InvalidInputError, NoAnswerError
+from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
 from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.storage.qdrant_examining import nodes_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
     from learning_memory_server.storage.base import VectorStore
@@ -47,11 +51,8 @@ async def migrate(
     await services.index.identity()
     if services.servers.is_same(url, services.settings.qdrant_url):
         return await move_between(services, report, None, to_server=to_server)
-    server = open_server(services.settings, url, key, before_use=services.note_server)
-    try:
+    async with _opened(services, url, key) as server:
         return await move_between(services, report, server, to_server=to_server)
-    finally:
-        await server.close()
 
 
 async def leave(
@@ -74,19 +75,51 @@ async def leave(
         StorageUnavailableError: If it failed. The next call resumes.
     """
     if services.servers.is_same(url, services.settings.qdrant_url):
-        raise InvalidInputError(
-            "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
-        )
+        raise _in_use()
     removed = 0
     if not gone:
         report("Removing your points from the server")
-        server = open_server(services.settings, url, key)
-        try:
-            removed = await server.leave()
-        finally:
-            await server.close()
+        async with _opened(services, url, key) as server:
+            removed = await _leave(services, server)
     services.servers.leave(url, open_owner(services.settings.owner_file).name, services.clock())
     return {"removed": removed}
+
+
+def _in_use() -> InvalidInputError:
+    return InvalidInputError(
+        "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
+    )
+
+
+async def _leave(services: Services, server: QdrantStore) -> int:
+    try:
+        nodes = await nodes_of(server.requests)
+        if nodes and await _is_in_use(services, nodes):
+            raise _in_use()
+        return await server.leave(tuple(Collection))
+    except NoAnswerError as error:
+        error.hint = (
+            "If that server no longer exists, add --gone: the journal then forgets that you were there."
+        )
+        raise
+
+
+async def _is_in_use(services: Services, nodes: frozenset[str]) -> bool:
+    """Return whether one of the nodes is of the cluster in use, which may be set by the address of another."""
+    if not (url := services.settings.qdrant_url):
+        return False
+    key = services.settings.qdrant_api_key
+    async with _opened(services, url, key.get_secret_value() if key else None) as used:
+        return bool(nodes & await nodes_of(used.requests))
+
+
+@asynccontextmanager
+async def _opened(services: Services, url: str, key: str | None) -> AsyncIterator[QdrantStore]:
+    server = open_server(services.settings, url, key, before_use=services.note_server)
+    try:
+        yield server
+    finally:
+        await server.close()
 
 
 async def move_between(

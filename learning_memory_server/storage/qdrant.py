@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
+from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.storage.base import Hit, Record
 from learning_memory_server.storage.own_terms import OwnTerms
 from learning_memory_server.storage.qdrant_catalog import Catalog, Place
@@ -180,13 +180,30 @@ class QdrantStore:
         if (known := self._terms.get(collection)) is not None:
             known.discard(ids)
 
-    async def leave(self) -> int:
-        """Remove all of one's own points, whichever collection they are in, and return how many there were."""
-        removed = 0
-        for place in await self.catalog.all_places():
-            ids = await self._points.ids(place)
-            await self._points.delete(place, sorted(ids))
-            removed += len(ids)
+    async def leave(self, collections: Collection[str]) -> int:
+        """Remove all of one's own points, from every variant of the collections, and return how many there were.
+
+        Raises:
+            NoAnswerError: If the server does not answer.
+            StorageUnavailableError: If a collection could not be read or changed. All others were left.
+        """
+        removed, refused = 0, dict[str, StorageUnavailableError]()
+        for place in await self.catalog.all_places(collections):
+            try:
+                ids = await self._points.ids(place)
+                await self._points.delete(place, sorted(ids))
+            except NoAnswerError:
+                raise
+            except StorageUnavailableError as error:
+                refused[place.name] = error
+            else:
+                removed += len(ids)
+        if refused:
+            names, first = ", ".join(f"`{name}`" for name in refused), next(iter(refused.values()))
+            raise StorageUnavailableError(
+                f"These collections could not be left: {names}. Points removed from the others: {removed}.",
+                hint=first.sentence,
+            ) from first
         return removed
 
     async def search(

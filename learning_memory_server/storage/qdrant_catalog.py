@@ -27,14 +27,19 @@ from learning_memory_server.storage.qdrant_schema import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from qdrant_client import models
 
     from learning_memory_server.storage.base import CollectionSpec
     from learning_memory_server.storage.qdrant_requests import Requests
 
 _NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
-_FORMER_LAYOUT: Final = re.compile(r"(experiences_[a-z_]+|values|memories)-[0-9a-f]{12}-[0-9a-f]{8}")
-"""The names that collections had when each person had their own, behind an alias."""
+_FORMER_LAYOUT: Final = re.compile(
+    r"(experiences_[a-z_]+|(values|memories)(_next)?)-[0-9a-f]{12}(-[0-9a-f]{8})?"
+)
+"""The names that collections had when each person had their own: at first without the second part, later behind an
+alias; with `_next` while they were built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +93,18 @@ class Catalog:
 
     async def others(self, place: Place) -> list[Place]:
         """Return the collections that are other variants of one."""
-        return [
-            each for each in await self.all_places() if each.label == place.label and each.name != place.name
-        ]
+        return [each for each in await self.all_places([place.label]) if each.name != place.name]
 
-    async def all_places(self) -> list[Place]:
-        """Return all collections that are named as this program names them; their dimensions are not known."""
+    async def whereabouts(self, spec: CollectionSpec) -> tuple[str, bool]:
+        """Return the name of the collection for `spec`, and whether it is there."""
+        name, info = await self._look(spec)
+        return name, info is not None
+
+    async def all_places(self, labels: Collection[str]) -> list[Place]:
+        """Return all variants of some collections, sorted by name; their dimensions are not known."""
         found = map(_NAME.fullmatch, await self.names())
-        return [Place(each["label"], each[0], 0) for each in found if each]
+        places = [Place(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
+        return sorted(places, key=lambda place: place.name)
 
     async def former_layout(self) -> list[str]:
         """Return the names of collections that earlier versions of this program made."""

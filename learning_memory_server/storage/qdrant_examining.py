@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qdrant_client import AsyncQdrantClient
 
+    from learning_memory_server.storage.base import CollectionSpec
     from learning_memory_server.storage.qdrant_catalog import Catalog
     from learning_memory_server.storage.qdrant_requests import Requests
 
@@ -27,7 +30,8 @@ class Examined:
         version: The server's version.
         is_one_cluster: Whether all addresses are nodes of the same cluster.
         unreachable: Why an address does not answer, by address.
-        no_writing: Why nothing could be written; None if it could, or no collection is there to try.
+        missing: The names of one's own collections that are not there.
+        no_writing: Why one's own collections could not be written to; None if they could, or none is there to try.
         no_creating: Why no collection could be created; None if it could.
         former: Collections that earlier versions of this program made.
     """
@@ -35,6 +39,7 @@ class Examined:
     version: str
     is_one_cluster: bool
     unreachable: dict[str, StorageUnavailableError]
+    missing: list[str]
     no_writing: StorageUnavailableError | None
     no_creating: StorageUnavailableError | None
     former: list[str]
@@ -45,14 +50,19 @@ class Examined:
         return ".".join(self.version.split(".")[:2]) in TRIED
 
 
-async def examine(requests: Requests, catalog: Catalog) -> Examined:
+async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
     """Ask a server what it is and what may be done there.
+
+    Args:
+        requests: The server.
+        catalog: What finds collections there.
+        specs: One's own collections; none if they are not known.
 
     Raises:
         StorageUnavailableError: If it does not answer, or the key may not even read.
     """
     version = (await requests.ask("", Kind.READ, lambda client: client.info())).version
-    places = await catalog.all_places()
+    places = [await catalog.whereabouts(spec) for spec in specs]
     peers = await requests.ask_every(_peers)
     answers = [each for each in peers.values() if not isinstance(each, StorageUnavailableError)]
     return Examined(
@@ -61,10 +71,25 @@ async def examine(requests: Requests, catalog: Catalog) -> Examined:
         unreachable={
             address: each for address, each in peers.items() if isinstance(each, StorageUnavailableError)
         },
-        no_writing=await _refusal_of_writing(requests, places[0].name) if places else None,
+        missing=[name for name, is_there in places if not is_there],
+        no_writing=await _refusal_of_writing(requests, [name for name, is_there in places if is_there]),
         no_creating=await _refusal_of_creating(requests),
         former=await catalog.former_layout(),
     )
+
+
+async def nodes_of(requests: Requests) -> frozenset[str]:
+    """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them.
+
+    Raises:
+        NoAnswerError: If it does not answer.
+    """
+    try:
+        return await requests.ask("", Kind.READ, _peers)
+    except NoAnswerError:
+        raise
+    except StorageUnavailableError:
+        return frozenset()
 
 
 async def _peers(client: AsyncQdrantClient) -> frozenset[str]:
@@ -72,12 +97,13 @@ async def _peers(client: AsyncQdrantClient) -> frozenset[str]:
     return frozenset(getattr(status, "peers", {}))
 
 
-async def _refusal_of_writing(requests: Requests, name: str) -> StorageUnavailableError | None:
-    """Try to write no points."""
-    try:
-        await requests.ask(name, Kind.WRITE, writing_nothing(name))
-    except StorageUnavailableError as error:
-        return error
+async def _refusal_of_writing(requests: Requests, names: Sequence[str]) -> StorageUnavailableError | None:
+    """Try to write no points to each collection. Return the first refusal."""
+    for name in names:
+        try:
+            await requests.ask(name, Kind.WRITE, writing_nothing(name))
+        except StorageUnavailableError as error:
+            return error
     return None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from learning_memory_server.doctor.finding import Level
 from learning_memory_server.doctor.server import check_server
+from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.base import CollectionSpec
 from learning_memory_server.storage.owner import open_owner
@@ -33,7 +35,11 @@ def double() -> Iterator[QdrantDouble]:
 
 async def found(path: Path, url: str, **changes: Any) -> list[Finding]:
     settings = Settings(storage_path=path, qdrant_url=url, **changes)
-    return [finding async for finding in check_server(settings)]
+
+    async def specs() -> list[CollectionSpec]:
+        return [SPEC]
+
+    return [finding async for finding in check_server(settings, specs)]
 
 
 async def used(path: Path, double: QdrantDouble) -> None:
@@ -85,6 +91,45 @@ async def test_a_key_that_may_only_read_is_red(tmp_path: Path, double: QdrantDou
     findings = await found(tmp_path, double.url)
     assert "may not write" in sentences(findings, Level.RED)
     assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+async def test_a_key_that_may_not_create_what_is_missing_is_red_and_what_is_missing_is_named(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    open_owner(tmp_path / "qdrant-owner.json")
+    double.refuse(
+        recorded("token for this collection: change of no aliases"), only=lambda each: each.method == "POST"
+    )
+    said = sentences(await found(tmp_path, double.url), Level.RED)
+    assert "may not create collections" in said
+    assert "`values-0123456789ab-1`" in said
+
+
+async def test_what_may_be_written_is_tried_with_ones_own_collections(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    store = store_of(double.url, tmp_path / "qdrant-owner.json")
+    for spec in (replace(SPEC, variant="000000000000"), SPEC):
+        await store.ensure(spec)
+    await store.close()
+    double.refuse(
+        recorded("token for another collection: upsert"),
+        only=lambda each: each.path == "/collections/values-0123456789ab-1/points",
+    )
+    assert "may not use" in sentences(await found(tmp_path, double.url), Level.RED)
+
+
+async def test_without_a_model_nothing_is_known_of_the_collections(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+
+    async def no_specs() -> list[CollectionSpec]:
+        raise EmbeddingUnavailableError("There is no model.")
+
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url)
+    (finding,) = [each async for each in check_server(settings, no_specs)]
+    assert finding.level is Level.GREEN
 
 
 async def test_a_key_for_some_collections_only_is_a_warning(tmp_path: Path, double: QdrantDouble) -> None:

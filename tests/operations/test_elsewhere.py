@@ -11,10 +11,11 @@ from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.doctor.finding import Level
 from learning_memory_server.doctor.server import check_elsewhere
-from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.errors import InvalidInputError, NoAnswerError
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
-from tests.storage.double import QdrantDouble, serving
+from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.storage.double_engine import recorded
 from tests.support import about
 
 if TYPE_CHECKING:
@@ -109,8 +110,12 @@ async def test_a_server_that_no_longer_exists_is_left_without_asking_it(
     tmp_path: Path, first: QdrantDouble
 ) -> None:
     await filled(tmp_path, first.url)
-    before = len(first.asked)
+    first.refuse(Wrong.RESETS)
     async with used(tmp_path, None) as services:
+        with pytest.raises(NoAnswerError) as caught:
+            await run(services, "leave", url=first.url, key=None)
+        assert "--gone" in str(caught.value.hint)
+        before = len(first.asked)
         assert await run(services, "leave", url=first.url, key=None, gone=True) == {"removed": 0}
     assert said(tmp_path, None) == []
     assert len(first.asked) == before
@@ -139,6 +144,18 @@ async def test_a_server_in_use_is_not_left_by_another_name(tmp_path: Path, first
             with pytest.raises(InvalidInputError, match="in use"):
                 await run(services, "leave", url=url, key=None, gone=False)
     assert points(first) == 6
+
+
+async def test_a_node_of_the_cluster_in_use_is_not_left(
+    tmp_path: Path, first: QdrantDouble, second: QdrantDouble
+) -> None:
+    for node in (first, second):
+        node.refuse(recorded("cluster: status"), only=lambda request: request.path == "/cluster")
+    await filled(tmp_path, second.url)
+    async with used(tmp_path, first.url) as services:
+        with pytest.raises(InvalidInputError, match="in use"):
+            await run(services, "leave", url=second.url, key=None)
+    assert points(second) == 6
 
 
 async def test_an_archive_does_not_say_which_servers_were_used(tmp_path: Path, first: QdrantDouble) -> None:

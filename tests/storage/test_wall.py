@@ -13,13 +13,14 @@ import pytest
 from learning_memory_server.errors import (
     ForbiddenCollectionError,
     InvalidSettingsError,
+    NoAnswerError,
     StorageUnavailableError,
 )
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread, collection_settings
-from tests.storage.double import QdrantDouble, Request, store_of
+from tests.storage.double import QdrantDouble, Request, Wrong, store_of
 from tests.storage.double_engine import recorded
 from tests.storage.points import EAST, NORTH, uid
 
@@ -253,9 +254,36 @@ async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_oth
         for store in (ann, bob):
             await store.ensure(replace(spec, variant=variant))
             await store.upsert("notes", [point(1), point(2)])
-    assert await ann.leave() == 4
-    assert await ann.leave() == 0
-    assert await bob.leave() == 4
+    assert await ann.leave(["notes"]) == 4
+    assert await ann.leave(["notes"]) == 0
+    assert await bob.leave(["notes"]) == 4
+
+
+async def test_who_leaves_is_not_stopped_by_a_collection_that_cannot_be_read(
+    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
+) -> None:
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    await ann.ensure(spec)
+    await ann.upsert("notes", [point(1)])
+    vectors = {"dense": models.VectorParams(size=4, distance=models.Distance.COSINE)}
+    for name in ("docs-1-1", "notes-0-1", "notes-f-1"):
+        double.engine.client.create_collection(name, vectors)
+    with pytest.raises(StorageUnavailableError, match="`notes-0-1`, `notes-f-1`") as caught:
+        await ann.leave(["notes"])
+    assert "from the others: 1." in caught.value.message
+    assert "still being created" in str(caught.value.hint)
+    assert await ann.count("notes") == 0
+    assert not [each for each in double.asked if "docs-1-1" in each.path]
+
+
+async def test_who_leaves_a_server_that_goes_away_is_told_so_at_once(
+    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
+) -> None:
+    await ann.ensure(spec)
+    double.refuse(Wrong.RESETS, only=lambda each: each.path.endswith("/scroll"))
+    with pytest.raises(NoAnswerError):
+        await ann.leave(["notes"])
 
 
 async def test_nothing_is_removed_from_a_copied_folder(
@@ -278,16 +306,23 @@ async def test_collections_of_the_layout_before_are_named_and_left_alone(
 ) -> None:
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-    old = "experiences_full-0123456789ab-89abcdef"
+    # The last two: from before there were aliases, and what an interrupted rebuild left.
+    former = [
+        "experiences_full-0123456789ab-89abcdef",
+        "memories-0123456789ab",
+        "values_next-0123456789ab-89abcdef",
+    ]
     engine = double.engine.client
     settings = collection_settings(spec, Spread())
-    engine.create_collection(old, settings["vectors_config"])
-    engine.upsert(old, [models.PointStruct(id=uid(1), vector={"dense": EAST}, payload={"entry": "text"})])
+    for old in former:
+        engine.create_collection(old, settings["vectors_config"])
+        engine.upsert(old, [models.PointStruct(id=uid(1), vector={"dense": EAST}, payload={"entry": "text"})])
     await ann.ensure(spec)
+    await ann.ensure(replace(spec, name="values"))
     await ann.former_ids("notes")
-    assert await ann.catalog.former_layout() == [old]
-    assert engine.count(old).count == 1
-    assert not [each for each in double.asked if old in each.path]
+    assert await ann.catalog.former_layout() == former
+    assert all(engine.count(old).count == 1 for old in former)
+    assert not [each for each in double.asked if any(old in each.path for old in former)]
 
 
 @pytest.mark.parametrize(
