@@ -24,6 +24,7 @@ OWN: Final = (
     "calibration.js",
     "values.js",
     "lists.js",
+    "chat.js",
     "start.js",
 )
 """Our scripts, in the order in which they are run."""

@@ -97,7 +97,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         resources.require_known(params.uri)
         with calls.around(), for_client():
             if params.uri == DASHBOARD_URI:
-                return resources.read_text(params.uri, await calls.dashboard(), resources.PAGE)
+                return resources.read_page(params.uri, await calls.dashboard())
             return resources.read_text(params.uri, calls.session_context())
 
     async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -106,7 +106,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         return resources.prompt(params.name, params.arguments or {})
 
-    return Server(
+    server = Server(
         APPLICATION,
         version=metadata.version(APPLICATION),
         title="Learning memory",
@@ -121,6 +121,9 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         # Nothing changes that a client could listen for, but clients of the 2026 protocol subscribe anyway.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )
+    # Both sides name an extension. The protocols that begin with a handshake have no field for the server's.
+    server.extensions = {APPS: {}}
+    return server
 
 
 def _progress(context: Context) -> Progress:

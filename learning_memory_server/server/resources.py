@@ -28,6 +28,9 @@ RETROSPECTIVE: Final = "retrospective"
 _PLAIN: Final = "text/plain"
 PAGE: Final = "text/html;profile=mcp-app"
 """What a client that renders pages calls them."""
+ABOUT_PAGE: Final = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
+"""What such a client is told of a page, in the list and with the page: it asks no network for anything, and looks best
+with a border around it."""
 
 RESOURCES: Final = ListResourcesResult(
     resources=[
@@ -49,6 +52,7 @@ WITH_PAGES: Final = ListResourcesResult(
             uri=DASHBOARD_URI,
             description="One page that shows what was learned in this project. It asks no network for anything.",
             mime_type=PAGE,
+            _meta=ABOUT_PAGE,
         ),
     ]
 )
@@ -93,9 +97,15 @@ supported or contested, each with its evidence, and the clusters you looked at t
 """
 
 
-def read_text(uri: str, text: str, kind: str = _PLAIN) -> ReadResourceResult:
+def read_text(uri: str, text: str) -> ReadResourceResult:
     """Return a resource's text."""
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)])
+
+
+def read_page(uri: str, page: str) -> ReadResourceResult:
+    """Return a page for a client that renders it."""
+    contents = TextResourceContents(uri=uri, mime_type=PAGE, text=page, _meta=ABOUT_PAGE)
+    return ReadResourceResult(contents=[contents])
 
 
 def require_known(uri: str) -> None:

@@ -1,15 +1,9 @@
-"""The page in a real Chromium: what each view draws, that it asks no network, and that stored text stays text.
-
-Skipped where there is no Chromium or no playwright: install the system's package `chromium`.
-"""
+"""The page in a real Chromium: what each view draws, that it asks no network, and that stored text stays text."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import shutil
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,34 +11,19 @@ import pytest
 from learning_memory_server.calibration.scores import last_stated, score
 from learning_memory_server.dashboard.page import as_text, page
 from learning_memory_server.dashboard.serving import served
-from tests.dashboard.making import HOSTILE, dashboard_of, entry, fill, fill_with_hostile_texts, learn, store
+from tests.dashboard.conftest import IN_CHROMIUM
+from tests.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page
 
     from learning_memory_server.composition.services import Services
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = IN_CHROMIUM
 VIEWS = ("map", "timeline", "calibration", "values", "advice", "memories", "open", "health")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        # A container has no user namespaces for Chromium's own sandbox.
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 class Seen:
@@ -75,35 +54,6 @@ class Seen:
 
 def count(page: Page, selector: str) -> int:
     return int(page.locator(selector).count())
-
-
-@pytest.fixture(scope="module")
-def write(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[Callable[[Services], Awaitable[None]]], Path]:
-    """Write the page of a new store that something was stored in."""
-
-    def written(fill: Callable[[Services], Awaitable[None]]) -> Path:
-        folder = tmp_path_factory.mktemp("page")
-
-        async def make() -> str:
-            async with store(folder / "storage") as services:
-                await services.index.open()
-                await fill(services)
-                return as_text(await dashboard_of(services).document())
-
-        file = folder / "page.html"
-        with ThreadPoolExecutor(1) as other:
-            # Playwright has an event loop in this thread.
-            file.write_text(page(other.submit(lambda: asyncio.run(make())).result()), "utf-8")
-        return file
-
-    return written
-
-
-@pytest.fixture(scope="module")
-def filled(write: Callable[..., Path]) -> Path:
-    return write(fill)
 
 
 def test_the_map_draws_each_experience_with_its_outcome_and_names_clusters(
@@ -472,36 +422,3 @@ def test_a_live_page_shows_changes_by_itself_and_asks_nobody_else(browser: Brows
         assert {url.partition("#")[0] for url in asked} == {address, f"{address}data"}
         assert complaints == []
         shown.close()
-
-
-def test_in_a_chat_it_greets_its_host_and_changes_views_without_an_address(
-    browser: Browser, filled: Path
-) -> None:
-    host = browser.new_page(viewport={"width": 900, "height": 900})
-    complaints: list[str] = []
-    host.on("console", lambda message: complaints.append(message.text))
-    host.on("pageerror", lambda error: complaints.append(str(error)))
-    host.evaluate(
-        """(page) => {
-          const frame = document.createElement("iframe");
-          frame.sandbox = "allow-scripts";
-          Object.assign(frame.style, {width: "800px", height: "800px"});
-          window.said = [];
-          addEventListener("message", ({data}) => {
-            window.said.push(data.method);
-            if (data.method === "ui/initialize") frame.contentWindow.postMessage({jsonrpc: "2.0", id: data.id, result: {}}, "*");
-          });
-          frame.srcdoc = page;
-          document.body.append(frame);
-        }""",
-        filled.read_text("utf-8"),
-    )
-    host.wait_for_function("window.said.includes('ui/notifications/size-changed')")
-    said = host.evaluate("window.said")
-    assert said[:2] == ["ui/initialize", "ui/notifications/initialized"]
-    frame = host.frame_locator("iframe")
-    frame.locator('nav a[href="#values"]').click()
-    frame.locator('html[data-drawn="values"]').wait_for(state="attached")
-    assert frame.locator("[data-value]").count() == 2
-    assert complaints == []
-    host.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from mcp import Client
@@ -11,8 +11,10 @@ from mcp.client.extension import advertise
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.types import TextResourceContents
 
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.frames import APPS
 from learning_memory_server.front.answers import Answers
+from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import PAGE
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from learning_memory_server.composition.services import Services
 
+UNDER_A_BORDER = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
+"""What clients are told of the page: nothing has to be allowed for it."""
 RENDERS = {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}
 
 
@@ -53,6 +57,8 @@ async def test_a_client_that_renders_pages_sees_the_tool_and_its_page(services: 
             each for each in (await client.list_resources()).resources if str(each.uri) == DASHBOARD_URI
         )
         assert page.mime_type == APP_MIME_TYPE
+        assert page.meta == UNDER_A_BORDER
+        assert client.server_capabilities.extensions == {EXTENSION_ID: {}}
 
 
 async def test_others_see_neither(services: Services) -> None:
@@ -76,8 +82,23 @@ async def test_the_page_has_the_entries_of_the_project(services: Services) -> No
         (content,) = (await client.read_resource(DASHBOARD_URI)).contents
     assert isinstance(content, TextResourceContents)
     assert content.mime_type == APP_MIME_TYPE
+    assert content.meta == UNDER_A_BORDER
     assert entry(0).goal in content.text
     assert entry(1).goal not in content.text
+
+
+async def test_a_failure_says_so(services: Services) -> None:
+    class Failing:
+        def list_resolved(self) -> NoReturn:
+            raise JournalUnavailableError("The disk is gone.")
+
+    offered = {**services.injectable(), ObservationCollector: Failing()}
+    async with Client(
+        build_server(Calls(offered, CALLER)), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
+    ) as client:
+        failed = await client.call_tool("show_dashboard", {})
+    assert failed.is_error
+    assert "The disk is gone." in failed.content[0].text  # type: ignore[union-attr]
 
 
 def asked(answers: Answers, method: str, **params: Any) -> tuple[bytes, list[bytes]] | None:

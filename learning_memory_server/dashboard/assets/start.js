@@ -10,6 +10,7 @@ LM.choose = (event, view) => {
   event.preventDefault();
   LM.chosen = view.name;
   LM.render();
+  scrollTo(0, 0);
 };
 
 LM.render = () => {
@@ -59,18 +60,6 @@ LM.follow = async () => {
   }
 };
 
-// A chat that renders the page (MCP Apps) shows it once both have said hello, and learns how high it is.
-LM.greet = () => {
-  const say = (message) => window.parent.postMessage({jsonrpc: "2.0", ...message}, "*");
-  const height = () => say({method: "ui/notifications/size-changed", params: {width: innerWidth, height: document.documentElement.scrollHeight}});
-  addEventListener("message", (event) => {
-    if (event.source !== window.parent || event.data?.id !== "hello" || !event.data.result) return;
-    say({method: "ui/notifications/initialized", params: {}});
-    new ResizeObserver(height).observe(document.body);
-  });
-  say({id: "hello", method: "ui/initialize", params: {protocolVersion: "2026-01-26", appInfo: {name: "learning-memory", version: "1"}, appCapabilities: {}}});
-};
-
 LM.start = () => {
   const box = document.getElementById("data");
   LM.read(box.textContent);
@@ -105,6 +94,6 @@ LM.start = () => {
     }, 150);
   });
   if (LM.live) LM.follow();
-  if (LM.isFramed) LM.greet();
+  if (LM.isFramed) LM.join();
 };
 LM.start();

@@ -6,14 +6,16 @@ from typing import Final
 
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.wire import SILENT
+from learning_memory_server.server.wire import TextWire
 
 toolset = ToolSet()
 
 DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 
 
-@toolset.tool("Show the dashboard", changes=False, wire=SILENT, shows=DASHBOARD_URI)
+@toolset.tool(
+    "Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI
+)
 async def show_dashboard(collector: ObservationCollector, /) -> str:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
     count = len(collector.list_resolved())
