@@ -9,6 +9,7 @@ import pytest
 
 from learning_memory_server.storage.base import CollectionSpec, Point, SparseVector, VectorStore
 from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.storage.qdrant_schema import Spread
 from tests.storage.double import QdrantDouble, serving, store_of
 from tests.storage.points import EAST, uid
 
@@ -16,6 +17,9 @@ SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
 SERVER_KEY = os.environ.get(
     "LMS_TEST_QDRANT_API_KEY"
 )  # Only a server of one's own has one: a double asks for none.
+SPREAD = Spread(
+    *(int(os.environ.get(f"LMS_TEST_QDRANT_{what}", "0")) or None for what in ("SHARDS", "COPIES"))
+)
 STORES = ["edge", "qdrant-double", *(["qdrant-server"] if SERVER_URL else [])]
 
 
@@ -66,7 +70,7 @@ async def bare_store(server: str | None, tmp_path: Path) -> AsyncIterator[Vector
     """A store without a collection."""
     store: VectorStore = EdgeStore(tmp_path / "index")
     if server:
-        store = store_of(server, tmp_path / "owner.json", SERVER_KEY)
+        store = store_of(server, tmp_path / "owner.json", SERVER_KEY, SPREAD)
     yield store
     await store.close()
 
@@ -78,7 +82,7 @@ async def store(
     """A store with the collection of `spec`. On a server somebody else has points in it, under the same ids."""
     await bare_store.ensure(spec)
     if server:
-        neighbour = store_of(server, tmp_path / "neighbour.json", SERVER_KEY)
+        neighbour = store_of(server, tmp_path / "neighbour.json", SERVER_KEY, SPREAD)
         await neighbour.ensure(spec)
         others = [Point(uid(n), EAST, {"project": "a"}, SparseVector([7], [3.0])) for n in range(20)]
         await neighbour.upsert("notes", others)

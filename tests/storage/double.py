@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 
 from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
+from learning_memory_server.storage.qdrant_schema import Spread
 from tests.storage.double_engine import Answer, Engine
 
 
-def store_of(url: str, owner: Path, key: str | None = None) -> QdrantStore:
+def store_of(url: str, owner: Path, key: str | None = None, spread: Spread | None = None) -> QdrantStore:
     """Return the store of an owner on a server, by the file that says who it is."""
-    return QdrantStore([url], open_owner(owner), api_key=key)
+    return QdrantStore([url], open_owner(owner), api_key=key, spread=spread)
 
 
 async def answering(store: QdrantStore) -> None:
