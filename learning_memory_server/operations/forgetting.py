@@ -105,8 +105,9 @@ async def forget(  # noqa: PLR0913 - one for each option
     for kind, log in kept.items():
         log.forget(found[kind], at)
         points += log.points_of(looked[kind])
-    # An index that is not open is compared with the journal when it opens.
-    reply["indexed"] = not points or not services.index.is_open or await services.writer.remove(points)
+    # An embedded index that is not open is compared with the journal when it opens, which cannot be said of a server.
+    is_later = services.settings.qdrant_url is None and not services.index.is_open
+    reply["indexed"] = not points or is_later or await services.writer.remove(points)
     reply["elsewhere"] = _elsewhere(services) if points else []
     if purge:
         report("Rewriting the journal's files")
