@@ -72,7 +72,7 @@ class Statistics:
             },
             "index": {
                 "engine": "embedded Qdrant" if folder else "Qdrant server",
-                "complete": self.writer.is_complete and self.writer.missing == 0,
+                "complete": self.writer.is_complete,
                 # Unknown until the index has been compared with the journal.
                 **({} if self.writer.missing is None else {"pending": self.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),

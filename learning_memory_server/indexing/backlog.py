@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from learning_memory_server.indexing.document import Document
@@ -15,6 +15,8 @@ _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
 """How many documents are written at a time. That takes about a quarter of a second, so `pending` falls that often."""
+_ARRIVES_WITHIN: Final = 10.0
+"""Seconds within which a server that answers again does what it was asked earlier."""
 
 
 class Backlog:
@@ -25,6 +27,8 @@ class Backlog:
         self._doomed: set[str] = set()
         # Never cleared: what is forgotten does not come back.
         self._removed: set[str] = set()
+        self._given_up: set[str] = set()
+        self._looked_at_again: dict[str, float] = {}
 
     @property
     def pending(self) -> int:
@@ -78,9 +82,27 @@ class Backlog:
                 # It was forgotten while it was being written.
                 self._doomed.add(document.point_id)
 
-    def mark_removed(self, points: Iterable[str]) -> None:
-        """Record that the index no longer has these points."""
+    def give_up(self, documents: Iterable[Document]) -> None:
+        """Record that it is not known what became of writing these documents. It may even be done later."""
+        self._given_up.update(document.point_id for document in documents)
+
+    def mark_removed(self, points: Collection[str], now: float) -> None:
+        """Record that the index no longer has these points.
+
+        Args:
+            points: Their ids.
+            now: The time in seconds, by any clock.
+        """
         self._doomed.difference_update(points)
+        for point in self._given_up.intersection(points):
+            self._looked_at_again[point] = now + _ARRIVES_WITHIN
+            self._given_up.discard(point)
+
+    def look_again(self, now: float) -> None:
+        """Mark points for another removal whose write was given up before the first: it may have arrived since."""
+        for point in [point for point, due in self._looked_at_again.items() if due <= now]:
+            del self._looked_at_again[point]
+            self._doomed.add(point)
 
 
 def _key(document: Document) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from learning_memory_server.indexing.document import in_batches
 
@@ -29,19 +29,31 @@ class DocumentSource(Protocol):
         ...
 
 
-async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog: Backlog) -> int:
-    """Find what is missing from the index, or has been forgotten, and leave it to the backlog.
+class Comparison(NamedTuple):
+    """What a comparison of index and journal has found.
 
-    Returns:
-        How many points belong to no record. They are left alone: their record may be in a damaged line of the journal.
+    Attributes:
+        documents: How many documents the journal has.
+        superfluous: How many points belong to no record. They are left alone: their record may be in a damaged line of
+            the journal.
+    """
+
+    documents: int
+    superfluous: int
+
+
+async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog: Backlog) -> Comparison:
+    """Find what is missing from the index, or has been forgotten, and leave it to the backlog.
 
     Raises:
         StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
     """
     stored, former = await index.stored_ids(), await index.former_ids()
     there = set().union(*stored.values())
+    documents = 0
     for source in sources:
         async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
+            documents += len(batch)
             for document in batch:
                 former[document.collection].discard(document.point_id)
                 if document.point_id in stored[document.collection]:
@@ -51,4 +63,4 @@ async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog
         backlog.drop(set(source.forgotten()), there)
     # They hold nothing that could be missed: texts are in the journal alone.
     backlog.doom(set().union(*former.values()))
-    return sum(len(ids - backlog.doomed) for ids in stored.values())
+    return Comparison(documents, sum(len(ids - backlog.doomed) for ids in stored.values()))

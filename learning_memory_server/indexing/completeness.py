@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from time import monotonic
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from learning_memory_server.indexing.backlog import Backlog
+    from learning_memory_server.indexing.comparing import Comparison
 
 CHECK_EVERY: Final = 50.0
 """Seconds between looks at a server's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
 at 300,000 points of 30 owners."""
+_MOST_MISSING: Final = 0.5
+"""The share of the journal's documents that may be missing from an index when searches begin to use it. One that lacks
+more is being built, and ranking the journal by terms finds more."""
 
 
 class Completeness:
@@ -18,7 +22,8 @@ class Completeness:
 
     Attributes:
         is_known: Whether the two have been compared, and nothing has cast doubt on the result.
-        is_complete: Whether the index has been complete since it was opened, so that a search can rely on it.
+        is_searchable: Whether searches use the index. Documents that are pending since do not change that, nor does a
+            doubt: whether the engine answers is seen by asking it.
         superfluous: How many points belonged to no record at the last comparison.
 
     Args:
@@ -29,7 +34,7 @@ class Completeness:
 
     def __init__(self, backlog: Backlog, check_every: float | None) -> None:
         self.is_known = False
-        self.is_complete = False
+        self.is_searchable = False
         self.superfluous = 0
         self._backlog = backlog
         self._check_every = check_every
@@ -41,25 +46,32 @@ class Completeness:
         return self._backlog.pending if self.is_known else None
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the index is known to have everything."""
+        return self.missing == 0
+
+    @property
     def seconds_to_check(self) -> float | None:
         """Seconds until the index's counts should be looked at again; None if they should not."""
         if self._check_every is None or not self.is_known:
             return None
-        return self._checked + self._check_every - monotonic()
+        return self._checked + self._check_every - _now()
 
-    def compared(self, superfluous: int) -> None:
+    def compared(self, found: Comparison) -> None:
         """Record that index and journal were compared, and that the backlog has what they differ in."""
         self.is_known = True
-        self.superfluous = superfluous
-        self.checked()
+        is_mostly_there = self._backlog.pending <= _MOST_MISSING * found.documents
+        self.is_searchable = self.is_searchable or is_mostly_there
+        self.superfluous = found.superfluous
+        self._checked = _now()
 
-    def checked(self) -> None:
+    def found_intact(self) -> None:
         """Record that the index has as many points as it should."""
-        self._checked = monotonic()
+        self._checked = _now()
 
     def caught_up(self) -> None:
         """Record that everything was written that was missing."""
-        self.is_complete = self.is_complete or self.is_known
+        self.is_searchable = self.is_searchable or self.is_known
 
     def doubt(self) -> None:
         """Record that the index may have changed: the two must be compared again."""
@@ -67,4 +79,8 @@ class Completeness:
 
     def lose(self) -> None:
         """Record that the index may have lost everything."""
-        self.is_known = self.is_complete = False
+        self.is_known = self.is_searchable = False
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

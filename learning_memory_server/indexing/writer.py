@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
     MissingCollectionError,
+    NoAnswerError,
     StorageUnavailableError,
 )
 from learning_memory_server.heap import trim_heap
@@ -87,20 +88,22 @@ class IndexWriter:
 
     @property
     def superfluous(self) -> int:
-        """How many points the index had without a record in the journal, when the two were last compared.
-
-        They are left alone: their record may be in a damaged line of the journal.
-        """
+        """How many points the index had without a record in the journal, when the two were last compared."""
         return self._completeness.superfluous
 
     @property
     def is_complete(self) -> bool:
-        """Whether the index has been complete since it was opened, so that a search can rely on it."""
+        """Whether the index is known to have everything that the journal has."""
         return self._completeness.is_complete
 
     @property
+    def is_searchable(self) -> bool:
+        """Whether a search can rely on the index, although a few documents may be pending."""
+        return self._completeness.is_searchable
+
+    @property
     def missing(self) -> int | None:
-        """How many points are missing from the index; None until they have been counted."""
+        """How many points are missing from the index; None while that is not known."""
         return self._completeness.missing
 
     async def write(self, documents: Sequence[Document], within: float = WRITE_SECONDS) -> bool:
@@ -126,6 +129,16 @@ class IndexWriter:
         self._completeness.doubt()
         self._has_returned = True
         self._wake.set()
+
+    def doubt(self, error: LearningMemoryError) -> None:
+        """Doubt the index because of what a search or a write has failed with.
+
+        A server that did not answer is compared with the journal once it does; if a collection is gone, at once.
+        """
+        if isinstance(error, (NoAnswerError, MissingCollectionError)):
+            self._completeness.doubt()
+        if isinstance(error, MissingCollectionError):
+            self._wake.set()
 
     async def stop(self) -> None:
         """Cancel what goes on in the background. It stays pending."""
@@ -171,8 +184,16 @@ class IndexWriter:
         """Find what is missing or outdated and write it, without waiting for the background task.
 
         Raises:
-            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
+            StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now, or not for everything.
         """
+        try:
+            await self._complete()
+        except MissingCollectionError as error:
+            log.warning("collection.lost", reason=error.message)
+            await self._start_over()
+            await self._complete()
+
+    async def _complete(self) -> None:
         await self._index.open()
         if not self._completeness.is_known:
             await self.find_pending()
@@ -183,25 +204,25 @@ class IndexWriter:
         """Look, now and then, whether the index still has what it should; if not, the next `complete` compares it.
 
         Raises:
-            StorageUnavailableError: If the engine failed; then too.
+            StorageUnavailableError: If the engine failed; then the next `complete` compares it, too.
         """
         seconds = self._completeness.seconds_to_check
         if seconds is None or seconds > 0:
             return
+        self._backlog.look_again(asyncio.get_running_loop().time())
         try:
             is_intact = await self._index.is_intact()
-        except MissingCollectionError as error:
-            log.warning("collection.lost", reason=error.message)
-            await self._start_over()
+        except MissingCollectionError:
+            is_intact = False
         except LearningMemoryError:
             # Whatever happens to it meanwhile is seen when it is back.
             self._completeness.doubt()
             raise
+        if is_intact:
+            self._completeness.found_intact()
         else:
-            self._completeness.checked()
-            if not is_intact:
-                log.warning("index.changed_behind")
-                self._completeness.doubt()
+            log.warning("index.changed_behind")
+            self._completeness.doubt()
 
     async def run_after(self, used: asyncio.Event) -> None:
         """Wait for the first use, then `run`: an index that nobody uses stays closed."""
@@ -257,29 +278,35 @@ class IndexWriter:
         written = 0
         # One at a time: two would embed the same documents.
         async with self._catching_up:
-            await self._remove_doomed()
+            unremoved: StorageUnavailableError | None = None
+            try:
+                await self._remove_doomed()
+            except StorageUnavailableError as error:
+                # That alone may be forbidden.
+                unremoved = error
             missing = frozenset(self._backlog.keys())
             while not missing.isdisjoint(self._backlog.keys()):
                 for batch in self._backlog.batches():
-                    await self._index.write(batch)
-                    self._mark_written(batch)
+                    await self._write(batch)
                     written += len(batch)
                 if self.pending:
                     # After 1,000 texts, torch alone keeps 280 MB of freed RAM.
                     trim_heap()
+            self._completeness.caught_up()
+            self._tried.set()
+            if written:
+                log.info("index.caught_up", count=written)
+            if unremoved:
+                raise unremoved
             await self._remove_doomed()
-        self._completeness.caught_up()
-        self._tried.set()
-        if written:
-            log.info("index.caught_up", count=written)
         return written
 
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        superfluous = await compare(self._index, self._sources, self._backlog)
+        found = await compare(self._index, self._sources, self._backlog)
         if self.pending and not self._completeness.is_known:
             log.info("index.incomplete", missing=self.pending)
-        self._completeness.compared(superfluous)
+        self._completeness.compared(found)
         return self.pending
 
     async def _make_up(self) -> None:
@@ -291,7 +318,7 @@ class IndexWriter:
         self._wake.set()
 
     async def _start_over(self) -> None:
-        """Close an engine that failed three times, and compare everything again: its files may be gone."""
+        """Close an engine that may have lost its files, so that it is opened again, and compare everything."""
         self._completeness.lose()
         await self._index.discard()
 
@@ -299,10 +326,15 @@ class IndexWriter:
         doomed = sorted(self._backlog.doomed)
         if doomed:
             await self._index.remove(doomed)
-            self._backlog.mark_removed(doomed)
+            self._backlog.mark_removed(doomed, asyncio.get_running_loop().time())
             self._unflushed = True
 
-    def _mark_written(self, documents: Sequence[Document]) -> None:
+    async def _write(self, documents: Sequence[Document]) -> None:
+        try:
+            await self._index.write(documents)
+        except (NoAnswerError, asyncio.CancelledError):
+            self._backlog.give_up(documents)
+            raise
         self._backlog.mark_written(documents)
         if self._backlog.doomed:
             # Some of them may have been forgotten while they were being written.
@@ -320,23 +352,29 @@ class IndexWriter:
     async def _try_write(self, documents: Sequence[Document]) -> None:
         """Make one attempt, and see to two more if it fails."""
         try:
-            await self._index.write(documents)
+            await self._write(documents)
+        except MissingCollectionError as error:
+            self.doubt(error)
+            raise
         except StorageUnavailableError as error:
             if is_transient(error) and not self._is_trying_again:
                 self._is_trying_again = True
                 self._unfinished.start(self._try_again(documents))
             raise
-        self._mark_written(documents)
 
     async def _try_again(self, documents: Sequence[Document]) -> None:
-        """Make two more attempts, and open the engine again if they fail too."""
+        """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
         try:
             for pause in _PAUSES:
                 await asyncio.sleep(pause)
-                with suppress(StorageUnavailableError, EmbeddingUnavailableError):
-                    await self._index.write(documents)
-                    self._mark_written(documents)
-                    return
+                try:
+                    await self._write(documents)
+                except StorageUnavailableError as error:
+                    if is_transient(error) and not isinstance(error, NoAnswerError):
+                        continue
+                except EmbeddingUnavailableError:
+                    pass
+                return
             await self._start_over()
         finally:
             self._is_trying_again = False
@@ -344,7 +382,7 @@ class IndexWriter:
 
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
-        unfinished = self.missing != 0 or bool(self._outdated.ids())
+        unfinished = not self.is_complete or bool(self._backlog.doomed or self._outdated.ids())
         waits = [self._retry_seconds] if unfinished else [_QUIET] if self._unflushed else []
         if (seconds := self._completeness.seconds_to_check) is not None:
             waits.append(seconds)

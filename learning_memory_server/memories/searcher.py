@@ -111,7 +111,7 @@ class MemorySearcher:
         return result
 
     async def _search(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
-        if self._writer.is_complete:
+        if self._writer.is_searchable:
             async with self._turns:
                 try:
                     async with self._index.in_time(self._deadline):
@@ -119,6 +119,7 @@ class MemorySearcher:
                 except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
                     log.warning("search.degraded", reason=error.message)
+                    self._writer.doubt(error)
         try:
             async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
                 # The journal is read here, so that no two threads read it at the same time.

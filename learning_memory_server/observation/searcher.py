@@ -82,7 +82,7 @@ class ExperienceSearcher:
         return result
 
     async def _search(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
-        if self._writer.is_complete:
+        if self._writer.is_searchable:
             async with self._turns:
                 try:
                     async with self._index.in_time(SEARCH_SECONDS):
@@ -90,6 +90,7 @@ class ExperienceSearcher:
                 except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
                     log.warning("search.degraded", reason=error.message)
+                    self._writer.doubt(error)
         async with self._lexical_turn:
             # The journal is read here, so that no two threads read it at the same time.
             entries = self._collector.list_resolved(query.where)

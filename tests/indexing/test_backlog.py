@@ -69,7 +69,7 @@ def test_what_is_removed_is_no_longer_pending_and_doomed_until_it_is_gone() -> N
     backlog.remove({"a", "c"})
     assert batched(backlog) == [["b"]]
     assert backlog.doomed == {"a", "c"}
-    backlog.mark_removed(["a", "c"])
+    backlog.mark_removed(["a", "c"], 0)
     assert backlog.doomed == set()
 
 
@@ -77,7 +77,7 @@ def test_what_is_removed_while_it_is_being_written_is_doomed_once_it_is_written(
     late, other = document("late"), document("other")
     backlog = backlog_of(late, other)
     backlog.remove({"late"})
-    backlog.mark_removed(["late"])
+    backlog.mark_removed(["late"], 0)
     backlog.mark_written([late, other])
     assert backlog.doomed == {"late"}
     assert backlog.pending == 0
@@ -88,3 +88,18 @@ def test_only_dropped_points_that_the_index_has_are_doomed() -> None:
     backlog.drop({"pending", "stored"}, {"stored", "kept"})
     assert batched(backlog) == [["kept"]]
     assert backlog.doomed == {"stored"}
+
+
+def test_what_may_have_been_written_after_its_removal_is_removed_again() -> None:
+    backlog = Backlog()
+    backlog.give_up([document("late")])
+    backlog.remove({"late", "other"})
+    backlog.mark_removed(["late", "other"], now=100)
+
+    backlog.look_again(now=105)
+    assert not backlog.doomed
+    backlog.look_again(now=110)
+    assert backlog.doomed == {"late"}
+    backlog.mark_removed(["late"], now=111)
+    backlog.look_again(now=200)
+    assert not backlog.doomed

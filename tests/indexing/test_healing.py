@@ -12,7 +12,6 @@ import pytest
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.indexing.writer import IndexWriter
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.composition.services import Services
+    from learning_memory_server.indexing.writer import IndexWriter
 
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 ENTRIES = [about("pool", number) for number in range(6)]
@@ -41,9 +41,12 @@ class Person:
     """Somebody with six entries on the server, and a writer that looks often."""
 
     services: Services
-    writer: IndexWriter
     double: QdrantDouble
     path: Path
+
+    @property
+    def writer(self) -> IndexWriter:
+        return self.services.writer
 
     def places(self) -> dict[str, str]:
         """Return the names on the server, by kind."""
@@ -61,6 +64,15 @@ class Person:
             while not is_so():  # noqa: ASYNC110 - what changes is in another thread
                 await asyncio.sleep(0.01)
 
+    def lose_everything(self) -> None:
+        """Let the server come back without its volume."""
+        with self.double.turn:
+            self.double.engine.clear()
+
+    async def mode(self) -> SearchMode:
+        query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
+        return (await self.services.searcher.search_experiences(query)).mode
+
     def count_on_server(self, collection: Collection) -> int:
         name = self.places()[collection]
         with self.double.turn:
@@ -69,17 +81,18 @@ class Person:
 
 
 @asynccontextmanager
-async def person(path: Path, double: QdrantDouble, **changes: Any) -> AsyncIterator[Person]:
+async def person(
+    path: Path, double: QdrantDouble, check_every: float | None = 0.02, **changes: Any
+) -> AsyncIterator[Person]:
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
-    async with open_services(settings, purpose="a test") as services:
-        writer = IndexWriter(services.index, services.sources, services.outdated, 0.02)
-        assert services.circuits
-        services.circuits.listeners.append(writer.server_returned)
-        services.collector.add_resolved(ENTRIES)
-        async with keeping_up(writer):
-            one = Person(services, writer, double, path)
-            await one.until(lambda: writer.missing == 0)
-            yield one
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("learning_memory_server.composition.services.CHECK_EVERY", check_every)
+        async with open_services(settings, purpose="a test") as services:
+            services.collector.add_resolved(ENTRIES)
+            async with keeping_up(services.writer):
+                one = Person(services, double, path)
+                await one.until(lambda: one.writer.missing == 0)
+                yield one
 
 
 @pytest.fixture
@@ -104,6 +117,38 @@ async def test_a_collection_that_is_dropped_is_made_again_without_a_restart(ann:
     await ann.until(lambda: ann.count_on_server(STRATEGY) == 6)
     await ann.until(lambda: ann.writer.missing == 0)
     assert await ann.counts() == [6, 6]
+
+
+async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> None:
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    ann.lose_everything()
+    ann.double.heal()
+    await ann.until(lambda: ann.writer.is_complete and bool(ann.double.engine.created))
+    assert await ann.counts() == [6, 6]
+    assert await ann.mode() is SearchMode.HYBRID
+
+
+async def test_a_search_that_finds_no_collection_has_it_made_again(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=None) as ann:
+        ann.lose_everything()
+        assert await ann.mode() is SearchMode.LEXICAL
+        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
+        assert await ann.mode() is SearchMode.HYBRID
+
+
+async def test_a_write_that_finds_no_collection_has_it_made_again(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=None) as ann:
+        ann.lose_everything()
+        entry = about("pool", 100)
+        ann.services.collector.add_resolved([entry])
+        assert not await ann.services.persister.persist(entry)
+        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
+        assert await ann.counts() == [7, 7]
 
 
 async def test_a_restored_volume_brings_back_nothing_that_was_forgotten(ann: Person) -> None:

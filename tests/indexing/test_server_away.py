@@ -10,13 +10,16 @@ import pytest
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.hub.commands import describe
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
+from learning_memory_server.storage.owner import open_owner, settle_owner
 from tests.fast_forward import fast_forward
-from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.storage.double import QdrantDouble, Request, Wrong, serving
+from tests.storage.double_engine import recorded
 from tests.support import ALICE, about, keeping_up
 
 if TYPE_CHECKING:
@@ -61,9 +64,15 @@ async def add_memory(services: Services) -> None:
 
 
 async def forget(services: Services) -> None:
+    await forgotten(services)
+
+
+async def forgotten(services: Services) -> bool:
+    """Forget the last entry. Return whether it is gone from the index."""
     doomed = services.collector.list_resolved()[-1].id
     fields = {"ids": [doomed], "project": None, "purge": False, "preview": False}
-    await operate(services, lambda *_: None, "forget", fields)
+    indexed: bool = (await operate(services, lambda *_: None, "forget", fields))["indexed"]
+    return indexed
 
 
 LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
@@ -77,14 +86,19 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
 
 
 @asynccontextmanager
-async def complete(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
+async def opened(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url)
-    async with open_services(settings, purpose="a test") as services:
+    async with open_services(settings, purpose="a test") as services, keeping_up(services.writer):
+        yield services
+
+
+@asynccontextmanager
+async def complete(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
+    async with opened(path, double) as services:
         services.collector.add_resolved(ENTRIES)
-        async with keeping_up(services.writer):
-            await until(lambda: services.writer.missing == 0)
-            assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
-            yield services
+        await until(lambda: services.writer.is_complete)
+        assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
+        yield services
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -115,34 +129,187 @@ def test_nobody_waits_longer_than_the_table_says(
     fast_forward(scenario())
 
 
+def is_write(request: Request) -> bool:
+    return request.path.endswith("/points/delete") or (
+        request.method == "PUT" and request.path.endswith("/points")
+    )
+
+
+def is_read(request: Request) -> bool:
+    return request.path.endswith(("/query", "/scroll", "/count"))
+
+
+def is_any(_request: Request) -> bool:
+    return True
+
+
+FAULTS: dict[str, tuple[Wrong | str, Callable[[Request], bool]]] = {
+    **{wrong.name: (wrong, is_any) for wrong in Wrong},
+    "writes hang": (Wrong.HANGS, is_write),
+    **{
+        situation: (situation, is_write)
+        for situation in (
+            "strict mode: write rate",
+            "read-only key: upsert",
+            "disk full: upsert",
+            "cluster: one of three nodes dead, write consistency 2, try 1",
+            "cluster: two of three nodes dead, upsert",
+        )
+    },
+    "strict mode: read rate": ("strict mode: read rate", is_read),
+    "cluster: two of three nodes dead, query": ("cluster: two of three nodes dead, query", is_read),
+    "wrong key: info": ("wrong key: info", is_any),
+    "token expired: info": ("token expired: info", is_any),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", Wrong)
-def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
-    tmp_path: Path, double: QdrantDouble, wrong: Wrong
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwards_and_nothing_forgotten(
+    tmp_path: Path, double: QdrantDouble, fault: str
 ) -> None:
+    wrong, which = FAULTS[fault]
+
     async def scenario() -> None:
         async with complete(tmp_path, double) as services:
             now = asyncio.get_running_loop().time
-            double.refuse(wrong)
-            for _ in range(5):
-                await resolve(services)
-                await add_memory(services)
-            gone = services.collector.list_resolved()[-1].id
+            double.refuse(recorded(wrong) if isinstance(wrong, str) else wrong, only=which)
             await forget(services)
-            await asyncio.sleep(20)
-            assert services.circuits
+            for number in range(4):
+                entry = about("pool", 100 + number)
+                services.collector.add_resolved([entry])
+                await services.persister.persist(entry)
+                await services.memories.add(ALICE, f"Number {number} closes the pool.", {})
+                if which is is_write:
+                    assert await mode(services) is SearchMode.HYBRID
+                    assert not services.writer.is_complete
+            await forget(services)
+            for _ in range(10):
+                await asyncio.sleep(6)
+                if which is is_write:
+                    assert await mode(services) is SearchMode.HYBRID
 
             double.heal()
             returned = now()
-            await until(lambda: not (services.circuits and services.circuits.is_open))
-            assert now() - returned <= 5 * LOADED
-            await until(lambda: services.writer.missing == 0)
-            assert now() - returned <= 15
+            if isinstance(wrong, Wrong):
+                await until(lambda: not is_away(services))
+                assert now() - returned <= 5 * LOADED
+            await until(lambda: services.writer.is_complete and holds(services, double))
+            assert now() - returned <= (15 if isinstance(wrong, Wrong) else 95)
 
             ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
             assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
-            assert point_id("ghap", gone) not in ids
-            assert (await services.index.counts())[Collection.MEMORIES] == 5
-            assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
+            assert await mode(services) is SearchMode.HYBRID
+
+    fast_forward(scenario())
+
+
+async def mode(services: Services) -> SearchMode:
+    return (await services.searcher.search_experiences(SEARCH)).mode
+
+
+def is_away(services: Services) -> bool:
+    assert services.circuits
+    return services.circuits.is_open
+
+
+def holds(services: Services, double: QdrantDouble) -> bool:
+    """Return whether the server has as many points as it should."""
+    entries, memories = len(services.collector.list_resolved()), len(services.memory_log.all())
+    with double.turn:
+        there = {
+            name.rsplit("-", 2)[0]: double.engine.client.count(name).count for name in double.engine.created
+        }
+    return (there["experiences_full"], there["memories"]) == (entries, memories)
+
+
+@pytest.mark.slow
+def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_written(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async def scenario() -> None:
+        async with complete(tmp_path, double) as services:
+            double.refuse(recorded("disk full: upsert"), only=is_write)
+            services.collector.add_resolved([about("pool", 100)])
+        async with opened(tmp_path, double) as services:
+            await until(lambda: services.writer.missing == 2)
+            assert await mode(services) is SearchMode.HYBRID
+            assert (await services.statistics.collect())["index"]["complete"] is False
+            assert (await describe(services))["complete"] is False
+            double.heal()
+            await until(lambda: services.writer.is_complete)
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_in_a_moved_folder_only_removing_waits_for_a_person(tmp_path: Path, double: QdrantDouble) -> None:
+    async def scenario() -> None:
+        async with complete(tmp_path / "first", double) as services:
+            assert services.writer.is_complete
+        (tmp_path / "first").rename(tmp_path / "second")
+        async with opened(tmp_path / "second", double) as services:
+            await until(lambda: services.writer.is_complete)
+            assert not await forgotten(services)
+            services.collector.add_resolved([about("pool", 100)])
+            await services.writer.find_pending()
+            services.writer.postpone([])
+            await until(lambda: services.writer.is_complete)
+            assert await mode(services) is SearchMode.HYBRID
+            assert not holds(services, double)
+        async with opened(tmp_path / "second", double) as services:
+            await until(lambda: services.writer.is_complete)
+            assert await mode(services) is SearchMode.HYBRID
+        settle_owner(tmp_path / "second" / "qdrant-owner.json")
+        async with opened(tmp_path / "second", double) as services:
+            await until(lambda: services.writer.is_complete and holds(services, double))
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_what_is_forgotten_while_the_server_is_away_since_the_start_goes_later_and_the_reply_says_so(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async def scenario() -> None:
+        async with complete(tmp_path, double):
+            pass
+        double.refuse(Wrong.RESETS)
+        async with opened(tmp_path, double) as services:
+            assert not await forgotten(services)
+            double.heal()
+            await until(lambda: services.writer.is_complete and holds(services, double))
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    def writes_full(request: Request) -> bool:
+        return is_write(request) and "_full-" in request.path
+
+    async def scenario() -> None:
+        async with complete(tmp_path, double) as services:
+            double.asked.clear()
+            double.refuse(Wrong.HANGS, only=writes_full)
+            await resolve(services)
+            (late,) = [request for request in double.asked if writes_full(request)][:1]
+            double.heal()
+            await until(lambda: services.writer.is_complete)
+            assert await forgotten(services)
+
+            name = late.path.split("/")[2]
+            with double.turn:
+                double.engine.answer(*late)
+                # A point is lost at the same time, so that the count is right.
+                first = open_owner(tmp_path / "qdrant-owner.json").outside(point_id("ghap", ENTRIES[0].id))
+                double.engine.client.delete(name, [first])
+            assert holds(services, double)
+            await asyncio.sleep(120)
+
+            ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
+            assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
 
     fast_forward(scenario())

@@ -42,6 +42,7 @@ class Wrong(Enum):
     HANGS = "it never comes"
     RESETS = "the connection is reset"
     HALF = "it ends in the middle"
+    LATE = "it never comes, and what was asked is done after everything else"
 
 
 class Request(NamedTuple):
@@ -126,9 +127,12 @@ class _Handler(BaseHTTPRequestHandler):
         if server.delay:
             time.sleep(server.delay)
         wrong = server.fault(request)
-        if wrong is Wrong.HANGS:
+        if wrong is Wrong.HANGS or wrong is Wrong.LATE:
             released.wait()
             self.close_connection = True
+            if wrong is Wrong.LATE:
+                with server.turn:
+                    server.engine.answer(*request)
             return
         if wrong is Wrong.RESETS:
             # Closing a socket that lingers for no time sends a reset.

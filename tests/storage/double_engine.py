@@ -49,6 +49,13 @@ class Engine:
         self.created: dict[str, dict[str, Any]] = {}
         """The body of the request that created each collection."""
 
+    def clear(self) -> None:
+        """Lose everything, as a server does that comes back without its volume."""
+        for name in self.created:
+            self.client.delete_collection(name)
+        self.created.clear()
+        self.indexed.clear()
+
     def answer(self, method: str, path: str, body: Any) -> Answer:
         match path.strip("/").split("/"):
             case ["" | "cluster"]:
