@@ -15,6 +15,7 @@
     │   ├── DiskFullError
     │   └── UntrustedSocketError
     ├── EmbeddingUnavailableError    embedding_unavailable
+    │   └── ModelServerAwayError
     ├── DeadlineExceededError        timeout
     ├── JournalUnavailableError      storage_unavailable
     ├── LockUnavailableError         storage_unavailable
@@ -162,6 +163,10 @@ class EmbeddingUnavailableError(LearningMemoryError):
     """A model is still loading, or could not be loaded."""
 
     wire_type = "embedding_unavailable"
+
+
+class ModelServerAwayError(EmbeddingUnavailableError):
+    """The server that runs a model cannot be reached, or does not answer in time."""
 
 
 class DeadlineExceededError(LearningMemoryError):

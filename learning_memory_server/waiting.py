@@ -10,6 +10,8 @@
 A circuit stands before a server. The first request without an answer opens it: from then on requests fail at once. A
 probe repeats that kind of request in the background, and its success closes the circuit again. The library purgatory
 has circuits too, but there a caller is the probe, and waits for it.
+
+A model on a server is loaded in the background, for a minute at most. No tool waits for it longer than its own limit.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.errors import LearningMemoryError, NoAnswerError
+from learning_memory_server.errors import LearningMemoryError, ModelServerAwayError, NoAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -36,13 +38,16 @@ CLUSTERS_SECONDS: Final = 8.0
 """Seconds that `get_clusters` waits for an index."""
 REQUEST_SECONDS: Final = 10.0
 """Seconds that one request of a command, or of the background, may take."""
+REACH_SECONDS: Final = 2.0
+"""Seconds that a probe may take. With the pause between two, a circuit closes within five seconds of the server's
+return."""
+LOAD_SECONDS: Final = 60.0
+"""Seconds that a request to a server may take if it may have to load the model first."""
 
 _FIRST_PROBE_SECONDS: Final = 0.2
 """Seconds until the first probe: one connection that was lost says little about the server."""
 _PROBE_EVERY_SECONDS: Final = 3.0
 """Seconds from the beginning of one probe to the next."""
-_PROBE_SECONDS: Final = 2.0
-"""Seconds that a probe may take. With the pause, a circuit closes within five seconds of the server's return."""
 _BUSY_SECONDS: Final = 0.25
 """A deadline that is noticed this much too late says that this process was busy, and nothing about the server."""
 
@@ -82,12 +87,16 @@ class Circuit:
     Args:
         name: What it stands before, for the log.
         on_closed: Called each time that the server has come back.
+        probe_seconds: Seconds that a probe may take.
     """
 
-    def __init__(self, name: str, on_closed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, name: str, on_closed: Callable[[], None] = lambda: None, probe_seconds: float = REACH_SECONDS
+    ) -> None:
         self._name = name
         self._on_closed = on_closed
-        self._error: NoAnswerError | None = None
+        self._probe_seconds = probe_seconds
+        self._error: NoAnswerError | ModelServerAwayError | None = None
         self._probing: asyncio.Task[None] | None = None
 
     @property
@@ -99,18 +108,33 @@ class Circuit:
         """Do nothing unless the server did not answer.
 
         Raises:
-            NoAnswerError: The error with which this was opened.
+            NoAnswerError, ModelServerAwayError: The error with which this was opened.
         """
         if self._error is not None:
-            raise NoAnswerError(self._error.message, hint=self._error.hint) from self._error
+            raise type(self._error)(self._error.message, hint=self._error.hint) from self._error
 
-    def open(self, error: NoAnswerError, probe: Callable[[], Awaitable[object]]) -> None:
+    async def require_closing(self, within: float) -> None:
+        """Wait until this is closed.
+
+        Args:
+            within: The most seconds to wait.
+
+        Raises:
+            NoAnswerError, ModelServerAwayError: The error with which this was opened, if it is still open then.
+        """
+        if self._error is not None and self._probing is not None:
+            await asyncio.wait([self._probing], timeout=within)
+        self.require_closed()
+
+    def open(
+        self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]
+    ) -> None:
         """Let requests fail at once until a probe gets an answer. If it is open already, nothing changes.
 
         Args:
             error: Why.
-            probe: Makes a request of the kind that failed. It raises `NoAnswerError` if that fails too; any other error
-                is an answer.
+            probe: Makes a request of the kind that failed. It raises `NoAnswerError` or `ModelServerAwayError` if that
+                fails too; any other error is an answer.
         """
         if self._error is not None:
             return
@@ -131,7 +155,7 @@ class Circuit:
         opened = now()
         try:
             await asyncio.sleep(_FIRST_PROBE_SECONDS)
-            while not await _answers(probe):
+            while not await _answers(probe, self._probe_seconds):
                 passed = (now() - opened - _FIRST_PROBE_SECONDS) % _PROBE_EVERY_SECONDS
                 await asyncio.sleep(_PROBE_EVERY_SECONDS - passed)
         finally:
@@ -150,11 +174,11 @@ def is_own_delay(until: float) -> bool:
     return asyncio.get_running_loop().time() - until > _BUSY_SECONDS
 
 
-async def _answers(probe: Callable[[], Awaitable[object]]) -> bool:
+async def _answers(probe: Callable[[], Awaitable[object]], within: float) -> bool:
     try:
-        async with asyncio.timeout(_PROBE_SECONDS):
+        async with asyncio.timeout(within):
             await probe()
-    except (TimeoutError, NoAnswerError):
+    except (TimeoutError, NoAnswerError, ModelServerAwayError):
         return False
     except LearningMemoryError:
         # A refusal is an answer.

@@ -21,6 +21,7 @@ from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.storage.addresses import urls_of
+from learning_memory_server.waiting import REACH_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,22 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.qdrant_circuits import Circuits
 
 log = structlog.get_logger()
+
+
+def model_server(settings: Settings) -> Callable[[], object] | None:
+    """Return what asks the server that runs the embedding model whether it is there; None if this process runs it.
+
+    What is returned raises `ModelServerAwayError` if the server does not answer within two seconds.
+    """
+    if settings.embedding_backend != "ollama":
+        return None
+
+    def reach() -> str:
+        from learning_memory_server.embedding.ollama_server import OllamaServer  # noqa: PLC0415
+
+        return OllamaServer(settings.ollama_url, REACH_SECONDS).version()
+
+    return reach
 
 
 def load_model(

@@ -16,6 +16,7 @@ from learning_memory_server.composition.backends import (
     chunkers,
     load_model,
     load_reranker,
+    model_server,
     open_store,
     redaction_gate,
     remove_unused_indexes,
@@ -111,7 +112,7 @@ class Services:
         self.servers = ServerLog(journal.servers)
 
         # The index of it.
-        self.embeddings = EmbeddingService(load)
+        self.embeddings = EmbeddingService(load, reach=model_server(settings))
         reranker = settings.reranker_model
         self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
         self.outdated = OutdatedPoints(settings.outdated_file)
@@ -127,6 +128,7 @@ class Services:
         )
         check_every = CHECK_EVERY if settings.qdrant_url else None
         self.writer = IndexWriter(self.index, self.sources, self.outdated, check_every)
+        self.embeddings.listeners.append(self.writer.model_returned)
         if self.circuits:
             self.circuits.listeners.append(self.writer.server_returned)
 

@@ -52,7 +52,7 @@ class EmbeddingIdentity:
 
 
 class Embedder(Protocol):
-    """A loaded model. Called from one thread at a time."""
+    """A loaded model. Called from one thread at a time, unless a server runs it."""
 
     @property
     def identity(self) -> EmbeddingIdentity:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from concurrent.futures import Future
 from contextlib import contextmanager
 from enum import StrEnum
 from time import monotonic
@@ -14,6 +12,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, LearningMem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -71,6 +70,10 @@ class LazyModel(Generic[T]):
             self._model = self._submit(self._try_to_load)
         return self._model
 
+    def retry_now(self) -> None:
+        """Let the next use load the model even if that failed recently."""
+        self._retry_at = 0.0
+
     async def get(self) -> T:
         """Wait for the model and return it.
 
@@ -109,17 +112,3 @@ class LazyModel(Generic[T]):
             now = monotonic()
             self._retry_at = now + max(self._retry_seconds, _WAIT_PER_SECOND * (now - began))
             raise
-
-
-def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
-    """Run a function in a new thread, which does not keep the process alive."""
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - a panic in a library is not an Exception
-            result.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return result

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from learning_memory_server.retrying import attempts
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TextTooLongError(EmbeddingUnavailableError):
 
 
 class OllamaServer:
-    """An Ollama server. Called from one thread at a time.
+    """An Ollama server. Threads may share it.
 
     Args:
         url: `http(s)://host:port`.
@@ -58,6 +58,8 @@ class OllamaServer:
             limits=httpx.Limits(max_keepalive_connections=0),
             # A proxy for the internet does not lead back to this machine.
             trust_env=parts.hostname not in _LOOPBACK,
+            # Loading certificates takes 60 ms, and plain HTTP has no use for them.
+            verify=parts.scheme == "https",
         )
 
     def version(self) -> str:
@@ -187,24 +189,24 @@ class OllamaServer:
         """Explain failures of the connection.
 
         Raises:
-            EmbeddingUnavailableError: In place of any error of the HTTP client.
+            ModelServerAwayError: In place of any error of the HTTP client.
         """
         import httpx  # noqa: PLC0415
 
         try:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise EmbeddingUnavailableError(
+            raise ModelServerAwayError(
                 f"Ollama does not answer at {self.address}.",
                 hint="Start it with `ollama serve`, or correct ollama_url.",
             ) from error
         except httpx.TimeoutException as error:
-            raise EmbeddingUnavailableError(
+            raise ModelServerAwayError(
                 f"Ollama at {self.address} sent nothing for {self._timeout:g} seconds.",
                 hint="It may be loading a large model; `ollama ps` shows what it is running. Try again later.",
             ) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise EmbeddingUnavailableError(
+        except httpx.HTTPError as error:
+            raise ModelServerAwayError(
                 f"The connection to Ollama at {self.address} was lost ({type(error).__name__}).",
                 hint="See Ollama's log.",
             ) from error

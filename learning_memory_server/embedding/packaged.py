@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.lazy import in_daemon_thread
 from learning_memory_server.embedding.source import packaged_source
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 if TYPE_CHECKING:

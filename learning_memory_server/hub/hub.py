@@ -20,8 +20,8 @@ from learning_memory_server.composition.services import services_over
 from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.embedding.lazy import in_daemon_thread
 from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands

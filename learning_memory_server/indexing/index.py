@@ -364,8 +364,8 @@ class VectorIndex:
                 await store.close()
 
     async def close(self) -> None:
-        """Flush and close the engine, and stop the model's thread."""
-        self._embeddings.close()
+        """Flush and close the engine, and stop the model."""
+        await self._embeddings.stop()
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()

@@ -26,7 +26,7 @@ from learning_memory_server.indexing.completeness import Completeness
 from learning_memory_server.indexing.in_time import Unfinished
 from learning_memory_server.indexing.renewal import Renewal
 from learning_memory_server.retrying import is_transient
-from learning_memory_server.waiting import WRITE_SECONDS
+from learning_memory_server.waiting import WRITE_SECONDS, each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -127,6 +127,10 @@ class IndexWriter:
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
         self._completeness.doubt()
+        self.model_returned()
+
+    def model_returned(self) -> None:
+        """Write what is pending: the server that runs the model answers again."""
         self._has_returned = True
         self._wake.set()
 
@@ -262,7 +266,8 @@ class IndexWriter:
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._index.open()
+                with each_request_within(within):
+                    await self._index.open()
                 await self._tried.wait()
         self._index.require_open()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.domain.vocabulary import SearchMode
-from learning_memory_server.embedding.service import QUERIES_AT_ONCE
+from learning_memory_server.embedding.turns import QUERIES_AT_ONCE
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,

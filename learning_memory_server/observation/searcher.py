@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
-from learning_memory_server.embedding.service import QUERIES_AT_ONCE
+from learning_memory_server.embedding.turns import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.documents import axis_texts

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
+import time
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +19,15 @@ if TYPE_CHECKING:
 
 CONTEXT = 512
 """Tokens, which are words here."""
+
+
+class Wrong(Enum):
+    """What can be wrong with the server."""
+
+    AWAY = auto()
+    HANGS = auto()
+    RESETS = auto()
+    REFUSES = auto()
 
 
 @dataclass
@@ -28,7 +41,7 @@ class OllamaStub:
         refuses_long: Refuses texts that are too long, as some versions do even when asked to truncate.
         answers: Paths with the status and body that they are answered with, in place of the right ones.
         drops: How many more requests to end without an answer.
-        hangs: Says nothing until it is closed.
+        pause: Seconds before vectors are sent.
     """
 
     name: str = "nomic-embed-text:latest"
@@ -37,11 +50,37 @@ class OllamaStub:
     refuses_long: bool = False
     answers: dict[str, tuple[int, str]] = field(default_factory=dict)
     drops: int = 0
-    hangs: bool = False
+    pause: float = 0.0
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    _closed: threading.Event = field(default_factory=threading.Event)
+    _wrong: Wrong | None = None
+    _healed: threading.Event = field(default_factory=threading.Event)
+    _port: int = 0
 
     def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.heal()
+        self._stop()
+
+    def fail(self, wrong: Wrong) -> None:
+        """Let something be wrong until `heal`."""
+        self._wrong = wrong
+        if wrong is Wrong.AWAY:
+            self._stop()
+
+    def heal(self) -> None:
+        """Let everything work again; what hung until now ends without an answer."""
+        if self._wrong is Wrong.AWAY:
+            self._start()
+        self._wrong = None
+        self._healed.set()
+        self._healed = threading.Event()
+
+    def _start(self) -> None:
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,23 +92,20 @@ class OllamaStub:
             def log_message(self, *_arguments: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
+        self._port = self._server.server_port
         # Stopping it takes half of its polling interval.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closed.set()
+    def _stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._port}"
 
     @property
     def embedded(self) -> list[str]:
@@ -79,13 +115,20 @@ class OllamaStub:
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
         length = int(handler.headers.get("Content-Length", 0))
         body = json.loads(handler.rfile.read(length)) if length else {}
+        wrong, healed = self._wrong, self._healed
         self.requests.append((handler.path, body))
-        if self.hangs:
-            self._closed.wait(30)
-        if self.drops or self.hangs:
-            self.drops -= 1
-            handler.close_connection = True
+        if wrong is Wrong.HANGS:
+            healed.wait(30)
             return
+        if wrong is Wrong.RESETS:
+            # Closing a socket that lingers for no time sends a reset.
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return
+        if self.drops:
+            self.drops -= 1
+            return
+        if self.pause and handler.path == "/api/embed":
+            time.sleep(self.pause)
         status, text = self.answers.get(handler.path) or self._answer(handler.path, body)
         data = text.encode()
         handler.send_response(status)
@@ -114,6 +157,8 @@ class OllamaStub:
         return self._embed(body)
 
     def _embed(self, body: dict[str, Any]) -> tuple[int, str]:
+        if self._wrong is Wrong.REFUSES:
+            return 500, '{"error": "llama runner process has terminated: signal: killed"}'
         if self.refuses_long and any(len(text.split()) > CONTEXT for text in body["input"]):
             return 400, '{"error": "the input length exceeds the context length"}'
         vectors = 3 * HashingEmbedder(self.dimension).embed_documents(body["input"])

@@ -14,7 +14,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.ollama import OllamaEmbedder, prompts_of
 from learning_memory_server.embedding.ollama_server import OllamaServer, full_name
 from learning_memory_server.errors import EmbeddingUnavailableError
-from tests.embedding.ollama_stub import CONTEXT, OllamaStub
+from tests.embedding.ollama_stub import CONTEXT, OllamaStub, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,7 @@ def test_a_server_that_does_not_run_is_reported_at_once() -> None:
 
 @pytest.mark.slow
 def test_a_silent_server_times_out(stub: OllamaStub) -> None:
-    stub.hangs = True
+    stub.fail(Wrong.HANGS)
 
     assert "sent nothing for 0.2 seconds" in refusal_of(stub, timeout=0.2)
     assert len(stub.requests) == 1

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.embedding import service as embedding_service
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.waiting import each_request_within
 from tests.embedding.gated import Gated, settle
 
 if TYPE_CHECKING:
@@ -87,26 +85,6 @@ async def test_a_document_that_is_late_fails() -> None:
     async with busy(Gated()) as service:
         with pytest.raises(EmbeddingUnavailableError, match="in time"):
             await service.embed_documents(["impatient"], 0.01)
-
-
-async def test_no_query_waits_for_a_model_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_service, "_STUCK_AFTER", 0.01)
-    async with busy(Gated()) as service:
-        await asyncio.sleep(0.02)
-        async with asyncio.timeout(30):
-            with pytest.raises(EmbeddingUnavailableError, match="in time"):
-                await service.embed_query("impatient", 3600)
-
-
-async def test_no_write_that_somebody_waits_for_waits_for_a_model_that_is_stuck(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(embedding_service, "_STUCK_AFTER", 0.01)
-    async with busy(Gated()) as service:
-        await asyncio.sleep(0.02)
-        async with asyncio.timeout(30):
-            with each_request_within(0.9), pytest.raises(EmbeddingUnavailableError, match="in time"):
-                await service.embed_documents(["impatient"])
 
 
 class Picky(Batches):

@@ -1,0 +1,141 @@
+"""Whose turn it is with a model: waiting queries first, then other work for queries, then documents."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from learning_memory_server.embedding.threads import Job
+from learning_memory_server.errors import LearningMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import Embedder
+
+T = TypeVar("T")
+
+QUERIES_AT_ONCE: Final = 8
+"""The most queries that are embedded at once. A server needs one request for them, and a local model is no slower."""
+_QUERY_CHARACTERS: Final = 1_000
+"""The most characters in a batch of queries, padding included, so that short queries do not wait for long ones: 250
+tokens take 50 ms."""
+
+
+class Turns:
+    """Runs a model in a thread, one turn after another.
+
+    Args:
+        thread: Where; it runs one thing at a time.
+    """
+
+    def __init__(self, thread: Executor) -> None:
+        self._thread = thread
+        self._queries: deque[_Query] = deque()
+        self._query_work: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
+        self._documents: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
+        self._unanswered: set[Job[Any]] = set()
+
+    async def embed_query(self, model: Embedder, text: str) -> NDArray[np.float32]:
+        """Return an array of shape (dimension,). Queries that wait at the same time are embedded as one batch."""
+        query = _Query(model, text)
+        self._queries.append(query)
+        self._thread.submit(self._take_turn)
+        return await asyncio.wrap_future(query.result)
+
+    async def run_for_query(self, work: Callable[[], T]) -> T:
+        """Run other work for a query, ahead of waiting documents."""
+        return await self._submit(self._query_work, Job(work))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work for documents."""
+        job = Job(work)
+        self._unanswered.add(job)
+        try:
+            return await self._submit(self._documents, job)
+        finally:
+            self._unanswered.discard(job)
+
+    def repeat(self) -> None:
+        """Run again what documents still wait for; the first answer counts."""
+        for job in self._unanswered:
+            self._documents.put(job)
+            self._thread.submit(self._take_turn)
+
+    def close(self) -> None:
+        """Cancel what is waiting and accept no more work. Does not wait for what is running. Idempotent."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        while (job := self._take()) is not None:
+            job.result.cancel()
+        with suppress(IndexError):
+            while True:
+                self._queries.popleft().result.cancel()
+
+    async def _submit(self, waiting: queue.SimpleQueue[Job[Any]], job: Job[T]) -> T:
+        waiting.put(job)
+        # One turn for each job, but a turn takes whatever is first by then.
+        self._thread.submit(self._take_turn)
+        return await asyncio.wrap_future(job.result)
+
+    def _take_turn(self) -> None:
+        if queries := self._take_queries():
+            _answer(queries)
+        elif job := self._take():
+            job.run()
+
+    def _take_queries(self) -> list[_Query]:
+        """Return the next batch of queries."""
+        batch: list[_Query] = []
+        longest = 0
+        # The queue may be empty, and `close` may take a query at the same time.
+        with suppress(IndexError):
+            while len(batch) < QUERIES_AT_ONCE:
+                query = self._queries.popleft()
+                longest = max(longest, len(query.text))
+                if batch and longest * (len(batch) + 1) > _QUERY_CHARACTERS:
+                    self._queries.appendleft(query)
+                    break
+                if query.result.set_running_or_notify_cancel():
+                    batch.append(query)
+        return batch
+
+    def _take(self) -> Job[Any] | None:
+        for waiting in (self._query_work, self._documents):
+            with suppress(queue.Empty):
+                return waiting.get_nowait()
+        return None
+
+
+class _Query:
+    """A query for the model's thread, and its vector."""
+
+    def __init__(self, model: Embedder, text: str) -> None:
+        self.model = model
+        self.text = text
+        self.result: Future[NDArray[np.float32]] = Future()
+
+
+def _answer(queries: Sequence[_Query]) -> None:
+    """Embed the queries, and give each its vector or the failure."""
+    try:
+        vectors = queries[0].model.embed_queries([query.text for query in queries])
+    except BaseException as error:  # noqa: BLE001 - callers wait, and a panic in a library is not an Exception
+        if len(queries) > 1 and not isinstance(error, LearningMemoryError):
+            # The model may have failed on one of the texts.
+            for query in queries:
+                _answer([query])
+        else:
+            for query in queries:
+                query.result.set_exception(error)
+    else:
+        for query, vector in zip(queries, vectors, strict=True):
+            # A copy, because a row keeps the whole batch in RAM.
+            query.result.set_result(vector.copy())
