@@ -84,6 +84,13 @@ def test_the_map_draws_each_experience_with_its_outcome_and_names_clusters(
     assert "Members" in panel
     assert "Lesson" in panel
     shown.keyboard.press("Escape")
+    panels = []
+    for number in range(3):
+        shown.locator("[data-cluster]").nth(number).click()
+        panels.append(shown.locator("dialog[open]").inner_text())
+        shown.keyboard.press("Escape")
+    # Both values were drawn from the same cluster.
+    assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
     shown.get_by_role("button", name="Root cause").click()
     assert count(shown, '[aria-label="dot"] path') == 15
     seen.require_quiet()
@@ -165,14 +172,21 @@ def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled
     shown.keyboard.type("invoice PRICE")
     shown.get_by_text("10 of 30 entries match “invoice price”.").wait_for()
     assert count(shown, '[aria-label="dot"] path') == 10
-    for name, left in (("timeline", 10), ("calibration", None), ("values", 0)):
+    counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
+    # The entry that advice was shown for is about it; no value, memory or open entry is.
+    assert counts == ["10", "0", "1", "0", "0"]
+    for name in VIEWS[1:-1]:
         shown.locator(f'nav a[href="#{name}"]').focus()
         shown.keyboard.press("Enter")
         shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
-        if left == 0:
-            assert "Nothing was found." in shown.locator("main").inner_text()
-        elif left:
-            assert count(shown, '[aria-label="rect"] rect') == left
+        main = shown.locator("main").inner_text()
+        assert ("Nothing was found." in main) == (name in {"values", "memories", "open"}), name
+        if name == "timeline":
+            assert count(shown, '[aria-label="rect"] rect') == 10
+        if name == "calibration":
+            assert "5 of 10" in shown.locator(".figures").inner_text()
+        if name == "advice":
+            assert count(shown, ".rows > li") == 1
     seen.require_quiet()
 
 
@@ -334,8 +348,18 @@ def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Pa
         assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > 794] == [], name
         for hidden in ("nav", "#search", ".cursor", ".switch button"):
             assert not any(each.is_visible() for each in shown.locator(hidden).all()), (name, hidden)
-        assert shown.pdf(format="A4").startswith(b"%PDF")
     shown = seen.view("map")
+    shown.set_viewport_size({"width": 1280, "height": 900})
+    shown.evaluate(
+        """() => {
+          const width = () => document.querySelector("figure.chart svg").viewBox.baseVal.width;
+          addEventListener("beforeprint", () => { window.onPaper = width(); });
+          addEventListener("afterprint", () => { window.onScreen = width(); });
+        }"""
+    )
+    assert shown.pdf(format="A4").startswith(b"%PDF")
+    # Drawn anew for the paper: scaled down, its words would be too small.
+    assert shown.evaluate("window.onPaper") <= 700 < shown.evaluate("window.onScreen")
     shown.evaluate("LM.openEntry(0)")
     assert "Hypothesis" in shown.locator("dialog").inner_text()
     assert not shown.locator("main").is_visible()

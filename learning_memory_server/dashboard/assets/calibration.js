@@ -84,7 +84,7 @@ LM.overTime = (forecasts, width) => {
   const periods = d3.rollups(forecasts, (group) => ({brier: LM.brier(group), count: group.length}), (one) => +unit.floor(one.at)).map(([at, score]) => ({at: new Date(at), ...score})).sort((a, b) => a.at - b.at);
   const said = (period) => `from ${LM.day(period.at)}\nBrier score ${period.brier.toFixed(3)} of ${LM.count(period.count, "entry", "entries")}`;
   return LM.chart("Brier score over time", {
-    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, grid: true, label: null}, r: {range: [2.5, 8], zero: true},
+    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, ...(days < 9 && {ticks: "day"}), domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, grid: true, label: null}, r: {range: [2.5, 8], zero: true},
     marks: [
       Plot.ruleY([0.25], {stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.line(periods, {x: "at", y: "brier", stroke: "var(--held)", strokeWidth: 2}),

@@ -29,11 +29,12 @@ LM.views.push({
       view.append(LM.nothing("Nothing to draw.", whole));
       return;
     }
+    const alone = points.filter((point) => !point.cluster).length;
     const side = LM.card(
       clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
       clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a group of its own.",
       LM.make("div", {class: "clusters"}, clusters.map((cluster) => LM.clusterButton(LM.axis, cluster))),
-      LM.make("p", {class: "aside soft small"}, `${LM.count(points.filter((point) => !point.cluster).length, "experience")} in none, drawn pale.`),
+      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "experience")} in none, drawn pale.`) : null,
     );
     const card = LM.make("section", {class: "card"});
     view.append(LM.make("div", {class: "with-side"}, card, side));

@@ -93,6 +93,13 @@ LM.start = () => {
       width = innerWidth;
     }, 150);
   });
+  // Charts of a wide window would be unreadably small on paper.
+  const redraw = (isPrinting) => {
+    document.documentElement.classList.toggle("printing", isPrinting);
+    if (document.querySelector("figure.chart")) LM.render();
+  };
+  addEventListener("beforeprint", () => redraw(true));
+  addEventListener("afterprint", () => redraw(false));
   if (LM.live) LM.follow();
   if (LM.isFramed) LM.join();
 };

@@ -15,7 +15,10 @@ LM.views.push({
     const [from, to] = d3.extent(entries, (entry) => entry.at);
     const days = (to - from) / 864e5;
     const [unit, each] = days > 900 ? [d3.utcMonth, "month"] : days > 120 ? [d3.utcMonday, "week"] : [d3.utcDay, "day"];
-    const domain = [unit.floor(from), unit.offset(unit.floor(to), 1)];
+    const [first, last] = [unit.floor(from), unit.floor(to)];
+    // A week at least: the bar of a single day would fill the chart.
+    const around = Math.max(0, 3 - unit.count(first, last) / 2);
+    const domain = [unit.offset(first, -Math.floor(around)), unit.offset(last, 1 + Math.ceil(around))];
     // Of a few days, the default ticks are hours, of which bars by day say nothing.
     const x = {type: "utc", domain, label: null, ...(days < 9 && {ticks: "day"})};
     const base = {width, marginLeft: 40, marginRight: 12, style: {background: "none"}};
@@ -26,7 +29,7 @@ LM.views.push({
     view.append(
       LM.card("Entries", `How many were resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
         LM.chart(`Entries for each ${each}`, {
-          ...base, height: 220, x, y: {grid: true, label: null, tickFormat: (n) => (Number.isInteger(n) ? n : "")},
+          ...base, height: 220, x, y: {grid: true, label: null, tickFormat: ",", ticks: LM.wholes(d3.max(d3.rollup(bars, (some) => d3.sum(some, (bar) => bar.count), (bar) => +bar.start).values()))},
           color: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.colour)},
           marks: [
             Plot.rectY(bars, {x1: "start", x2: "end", y: "count", z: "status", fill: "status", order: Object.keys(LM.outcomes), insetLeft: 0.5, insetRight: 0.5}),
@@ -62,7 +65,7 @@ LM.growth = (entries, x, base) => {
   const said = (step) => `${step.name}\n${LM.count(step.count, "member")} by ${LM.day(step.at)}`;
   return LM.card("Clusters", say, tools,
     LM.chart("Growth of clusters", {
-      ...base, height: 260, x, y: {grid: true, label: null, zero: true, tickFormat: (n) => (Number.isInteger(n) ? n.toLocaleString("en") : "")},
+      ...base, height: 260, x, y: {grid: true, label: null, zero: true, tickFormat: ",", ticks: LM.wholes(d3.max(steps, (step) => step.count))},
       marks: [
         ...largest.map((cluster) => Plot.line(steps.filter((step) => step.cluster === cluster), {x: "at", y: "count", stroke: cluster.colour, strokeWidth: 2, curve: "step-after"})),
         Plot.tip(steps, Plot.pointer(LM.tip({x: "at", y: "count", title: said}))),
@@ -78,9 +81,11 @@ LM.growth = (entries, x, base) => {
 LM.lives = (x, base, domain) => {
   const values = LM.select(LM.data.values);
   if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.words.length ? "No value has all the words that you search for." : "No value has been made yet."));
+  // A name has the half of the width in which its value does not begin; a character takes about 6.3 pixels.
+  const room = Math.min(60, Math.floor((base.width / 2 - 16) / 6.3));
   const lives = values.map((value) => {
     const next = value.superseded_by && LM.value.get(value.superseded_by);
-    return {value, from: new Date(value.created_at), to: next ? new Date(next.created_at) : null, name: LM.short(value.text, LM.isNarrow() ? 26 : 60)};
+    return {value, from: new Date(value.created_at), to: next ? new Date(next.created_at) : null, name: LM.short(value.text, room)};
   }).sort((a, b) => a.from - b.from).slice(-30);
   const end = d3.max([domain[1], ...lives.map((life) => d3.utcDay.offset(life.from, 1))]);
   const said = (life) => `${LM.short(life.value.text, 200)}\nmade ${LM.day(life.from)}${life.to ? `, superseded ${LM.day(life.to)}` : ""}`;
