@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.backlog import Backlog
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.storage.base import Payload
 
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
@@ -26,6 +27,10 @@ class DocumentSource(Protocol):
 
     def forgotten(self) -> Iterable[str]:
         """Return the point ids of all forgotten records."""
+        ...
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point names a record of this kind that the journal has, or has forgotten."""
         ...
 
 
@@ -63,4 +68,11 @@ async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog
         backlog.drop(set(source.forgotten()), there)
     # They hold nothing that could be missed: texts are in the journal alone.
     backlog.doom(set().union(*former.values()))
-    return Comparison(documents, sum(len(ids - backlog.doomed) for ids in stored.values()))
+    superfluous = 0
+    for collection, ids in stored.items():
+        # A record that was divided into other documents since then has no use for the earlier ones.
+        points = await index.retrieve(collection, sorted(ids - backlog.doomed))
+        stale = {point.id for point in points if any(source.knows(point.payload) for source in sources)}
+        backlog.doom(stale)
+        superfluous += len(points) - len(stale)
+    return Comparison(documents, superfluous)

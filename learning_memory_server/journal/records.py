@@ -83,6 +83,10 @@ class Records(Generic[T]):
         """Return the thing with this id, or None."""
         return self._loaded().get(name)
 
+    def has_had(self, name: str) -> bool:
+        """Return whether there is, or was, a thing with this id."""
+        return name in self._loaded() or name in self._tombstones
+
     def find_by_request(self, request: str) -> T | None:
         """Return the newest thing that a call wrote, or None. Lets a call that is sent again find what it did."""
         return next((each for each in reversed(self.all()) if request in self._codec.requests(each)), None)

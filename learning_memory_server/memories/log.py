@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.memories.chunking import Chunker
     from learning_memory_server.memories.documents import ChunkText
+    from learning_memory_server.storage.base import Payload
 
 
 class MemoryLog(Records[Memory]):
@@ -76,6 +77,10 @@ class MemoryLog(Records[Memory]):
         """Yield the point ids of the memories that are forgotten."""
         for memory_id in self.forgotten_ids():
             yield from self._forgotten_points(memory_id)
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point is of a memory that is in the journal, or forgotten."""
+        return self.has_had(str(payload.get("memory_id")))
 
     def _forgotten_points(self, memory_id: str) -> Iterable[str]:
         return point_ids(memory_id, int(self._tombstones[memory_id].get("chunks", 0)))

@@ -241,6 +241,10 @@ class ObservationCollector:
         """Return a resolved entry, None if there is none with that id or it was forgotten."""
         return self._resolved.find(ghap_id)
 
+    def has_resolved(self, ghap_id: str) -> bool:
+        """Return whether an entry is resolved, or forgotten."""
+        return self._resolved.has_had(ghap_id)
+
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
         self.load()

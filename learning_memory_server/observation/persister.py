@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.writer import IndexWriter
     from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.storage.base import Payload
 
 
 class ExperienceSource:
@@ -30,6 +31,10 @@ class ExperienceSource:
     def forgotten(self) -> Iterator[str]:
         """Return the point ids of forgotten entries."""
         return (point_id("ghap", ghap_id) for ghap_id in self._collector.all_forgotten())
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point is of an entry that is resolved or forgotten."""
+        return self._collector.has_resolved(str(payload.get("ghap_id")))
 
 
 class ObservationPersister:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.journal.log import Log
     from learning_memory_server.journal.records import Forgetting
+    from learning_memory_server.storage.base import Payload
 
 
 class ValueLog(Records[Value]):
@@ -91,6 +92,10 @@ class ValueLog(Records[Value]):
     def forgotten(self) -> Iterator[str]:
         """Return the point ids of forgotten values."""
         return (point_id("value", value_id) for value_id in self.forgotten_ids())
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point is of a value that is in the journal, or forgotten."""
+        return self.has_had(str(payload.get("value_id")))
 
 
 def document_of(value: Value) -> Document:
