@@ -36,7 +36,6 @@ from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.failures.shield import Shield
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.hooks.sessions import Sessions
-from learning_memory_server.indexing.completeness import CHECK_EVERY
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
@@ -126,8 +125,7 @@ class Services:
             self.value_log,
             self.memory_log,
         )
-        check_every = CHECK_EVERY if settings.qdrant_url else None
-        self.writer = IndexWriter(self.index, self.sources, self.outdated, check_every)
+        self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.circuits:
             self.circuits.listeners.append(self.writer.server_returned)

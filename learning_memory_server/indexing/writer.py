@@ -55,22 +55,16 @@ class IndexWriter:
         index: Where documents go.
         sources: Everything that belongs there; compared with the index to find what is pending.
         outdated: The points that must be rebuilt.
-        check_every: Seconds between looks at whether the index still has what it should; None for an engine that loses
-            nothing behind this program's back.
     """
 
     def __init__(
-        self,
-        index: VectorIndex,
-        sources: Sequence[DocumentSource],
-        outdated: OutdatedPoints,
-        check_every: float | None = None,
+        self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints
     ) -> None:
         self._index = index
         self._sources = sources
         self._outdated = outdated
         self._backlog = Backlog()
-        self._completeness = Completeness(self._backlog, check_every)
+        self._completeness = Completeness(self._backlog)
         self._renewal = Renewal(index, sources, outdated, self._make_up)
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
@@ -193,8 +187,7 @@ class IndexWriter:
         try:
             await self._complete()
         except MissingCollectionError as error:
-            log.warning("collection.lost", reason=error.message)
-            await self._start_over()
+            await self._start_over(error)
             await self._complete()
 
     async def _complete(self) -> None:
@@ -216,8 +209,9 @@ class IndexWriter:
         self._backlog.look_again(asyncio.get_running_loop().time())
         try:
             is_intact = await self._index.is_intact()
-        except MissingCollectionError:
-            is_intact = False
+        except MissingCollectionError as error:
+            await self._start_over(error)
+            return
         except LearningMemoryError:
             # Whatever happens to it meanwhile is seen when it is back.
             self._completeness.doubt()
@@ -322,8 +316,9 @@ class IndexWriter:
         self._unflushed = True
         self._wake.set()
 
-    async def _start_over(self) -> None:
+    async def _start_over(self, error: LearningMemoryError) -> None:
         """Close an engine that may have lost its files, so that it is opened again, and compare everything."""
+        log.warning("index.lost", reason=error.message)
         self._completeness.lose()
         await self._index.discard()
 
@@ -364,10 +359,10 @@ class IndexWriter:
         except StorageUnavailableError as error:
             if is_transient(error) and not self._is_trying_again:
                 self._is_trying_again = True
-                self._unfinished.start(self._try_again(documents))
+                self._unfinished.start(self._try_again(documents, error))
             raise
 
-    async def _try_again(self, documents: Sequence[Document]) -> None:
+    async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:
         """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
         try:
             for pause in _PAUSES:
@@ -380,7 +375,7 @@ class IndexWriter:
                 except EmbeddingUnavailableError:
                     pass
                 return
-            await self._start_over()
+            await self._start_over(first)
         finally:
             self._is_trying_again = False
             self._wake.set()

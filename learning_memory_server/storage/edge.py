@@ -185,7 +185,12 @@ class EdgeStore:
             return shard.engine.count(CountRequest(exact=True))
 
     async def size(self, collection: str) -> int:
-        """Return the exact number of points; see the port."""
+        """Return the exact number of points; see the port.
+
+        Raises:
+            MissingCollectionError: If its files were removed, although those that are open still answer.
+        """
+        self._shards.require_files(collection)
         return await self.count(collection)
 
     async def former_ids(self, collection: str) -> set[str]:

@@ -49,8 +49,7 @@ class OpenShards:
         self._require_open()
         if collection not in self._shards:
             directory = self._path / collection
-            if not shard_exists(directory):
-                raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+            self.require_files(collection)
             self.require_space()  # Opening replays the write-ahead log into the segments.
             self._shards[collection] = load_shard(directory)
         return self._shards[collection]
@@ -80,6 +79,15 @@ class OpenShards:
         del self._shards[source]
         self._shut(target)
         promote_shard(self._path / source, self._path / target)
+
+    def require_files(self, collection: str) -> None:
+        """Raise an error if the shard does not exist on disk.
+
+        Raises:
+            MissingCollectionError: If it does not.
+        """
+        if not shard_exists(self._path / collection):
+            raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
 
     async def flush(self) -> None:
         """Make what was written survive a power loss. Yields to other tasks after each shard."""

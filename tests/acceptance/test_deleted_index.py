@@ -76,6 +76,24 @@ async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_the_in
     np.testing.assert_allclose(scores_after, scores, atol=1e-4)
 
 
+async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learning_memory_server.indexing.completeness.CHECK_EVERY", 0.05)
+    async with serving(tmp_path) as services:
+        services.collector.add_resolved([numbered(1), numbered(2)])
+        await services.writer.complete()
+        index = services.settings.index_directory
+        shutil.rmtree(index)
+
+        async with asyncio.timeout(60):
+            while not index.exists() or not services.writer.is_complete:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+        mode, ids, _ = await answers(services)
+        assert mode is SearchMode.HYBRID
+        assert set(ids) == {numbered(1).id, numbered(2).id}
+
+
 async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) -> None:
     settings = load_settings(
         {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 ENTRIES = [about("pool", number) for number in range(6)]
+NEVER = 1e6
 
 
 @pytest.fixture
@@ -82,11 +83,11 @@ class Person:
 
 @asynccontextmanager
 async def person(
-    path: Path, double: QdrantDouble, check_every: float | None = 0.02, **changes: Any
+    path: Path, double: QdrantDouble, check_every: float = 0.02, **changes: Any
 ) -> AsyncIterator[Person]:
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("learning_memory_server.composition.services.CHECK_EVERY", check_every)
+        patch.setattr("learning_memory_server.indexing.completeness.CHECK_EVERY", check_every)
         async with open_services(settings, purpose="a test") as services:
             services.collector.add_resolved(ENTRIES)
             async with keeping_up(services.writer):
@@ -132,7 +133,7 @@ async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> No
 async def test_a_search_that_finds_no_collection_has_it_made_again(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    async with person(tmp_path / "ann", double, check_every=None) as ann:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
         ann.lose_everything()
         assert await ann.mode() is SearchMode.LEXICAL
         await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
@@ -142,7 +143,7 @@ async def test_a_search_that_finds_no_collection_has_it_made_again(
 async def test_a_write_that_finds_no_collection_has_it_made_again(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    async with person(tmp_path / "ann", double, check_every=None) as ann:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
         ann.lose_everything()
         entry = about("pool", 100)
         ann.services.collector.add_resolved([entry])
