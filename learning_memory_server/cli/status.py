@@ -1,7 +1,8 @@
-"""`status`: what is stored, where, and which process is using it. Takes no lock."""
+"""`status`: what is stored, where, and which process is using it. Takes no lock, and changes nothing on a server."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,7 @@ def _document(settings: Settings, stored: _Stored) -> dict[str, Any]:
     return {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": stored.damaged},
         "index": describe_engine(settings),
+        "server": _server(settings),
         "locked_by": _facts_of_holder(settings),
         "hub": _facts_of_hub(),
         "entries": {
@@ -111,6 +113,7 @@ def _facts(settings: Settings, stored: _Stored) -> list[tuple[str, str | Text]]:
     facts: list[tuple[str, str | Text]] = [
         ("journal", f"{stored.journal.path} ({readable_size(stored.journal.size())})"),
         ("index", describe_engine(settings)),
+        *([("server", _describe_server(server))] if (server := _server(settings)) else []),
         ("in use by", _describe_holder(settings)),
         ("hub", _describe_hub()),
         ("entries", f"{len(stored.resolved):,} resolved"),
@@ -135,6 +138,27 @@ def _facts(settings: Settings, stored: _Stored) -> list[tuple[str, str | Text]]:
         ("failures", counted(stored.failures, "command")),
         ("damage", damage if stored.damaged else "none"),
     ]
+
+
+def _server(settings: Settings) -> dict[str, Any] | None:
+    """Return what a Qdrant server is, or why that is not known; None for the embedded engine."""
+    if settings.qdrant_url is None:
+        return None
+    from learning_memory_server.composition.backends import server_version  # noqa: PLC0415 - a second to import
+
+    try:
+        return asyncio.run(server_version(settings, settings.qdrant_url))
+    except LearningMemoryError as error:
+        return {"error": error.message}
+
+
+def _describe_server(server: Mapping[str, Any]) -> str | Text:
+    if "error" in server:
+        return Text(server["error"], "red")
+    from learning_memory_server.storage.qdrant_circuits import TRIED  # noqa: PLC0415 - only with a server
+
+    tried = "" if server["tried"] else f"; this was tried with {' and '.join(TRIED)}"
+    return f"Qdrant {server['version']}{tried}"
 
 
 def _describe_holder(settings: Settings) -> str | Text:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.storage.qdrant import QdrantStore
     from learning_memory_server.storage.qdrant_circuits import Circuits
+
+_VERSION_SECONDS: Final = 2.0
+"""Seconds that a server has for its version."""
 
 log = structlog.get_logger()
 
@@ -155,6 +158,33 @@ def server_circuits() -> Circuits:
     from learning_memory_server.storage.qdrant_circuits import Circuits  # noqa: PLC0415
 
     return Circuits()
+
+
+async def server_version(settings: Settings, url: str) -> dict[str, Any]:
+    """Ask a Qdrant server for its version, without opening or creating anything; see `Circuits.describe`.
+
+    Args:
+        settings: The key, and whether it may be sent in plain text.
+        url: The server's URL, or several.
+
+    Raises:
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+        StorageUnavailableError: If the server does not answer within two seconds.
+    """
+    from learning_memory_server.storage.qdrant_requests import Requests  # noqa: PLC0415
+
+    key = settings.qdrant_api_key
+    requests = Requests(
+        [each.strip() for each in url.split(",")],
+        key.get_secret_value() if key else None,
+        _VERSION_SECONDS,
+        allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+    )
+    try:
+        requests.circuits.version = await requests.version()
+        return requests.circuits.describe()
+    finally:
+        await requests.close()
 
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:

@@ -188,6 +188,7 @@ class Services:
             self.memory_log,
             self.embeddings,
             self.writer,
+            self.circuits,
             self.redaction,
         )
         self.dashboard = Dashboard(

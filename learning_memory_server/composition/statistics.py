@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.settings import Settings
+    from learning_memory_server.storage.qdrant_circuits import Circuits
     from learning_memory_server.values.log import ValueLog
     from learning_memory_server.values.verdict_log import VerdictLog
 
@@ -43,6 +44,7 @@ class Statistics:
     memories: MemoryLog
     embeddings: EmbeddingService
     writer: IndexWriter
+    circuits: Circuits | None
     redaction: RedactionGate
 
     async def collect(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ class Statistics:
                 # Unknown until the index has been compared with the journal.
                 **({} if self.writer.missing is None else {"pending": self.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),
+                **(self.circuits.describe() if self.circuits else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},
             **({"notice": damage_notice(damaged)} if damaged else {}),

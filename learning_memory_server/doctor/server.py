@@ -10,7 +10,8 @@ from learning_memory_server.errors import EmbeddingUnavailableError, LearningMem
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.storage.owner import find_owner, open_owner
-from learning_memory_server.storage.qdrant_examining import TRIED, examine
+from learning_memory_server.storage.qdrant_circuits import TRIED
+from learning_memory_server.storage.qdrant_examining import examine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence

@@ -82,8 +82,15 @@ class QdrantStore:
         """Find or create the collection; see the port. One that does not fit is left to others."""
         if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
             raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
-        place = await self.catalog.ensure(spec)
-        if not self._places:
+        if self._places:
+            place = await self.catalog.ensure(spec)
+        else:
+            # At once, so that the version costs nobody a round trip; and to its end, because it uses a connection.
+            noting = self.requests.note_version()
+            found, _ = await asyncio.gather(self.catalog.ensure(spec), noting, return_exceptions=True)
+            if isinstance(found, BaseException):
+                raise found
+            place = found
             self._before_use()
         self._use(place)
 

@@ -1,4 +1,4 @@
-"""What is known of a Qdrant server while it does not do what it is asked: circuits, and pauses.
+"""What is known of a Qdrant server: its version, and what it does not do for now, in circuits and pauses.
 
 A server that does not answer has a circuit before each of its addresses, for reads and writes apart. One that refuses
 is left alone: for as long as it says, or else for 1, 2, 4 and at most 60 seconds. That holds for the kind of request
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from copy import copy
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from learning_memory_server.errors import StorageUnavailableError
+
+TRIED: Final = ("1.15.5", "1.18.3")
+"""The versions of Qdrant that this program was tried with."""
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
@@ -33,12 +36,18 @@ class Circuits:
     Attributes:
         listeners: Called each time that requests of a kind get answers again.
         pauses: The pauses.
+        version: The server's version; None until it has been asked.
     """
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[], None]] = []
         self.pauses = Pauses()
+        self.version: str | None = None
         self._circuits: dict[tuple[bool, str], Circuit] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the server's `version`, and whether it is one that was `tried`; nothing if it is not known."""
+        return {} if self.version is None else {"version": self.version, "tried": self.version in TRIED}
 
     @property
     def is_open(self) -> bool:

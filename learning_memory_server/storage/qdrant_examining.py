@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.storage.qdrant_circuits import TRIED
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import CollectionSpec
     from learning_memory_server.storage.qdrant_catalog import Catalog
     from learning_memory_server.storage.qdrant_requests import Requests
-
-TRIED: Final = ("1.15", "1.18")
-"""The versions of Qdrant that this program was tried with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,8 @@ class Examined:
 
     @property
     def is_tried(self) -> bool:
-        """Whether this program was tried with such a version."""
-        return ".".join(self.version.split(".")[:2]) in TRIED
+        """Whether this program was tried with this version."""
+        return self.version in TRIED
 
 
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
@@ -61,7 +59,7 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
     Raises:
         StorageUnavailableError: If it does not answer, or the key may not even read.
     """
-    version = (await requests.ask("", Kind.READ, lambda client: client.info())).version
+    version = await requests.version()
     places = [await catalog.whereabouts(spec) for spec in specs]
     peers = await requests.ask_every(_peers)
     answers = [each for each in peers.values() if not isinstance(each, StorageUnavailableError)]

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import math
 import re
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -36,6 +37,8 @@ _EACH_WITHIN: Final = 0.4
 """Seconds that each address of a cluster has before the next one is asked; the last one has the rest."""
 _LEAST_SECONDS: Final = 0.1
 """An address is not asked if it would have less: to miss that would say nothing about it."""
+_VERSION_SECONDS: Final = 0.5
+"""Seconds for the server's version, which nothing depends on."""
 _KEPT_SECONDS: Final = 60.0
 """How long an idle connection is kept. A new one costs a round trip, three with TLS."""
 
@@ -155,9 +158,23 @@ class Requests:
         try:
             async with request_errors("", node.address):
                 await call(client)
+            # Another version may have been started.
+            await self.note_version(client)
         finally:
             async with request_errors("", node.address):
                 await client.close()
+
+    async def version(self) -> str:
+        """Return the server's version; see `ask`."""
+        return (await self.ask("", Kind.READ, lambda client: client.info())).version
+
+    async def note_version(self, client: AsyncQdrantClient | None = None) -> None:
+        """Note the server's version with its circuits. It is of no importance if this fails."""
+        asked = client or self._nodes[0].client
+        # Not as `ask` does: a proxy may refuse this alone.
+        with suppress(StorageUnavailableError):
+            async with request_errors("", self.address), asyncio.timeout(_VERSION_SECONDS):
+                self.circuits.version = (await asked.info()).version
 
     async def ask_every(
         self, call: Callable[[AsyncQdrantClient], Awaitable[T]]

@@ -147,6 +147,14 @@ class JournalFacts(TypedDict):
     damaged_lines: int
 
 
+class ServerFacts(TypedDict, total=False):
+    """The version of a Qdrant server, and whether it is one that was tried; or why it is not known."""
+
+    version: str
+    tried: bool
+    error: str
+
+
 class EntryCounts(TypedDict):
     """Counts of entries; those by tier, outcome and project are of resolved ones."""
 
@@ -162,6 +170,7 @@ class StatusDocument(TypedDict):
 
     journal: JournalFacts
     index: str
+    server: ServerFacts | None
     locked_by: dict[str, Any] | None
     hub: HubFacts | None
     entries: EntryCounts

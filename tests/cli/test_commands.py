@@ -25,6 +25,8 @@ from learning_memory_server.locking import exclusive
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.verdict_log import VerdictLog
+from tests.storage.double import Wrong, serving
+from tests.storage.double_engine import Answer, recorded
 from tests.support import NOON, numbered
 
 HEAVY = (
@@ -183,6 +185,24 @@ def test_status_counts_what_is_stored(run: Any, filled: Result, storage: Path) -
     Journal(storage / "journal").memories.append([JournalRecord("memory", "m", NOON, {"text": "roses"})])
     assert "memories    1" in run("status").stdout
     assert str(storage / "index") in shown.stdout
+
+
+def test_status_says_which_version_a_server_has_and_whether_it_was_tried(run: Any, storage: Path) -> None:
+    with serving() as double:
+        server = {"LEARNING_MEMORY_QDRANT_URL": double.url}
+        assert "Qdrant 1.18.3" in run("status", **server).stdout
+        upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
+        double.refuse(upgraded, only=lambda request: request.path == "/")
+        assert "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3" in run("status", **server).stdout
+        assert json.loads(run("status", "--json", **server).stdout)["server"] == {
+            "version": "1.21.0",
+            "tried": False,
+        }
+        double.refuse(Wrong.RESETS)
+        assert "cannot be reached" in run("status", **server).stdout
+        assert {request.method for request in double.asked} == {"GET"}
+        # It changes nothing here, either.
+        assert not (storage / "qdrant-owner.json").exists()
 
 
 @pytest.mark.slow

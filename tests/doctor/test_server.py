@@ -76,7 +76,7 @@ async def test_a_version_that_was_not_tried_is_a_note(tmp_path: Path, double: Qd
     )
     (finding,) = await found(tmp_path, double.url)
     assert finding.level is Level.GREEN
-    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15 and 1.18."
+    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3."
 
 
 async def test_a_key_that_may_only_read_is_red(tmp_path: Path, double: QdrantDouble) -> None:

@@ -11,12 +11,14 @@ import pytest
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
+from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.owner import open_owner
 from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.storage.double_engine import Answer, recorded
 from tests.support import NOON, about, keeping_up
 
 if TYPE_CHECKING:
@@ -118,6 +120,33 @@ async def test_a_collection_that_is_dropped_is_made_again_without_a_restart(ann:
     await ann.until(lambda: ann.count_on_server(STRATEGY) == 6)
     await ann.until(lambda: ann.writer.missing == 0)
     assert await ann.counts() == [6, 6]
+
+
+async def test_the_servers_version_is_known_and_whether_it_was_tried(ann: Person) -> None:
+    stats = (await ann.services.statistics.collect())["index"]
+    assert (stats["version"], stats["tried"]) == ("1.18.3", True)
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
+    ann.double.refuse(upgraded, only=lambda request: request.path == "/")
+    await ann.until(lambda: ann.writer.missing == 0)
+    stats = (await ann.services.statistics.collect())["index"]
+    assert (stats["version"], stats["tried"]) == ("1.21.0", False)
+
+
+async def test_whoever_may_not_create_collections_is_told_all_that_are_needed(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(recorded("read-only key: create"), only=lambda request: request.method == "PUT")
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+    async with open_services(settings, purpose="a test") as services:
+        with pytest.raises(ForbiddenCollectionError, match="may not create collections") as caught:
+            await services.index.open()
+        needed = [f"`{spec.name}-{spec.variant}-1`" for spec in await services.index.specs()]
+        assert len(needed) == len(Collection)
+        assert all(name in str(caught.value.hint) for name in needed)
+        # One of them was asked for; the others would have been refused as well.
+        assert len([request for request in double.asked if request.method == "PUT"]) == 1
 
 
 async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> None:

@@ -138,11 +138,16 @@ class MemoryStats(TypedDict):
 
 
 class IndexStats(TypedDict):
-    """The index. `pending` points are missing from it; that is not known before it has been compared."""
+    """The index. `pending` points are missing from it; that is not known before it has been compared.
+
+    On a server, its `version`, and whether that is one that was `tried`.
+    """
 
     engine: str
     complete: bool
     pending: NotRequired[int]
+    version: NotRequired[str]
+    tried: NotRequired[bool]
     bytes: NotRequired[int]
 
 
