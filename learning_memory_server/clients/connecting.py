@@ -51,7 +51,7 @@ async def connect(
         command: The program and its arguments.
         environment: All variables that it gets.
         directory: Its working directory.
-        seconds: How long it may take.
+        seconds: How long it may take to answer. It may take as long to end, up to five seconds.
 
     Raises:
         ClientSetupError: If it cannot be started, ends, answers with an error or something else, or is late.
@@ -83,7 +83,7 @@ async def connect(
             f"{command[0]} ended before it had listed its tools{f': {said}' if said else ''}."
         ) from None
     finally:
-        await _end(process)
+        await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
         listening.cancel()
     return Connected(
         str(answers[_INITIALIZE]["serverInfo"]["name"]),
@@ -152,12 +152,12 @@ async def _last_line(process: asyncio.subprocess.Process) -> str:
     return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
     """End the server as a client does: close its input, wait, and then kill it."""
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
     process.stdin.close()
     try:
-        async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
+        async with asyncio.timeout(seconds):
             await process.wait()
     except TimeoutError:
         with suppress(ProcessLookupError):

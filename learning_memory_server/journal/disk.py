@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol
@@ -55,10 +56,11 @@ def matching(folder: Path, pattern: str) -> list[Path]:
     """
     with journal_errors(folder):
         try:
-            found = sorted(folder.iterdir())
+            with os.scandir(folder) as found:
+                names = sorted(entry.name for entry in found if fnmatchcase(entry.name, pattern))
         except FileNotFoundError:
             # A broken link, such as to a disk that is not mounted, is not a folder that is yet to be created.
             if folder.is_symlink():
                 raise
             return []
-    return [path for path in found if fnmatchcase(path.name, pattern)]
+    return [folder / name for name in names]

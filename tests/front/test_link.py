@@ -167,7 +167,7 @@ def test_the_process_that_locked_the_data_is_named_when_no_hub_answers(
 
 @pytest.mark.slow
 def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHub) -> None:
-    seconds = 4.0
+    seconds = 2.0
     link = HubLink(place, hello_of(place), [].append, connect_seconds=seconds)
     begun = time.monotonic()
     is_late = threading.Event()
