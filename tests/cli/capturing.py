@@ -37,16 +37,20 @@ _COMMANDS: Final = (
     f"show {MEMORIES[0]}",
     f"show {ERROR}",
     "show 3f2",
-    "show nothing",
     "memories",
     "values",
     "failures",
     "calibration",
     "search 'flaky test' --limit 3 --lexical",
-    "import {path} --dry-run",
-    "search 'flaky test' --limit 3 --explain",
     "memories search 'why SQLite' --limit 2",
     "clusters full",
+    "import --help",
+)
+"""What every width shows."""
+_AT_ONE_WIDTH: Final = (
+    "show nothing",
+    "import {path} --dry-run",
+    "search 'flaky test' --limit 3 --explain",
     "clusters full --members full_0",
     f"forget {_ENTRY} --dry-run",
     "reindex strategy",
@@ -54,8 +58,8 @@ _COMMANDS: Final = (
     "hub status",
     "hub stop",
     "hub logs",
-    "import --help",
 )
+"""What only the narrowest shows after these: sentences, which wrap as others do, and lists like those above."""
 _CHANGING: Final = (
     # As many characters as before, so that lines end where they ended.
     (re.compile(r"/tmp/lms-[\w]{8}"), "/tmp/lms-xxxxxxxx"),  # noqa: S108 - only a text
@@ -65,7 +69,7 @@ _CHANGING: Final = (
 
 
 def capture(width: int) -> str:
-    """Return what a terminal of this width shows for every command, one after the other."""
+    """Return what a terminal of this width shows for the commands, one after the other."""
     # A socket needs a short path, and lines end where they do only if all paths are as long.
     with TemporaryDirectory(prefix="lms-", dir="/tmp") as folder:
         home = Path(folder)
@@ -77,9 +81,10 @@ def capture(width: int) -> str:
         entries = parse_entries(lines, project="github.com/someone/garden").entries
         ObservationCollector(journal, utc_now).add_resolved(list(entries.values()))
         keep(journal)
+        commands = (*_COMMANDS, *(_AT_ONE_WIDTH if width == min(WIDTHS) else ()))
         script = home / "script"
         script.write_text(
-            "".join(f"{_shown(command.replace('{path}', str(path)))}\n" for command in _COMMANDS)
+            "".join(f"{_shown(command.replace('{path}', str(path)))}\n" for command in commands)
             + f"{TMUX} -S {home}/tmux wait-for -S done\nread _\n"
         )
         shown = _in_tmux(home, width, environment)
