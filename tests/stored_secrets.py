@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from learning_memory_server.journal.codec import value_from_data
 from learning_memory_server.settings import Settings
 from tests.archive.making import value_record
 from tests.support import ALICE, BOB
+from tests.traces import files_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,11 +98,4 @@ async def _filled(services: Services) -> dict[str, str]:
 
 def traces(folder: Path, *secrets: str) -> list[str]:
     """Return the files under a folder that have one of the secrets, compressed or not."""
-    found = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        if path.name.endswith(".tar.gz"):
-            content += gzip.decompress(content)
-        if any(secret.encode() in content for secret in secrets or (TOKEN, PASSWORD)):
-            found.append(path.relative_to(folder).as_posix())
-    return found
+    return files_with(folder, *(secrets or (TOKEN, PASSWORD)))

@@ -14,7 +14,7 @@ import pytest
 from learning_memory_server.locking import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
@@ -108,15 +108,6 @@ def test_hub_logs_shows_the_end_of_the_log_and_of_the_one_before(run: Any, stora
     assert run("hub", "logs", "-n", "0").stdout == ""
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let children be interrupted even if the tests run in the background of a shell, which ignores Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_hub_logs_keeps_following_when_the_log_is_replaced(
     environment: dict[str, str], storage: Path
 ) -> None:

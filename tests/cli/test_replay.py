@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -22,6 +23,9 @@ from tests.values.parts import value
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+PACKAGED: Final = cache(load_packaged)
+"""The packaged model, loaded once."""
 
 
 def failed(number: int, hours: int = 1, **changes: Any) -> Ghap:
@@ -49,7 +53,7 @@ def asked(number: int) -> Ghap:
 
 
 async def told(*entries: Ghap, **options: Any) -> Replayed:
-    return await replay(Settings(), Past(entries), load=load_packaged, **options)
+    return await replay(Settings(), Past(entries), load=PACKAGED, **options)
 
 
 @pytest.mark.slow

@@ -86,6 +86,23 @@ def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
     assert not (tmp_path / "a.tar").exists()
 
 
+@pytest.fixture
+def folders(storage: Path) -> None:
+    """The folders and files of a store, as they should be."""
+    for name in ("journal/entries", "journal/open", "index/collection"):
+        (storage / name).mkdir(mode=0o700, parents=True)
+    (storage / "journal").chmod(0o700)
+    for name in ("journal/values.jsonl", "journal/.lock"):
+        (storage / name).touch(mode=0o600)
+
+
+@pytest.mark.usefixtures("folders")
+def test_an_older_month_need_not_be_writable(run_as_others_do: PlainRun, storage: Path) -> None:
+    for month, mode in (("2025-12", 0o400), ("2026-01", 0o600)):
+        (storage / "journal" / "entries" / f"{month}.jsonl").touch(mode=mode)
+    assert run_as_others_do("doctor", "--quick").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("place", "mode", "sentence"),
     [
@@ -101,30 +118,15 @@ def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
         ("index/collection", 0o000, "{} is not readable and writable; run: chmod -R u+rwX"),
     ],
 )
+@pytest.mark.usefixtures("folders")
 def test_the_doctor_names_the_path_that_cannot_be_used(
     place: str, mode: int, sentence: str, run_as_others_do: PlainRun, storage: Path
 ) -> None:
-    for name in ("journal/entries", "journal/open", "index/collection"):
-        (storage / name).mkdir(mode=0o700, parents=True)
-    (storage / "journal").chmod(0o700)
-    for name in ("journal/values.jsonl", "journal/.lock"):
-        (storage / name).touch(mode=0o600)
-    sound = run_as_others_do("doctor", "--quick")
-    assert sound.returncode == 0
     with permitted(storage / place, mode):
         found = run_as_others_do("doctor", "--quick")
     assert found.returncode == 1
     assert sentence.format(storage / place) in in_line(found.stdout)
     assert "Run `learning-memory-server doctor`" not in in_line(found.stdout)
-
-
-def test_an_older_month_need_not_be_writable(run_as_others_do: PlainRun, storage: Path) -> None:
-    entries = storage / "journal" / "entries"
-    entries.mkdir(mode=0o700, parents=True)
-    entries.parent.chmod(0o700)
-    for month, mode in (("2025-12", 0o400), ("2026-01", 0o600)):
-        (entries / f"{month}.jsonl").touch(mode=mode)
-    assert run_as_others_do("doctor", "--quick").returncode == 0
 
 
 @pytest.mark.parametrize("command", ["search flaky", "hub status", "hub stop", "reindex", "doctor --quick"])

@@ -15,6 +15,7 @@ from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.storage.base import Point
 from tests.support import numbered, open_parts
+from tests.traces import files_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +64,7 @@ def rewrite(parts: Parts, path: Path) -> None:
 
 
 def traces(path: Path) -> list[str]:
-    files = [each for each in (path / "index").rglob("*") if each.is_file()]
-    return [each.name for each in files if EARLIER.encode() in each.read_bytes()]
+    return files_with(path / "index", EARLIER)
 
 
 @pytest.mark.slow

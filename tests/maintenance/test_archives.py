@@ -28,6 +28,7 @@ from tests.archive.making import held, memory_record, value_record
 from tests.maintenance.archives import exported, shown
 from tests.memories.journalled import reloaded
 from tests.support import NOON, forget, numbered, start
+from tests.traces import files_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,8 +280,7 @@ def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_ag
     restored = run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
     assert restored.exit_code == 0, restored.output
     assert "redacted 62 github tokens" in shown(restored)
-    files = [file for file in elsewhere.rglob("*") if file.is_file()]
-    assert not [file for file in files if token.encode() in file.read_bytes()]
+    assert files_with(elsewhere, token) == []
     (kept,) = reloaded(elsewhere)
     assert kept.text == text.replace(token, "[redacted: github token]")
     assert kept.chunking is None

@@ -16,6 +16,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.maintenance.importing import lines_of
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.terminals import on_a_terminal, read_until
+from tests.traces import files_with
 
 TOKEN = "gh" + "p_" + drawn(random.Random(31), ALNUM, 36)  # noqa: S311 - a made-up secret
 MARKED = "[redacted: github token]"
@@ -177,8 +178,7 @@ def test_secrets_are_not_imported_and_the_summary_says_how_many(
     said = facts(run("import", path))
     assert (said["imported"], said["redacted"]) == ("2 entries", "3 github tokens")
     assert "redacted" not in facts(run("import", path))
-    files = [file for file in storage.rglob("*") if file.is_file()]
-    assert not [file for file in files if TOKEN.encode() in file.read_bytes()]
+    assert files_with(storage, TOKEN) == []
     entry = entries_in(storage)["ghap_20260101_000000_abcdef"]
     assert (entry.goal, entry.notes) == (f"use {MARKED}", (f"a {MARKED}", "plain"))
 

@@ -15,6 +15,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.settings import Settings
 from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
 from tests.terminals import on_a_terminal, read_until
+from tests.traces import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,7 @@ def anyhow(
 
 def digests(storage: Path) -> dict[str, str]:
     return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path): hashlib.sha256(written(path)).hexdigest()
         for path in storage.rglob("*")
         if path.is_file() and path.name not in {".lock", "hub.log"}
     }

@@ -18,6 +18,7 @@ from tests.logs import log_to
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
 from tests.server.topics import VALUE
 from tests.support import InProcessFitting
+from tests.traces import files_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,13 +38,6 @@ def sown(value: Any) -> Any:
         return [sown(item) for item in value]
     kept = ("domain", "strategy", "status", "category", "timestamp")
     return {key: one if key in kept else sown(one) for key, one in value.items()}
-
-
-def traces(folder: Path, secret: str = TOKEN) -> list[str]:
-    """Return the files under a folder that hold the secret."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert any(path.parent.name == "entries" for path in files)
-    return [str(path) for path in files if secret.encode() in path.read_bytes()]
 
 
 async def test_a_text_that_its_markers_make_too_long_is_refused_with_the_reason(services: Services) -> None:
@@ -105,7 +99,7 @@ async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
                 if tool == "search_memory":
                     assert only_text(result).startswith("Found 1 results:")
         await indexed.writer.settle()
-    assert traces(tmp_path) == []
+    assert files_with(tmp_path, TOKEN) == []
     journal = b"".join(path.read_bytes() for path in (tmp_path / "journal").rglob("*") if path.is_file())
     # Four in the entry, four in the update, five in the resolution, and the memory's.
     assert journal.count(MARKED.encode()) >= 4 + 4 + 5 + 2 + 8
