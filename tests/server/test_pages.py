@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.composition.services import Services
+    from learning_memory_server.observation.query import EntryQuery
 
 UNDER_A_BORDER = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
 """What clients are told of the page: nothing has to be allowed for it."""
@@ -78,7 +79,7 @@ async def test_the_page_has_the_entries_of_the_project(services: Services) -> No
         server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
     ) as client:
         called = await client.call_tool("show_dashboard", {})
-        assert "2 experiences" in called.content[0].text  # type: ignore[union-attr]
+        assert "this project's 1 experience is shown" in called.content[0].text  # type: ignore[union-attr]
         (content,) = (await client.read_resource(DASHBOARD_URI)).contents
     assert isinstance(content, TextResourceContents)
     assert content.mime_type == APP_MIME_TYPE
@@ -89,7 +90,7 @@ async def test_the_page_has_the_entries_of_the_project(services: Services) -> No
 
 async def test_a_failure_says_so(services: Services) -> None:
     class Failing:
-        def list_resolved(self) -> NoReturn:
+        def list_resolved(self, _query: EntryQuery) -> NoReturn:
             raise JournalUnavailableError("The disk is gone.")
 
     offered = {**services.injectable(), ObservationCollector: Failing()}

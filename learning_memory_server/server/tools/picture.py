@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from learning_memory_server.domain.caller import Caller
 from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.wire import TextWire
 
@@ -16,7 +18,7 @@ DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 @toolset.tool(
     "Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI
 )
-async def show_dashboard(collector: ObservationCollector, /) -> str:
+async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> str:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
-    count = len(collector.list_resolved())
-    return f"The dashboard of {count:,} experiences is shown to the user."
+    count = len(collector.list_resolved(EntryQuery(project=caller.project)))
+    return f"The dashboard of this project's {count:,} experience{'' if count == 1 else 's'} is shown to the user."
