@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.composition.services import Services, open_services
+from learning_memory_server.domain.advice import Reason
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import InsufficientDataError, InvalidInputError
@@ -143,8 +144,11 @@ async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_i
 ) -> None:
     services.collector.add_resolved(ENTRIES[:4])
     first = advice_record(ENTRIES[2].id, ENTRIES[0].id)
-    second = advice_record(ENTRIES[3].id, ENTRIES[1].id)
+    matched = {"id": ENTRIES[1].id, "kind": "experience", "score": 0.512, "reason": "both"}
+    second = advice_record(ENTRIES[3].id, ENTRIES[1].id, items=[matched])
     assert await take(services, first, second) == [first.id, second.id]
+    kept = [item for advice in services.advice_log.all() for item in advice.items]
+    assert [(item.score, item.reason) for item in kept] == [(None, None), (0.512, Reason.BOTH)]
     assert await take(services, first, second) == []
     await run(services, "forget", ids=[ENTRIES[0].id], project=None, purge=True, preview=False)
     assert [advice.id for advice in services.advice_log.all()] == [second.id]

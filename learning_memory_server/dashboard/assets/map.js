@@ -33,6 +33,7 @@ LM.views.push({
     const side = LM.card(
       clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
       clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a group of its own.",
+      clusters.length ? LM.key() : null,
       LM.make("div", {class: "clusters"}, clusters.map((cluster) => LM.clusterButton(LM.axis, cluster))),
       alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "experience")} in none, drawn pale.`) : null,
     );
