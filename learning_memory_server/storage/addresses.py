@@ -6,7 +6,7 @@ import ipaddress
 from typing import Final
 from urllib.parse import urlsplit
 
-_DEFAULT_PORT: Final = 6333
+DEFAULT_PORT: Final = 6333
 _HERE: Final = "localhost"
 
 
@@ -24,7 +24,7 @@ def clean_url(url: str) -> str:
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}:{parts.port or _DEFAULT_PORT}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{shown}:{parts.port or DEFAULT_PORT}{parts.path.rstrip('/')}"
 
 
 def places_of(setting: str) -> frozenset[str]:

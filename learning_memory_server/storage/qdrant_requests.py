@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 import re
 from contextlib import suppress
@@ -19,6 +18,7 @@ from learning_memory_server.errors import (
     RefusedError,
     StorageUnavailableError,
 )
+from learning_memory_server.storage.addresses import DEFAULT_PORT, is_here
 from learning_memory_server.storage.qdrant_circuits import Circuits
 from learning_memory_server.storage.qdrant_errors import Kind, request_errors
 from learning_memory_server.waiting import is_own_delay, request_seconds
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_DEFAULT_PORT: Final = 6333
 _READ_WITHIN: Final = 4.0
 """Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
 _EACH_WITHIN: Final = 0.4
@@ -247,7 +246,7 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
     """
     try:
         parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORT
+        port = parts.port or DEFAULT_PORT
     except ValueError as error:
         raise InvalidSettingsError("The Qdrant URL is malformed.") from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -260,19 +259,12 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
         raise InvalidSettingsError(
             "The Qdrant API key is empty, or contains white space or non-ASCII letters."
         )
-    if api_key and parts.scheme == "http" and not allow_plaintext_key and not _is_here(parts.hostname):
+    if api_key and parts.scheme == "http" and not allow_plaintext_key and not is_here(parts.hostname):
         raise InvalidSettingsError(
             f"The Qdrant API key would be sent to {parts.hostname} in plain text.",
             hint="Use an https:// URL, or allow it with the setting qdrant_allow_plaintext_key.",
         )
     return f"{parts.hostname}:{port}"
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
