@@ -1,6 +1,7 @@
 """What a Qdrant server does, as far as this program asks for it: the vendor's local mode behind its own REST models."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _RECORDED = Path(__file__).parents[1] / "data" / "qdrant-answers.json"
+_DELETED_MOST = 300
+"""Deletions after which a collection is made anew: local mode looks at what is deleted in every search."""
 
 
 class Answer(NamedTuple):
@@ -45,6 +48,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.client = QdrantClient(location=":memory:", force_disable_check_same_thread=True)
+        self._deleted: Counter[str] = Counter()
         self.indexed: dict[str, dict[str, Any]] = {}
         self.created: dict[str, dict[str, Any]] = {}
         """The body of the request that created each collection."""
@@ -165,8 +169,22 @@ class Engine:
 
     def _delete(self, name: str, body: Any) -> Answer:
         # Only by id: nothing else is asked for.
-        self.client.delete(name, models.PointIdsList.model_validate(body))
+        points = models.PointIdsList.model_validate(body)
+        self.client.delete(name, points)
+        self._deleted[name] += len(points.points)
+        if self._deleted[name] > _DELETED_MOST:
+            self._compact(name)
         return _completed()
+
+    def _compact(self, name: str) -> None:
+        """Make a collection anew, without what is deleted."""
+        points, _ = self.client.scroll(name, limit=1_000_000, with_vectors=True)
+        asked = models.CreateCollection.model_validate(self.created[name])
+        self.client.delete_collection(name)
+        self.client.create_collection(name, asked.vectors, asked.sparse_vectors, metadata=asked.metadata)
+        kept = {"id", "vector", "payload"}
+        self.client.upsert(name, [models.PointStruct(**each.model_dump(include=kept)) for each in points])
+        del self._deleted[name]
 
     def _query(self, name: str, body: Any) -> Answer:
         asked = models.QueryRequest.model_validate(body)

@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
 from learning_memory_server.storage.base import CollectionSpec
 from tests.storage.double import QdrantDouble, Wrong, answering, store_of
-from tests.storage.double_engine import recorded
+from tests.storage.double_engine import _DELETED_MOST, Engine, recorded
 from tests.storage.points import point
 
 
@@ -97,3 +97,17 @@ def test_a_delay_and_the_connections_are_counted(double: QdrantDouble) -> None:
             assert client.get(double.url + "/").elapsed.total_seconds() >= double.delay
     assert double.connections == 1
     assert [request.path for request in double.asked] == ["/"] * 3
+
+
+def test_what_remains_after_many_deletions_is_unchanged() -> None:
+    engine = Engine()
+    ours = "/collections/rec"
+    engine.answer("PUT", ours, {"vectors": {"dense": {"size": 2, "distance": "Dot"}}})
+    points = [{"id": n, "vector": {"dense": [1.0, n]}, "payload": {"n": n}} for n in range(_DELETED_MOST + 5)]
+    engine.answer("PUT", f"{ours}/points", {"points": points})
+    everything = {"limit": 10_000, "with_payload": True, "with_vector": True}
+    before = json.loads(engine.answer("POST", f"{ours}/points/scroll", everything).body)["result"]["points"]
+    engine.answer("POST", f"{ours}/points/delete", {"points": [*range(_DELETED_MOST + 1)]})
+    after = json.loads(engine.answer("POST", f"{ours}/points/scroll", everything).body)["result"]["points"]
+    assert after == before[_DELETED_MOST + 1 :]
+    assert len(after) == 4
