@@ -1,12 +1,15 @@
-"""On a server that others use too, results, scores and floor are those of having it alone."""
+"""On a server that others use too, results, scores, floor and advice are those of having it alone."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.indexing.document import Collection
@@ -14,8 +17,10 @@ from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.search.floor import bar_of
 from learning_memory_server.settings import Settings
+from tests.advice.parts import MeasuredModel
+from tests.server.agent import ENTRY
 from tests.storage.double import QdrantDouble, serving
-from tests.support import about
+from tests.support import ALICE, about
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
 
 OTHERS = 400
+BACKGROUND = 10
+"""Fewer than there are entries, so that advice also looks for the nearest in the whole index."""
 QUESTIONS = ("pool of connections", "stale cache", "mypy generic types", "worker", "what to buy for dinner")
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
 
@@ -55,14 +62,39 @@ async def answers(services: Services) -> list[Any]:
             found.append([(each.entry.id, each.explanation) for each in result.found])
             found.append(await bar_of(services.index, Collection.of(axis), text, None, is_measured=True))
             found.append(await services.index.size(Collection.of(axis)))
-    return found
+    related = [await advice(services, text) for text in QUESTIONS]
+    assert sum(map(bool, related)) > 1
+    return [*found, related]
+
+
+async def advice(services: Services, hypothesis: str) -> Any:
+    """Return what start_ghap says is related, without its limit of time."""
+    finder = AdviceFinder(
+        services.collector,
+        services.index,
+        services.value_log,
+        services.verdicts,
+        is_everywhere=False,
+        background=BACKGROUND,
+    )
+    advisor = Advisor(
+        finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
+    )
+    call = {
+        "tool": "start_ghap",
+        "arguments": {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis},
+        "project": ALICE.project,
+        "session": ALICE.session,
+    }
+    started = await operate(replace(services, advisor=advisor), lambda *_: None, "call", call)
+    return started.get("related")
 
 
 @pytest.mark.slow
-async def test_results_and_scores_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
+async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
     with serving() as double:
         settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
-        async with open_services(settings, purpose="a test") as services:
+        async with open_services(settings, purpose="a test", load=MeasuredModel) as services:
             services.collector.add_resolved(ENTRIES)
             await operate(services, lambda *_: None, "complete", {})
             alone = await answers(services)
