@@ -2,11 +2,20 @@
 
     python -m scripts.walls [--operations N] [--searches N] [--seed S]
 
-Three journals with the same entries work at once on a double of a server, on which there are also points of the layout
-before. Each does N random operations: write, forget, search, reindex, purge, migrate, import, restart. At the end every
-index must have exactly what its journal has, no answer of the server may have held another's point, no request may have
-dropped or renamed a collection, and at least 95 % of the searches must have been hybrid. The exit code is 0 if all of
-this holds, otherwise 1.
+Three journals work at once on a double of a server, on which there are also points of the layout before. Each has a hub
+of its own, the real program, and the same entries to begin with. Each does N random operations, most of them through a
+tool or a command: write entries, add memories, store values, look at clusters, search, forget, purge, rebuild the
+index, send an archive to another and import what others sent, migrate both ways, use the embedded engine for a while,
+start the hub again, and kill it in the middle of something. Once, a data folder is copied, and the copy becomes a
+fourth person's.
+
+At the end every journal must have what was acknowledged and nothing that was forgotten, and every index exactly what
+its journal has. No answer of the server may have held another's point, no request may have dropped or renamed a
+collection or read without an owner, no search may have found what is not one's own, clusters must have counted one's
+own experiences alone, and at least 95 % of the searches must have been hybrid. After a start, people wait until the
+index is complete; a search before that would be lexical. The exit code is 0 if all of this holds, otherwise 1.
+
+`walls_person` is what people do, `walls_hub` their hubs, and `walls_witness` watches what the server answers.
 """
 
 from __future__ import annotations
@@ -14,187 +23,38 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.composition.services import Services, open_services
-from learning_memory_server.domain.vocabulary import Axis, SearchMode
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.owner import open_owner
+from scripts.walls_hub import Hub
+from scripts.walls_person import Person, Tally, deal
 from scripts.walls_witness import Witness
 from tests.storage.double import QdrantDouble, serving
-from tests.support import keeping_up, numbered
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
+    from collections.abc import Iterator
 
-_PEOPLE: Final = 3
-_SHARED: Final = 30
-"""Entries that are imported into every journal."""
+_PEOPLE: Final = ("ann", "bob", "cleo")
 _OLD: Final = "experiences_full-0123456789ab-89abcdef"
 _OLD_POINTS: Final = 20
 _HYBRID: Final = 0.95
-_WORDS: Final = ("pool", "cache", "token", "retry", "queue", "shard", "index", "proxy", "build", "socket")
-_WEIGHTS: Final = {
-    "search": 60,
-    "write": 16,
-    "forget": 14,
-    "import": 4,
-    "reindex": 2,
-    "purge": 2,
-    "migrate": 1,
-    "restart": 1,
-}
-
-
-@dataclass
-class Tally:
-    """What was done, and how it was answered."""
-
-    done: Counter[str] = field(default_factory=Counter)
-    modes: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-
-
-class Person:
-    """Somebody with a journal of their own.
-
-    Args:
-        number: Which of them.
-        folder: Their storage folder.
-        double: The server that all share.
-        seed: Decides what they do.
-        tally: Where they count.
-    """
-
-    def __init__(self, number: int, folder: Path, double: QdrantDouble, seed: int, tally: Tally) -> None:
-        self._draw = random.Random(seed * _PEOPLE + number)  # noqa: S311 - reproducible
-        self._settings = Settings(
-            storage_path=folder, embedding_backend="hashing", qdrant_url=double.url, redaction=False
-        )
-        self._double = double
-        self._tally = tally
-        self._opened = AsyncExitStack()
-        self._services: Services | None = None
-        self._next = 1000 * (number + 1)
-
-    @property
-    def services(self) -> Services:
-        """What a hub works with."""
-        assert self._services is not None  # noqa: S101 - opened before anything else
-        return self._services
-
-    async def open(self) -> None:
-        """Start, and complete the index."""
-        self._services = await self._opened.enter_async_context(
-            open_services(self._settings, purpose="scripts.walls")
-        )
-        await self._opened.enter_async_context(keeping_up(self._services.writer))
-        await self.do("complete")
-
-    async def close(self) -> None:
-        """End."""
-        await self._opened.aclose()
-        self._opened = AsyncExitStack()
-
-    async def run(self, operations: int) -> None:
-        """Do random operations, one after the other."""
-        kinds = self._draw.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=operations)
-        for kind in kinds:
-            self._tally.done[kind] += 1
-            try:
-                await getattr(self, f"_{kind}")()
-            except LearningMemoryError as error:
-                self._tally.wrong.append(f"{kind}: {error.message}")
-
-    async def do(self, operation: str, **fields: object) -> None:
-        """Run one of the operations behind the commands."""
-        await operate(self.services, lambda *_: None, operation, fields)
-
-    async def search(self) -> None:
-        """Search once, on any axis. Everything that is found is in one's own journal."""
-        axis = self._draw.choice([Axis.FULL, Axis.STRATEGY])
-        query = ExperienceQuery(" ".join(self._draw.choices(_WORDS, k=3)), axis, limit=5)
-        result = await self.services.searcher.search_experiences(query)
-        self._tally.modes[result.mode] += 1
-        for each in result.found:
-            if self.services.collector.find_resolved(each.entry.id) is None:
-                self._tally.wrong.append("search: found what is not in the journal")
-
-    async def check(self) -> None:
-        """Compare one's own points on the server with the journal, to the id."""
-        await self.do("complete")
-        owner = open_owner(self._settings.owner_file)
-        wanted: dict[str, set[str]] = {collection: set() for collection in Collection}
-        for source in self.services.sources:
-            for document in source.documents():
-                wanted[document.collection].add(document.point_id)
-        engine = self._double.engine
-        for name in engine.created:
-            with self._double.turn:
-                points, _ = engine.client.scroll(name, limit=100_000, with_payload=True)
-            mine = {
-                owner.outside(str(each.id)) for each in points if (each.payload or {})["owner"] == owner.name
-            }
-            if mine != (belongs := wanted[name.split("-")[0]]):
-                self._tally.wrong.append(
-                    f"{name}: {len(belongs - mine)} missing, {len(mine - belongs)} superfluous"
-                )
-
-    async def _search(self) -> None:
-        await self.search()
-
-    async def _write(self) -> None:
-        self._next += 1
-        goal = " ".join(self._draw.choices(_WORDS, k=5))
-        entry = numbered(self._next, goal=goal)
-        self.services.collector.add_resolved([entry])
-        if not await self.services.persister.persist(entry):
-            self._tally.wrong.append("write: an entry was not indexed at once")
-
-    async def _forget(self) -> None:
-        entries = self.services.collector.list_resolved()
-        if entries:
-            chosen = self._draw.choice(entries)
-            await self.do("forget", ids=[chosen.id], project=None, purge=False, preview=False)
-
-    async def _purge(self) -> None:
-        await self.do("forget", ids=[], project=None, purge=True, preview=False)
-
-    async def _reindex(self) -> None:
-        await self.do("reindex", axis=self._draw.choice([None, "full", "strategy"]))
-
-    async def _migrate(self) -> None:
-        there = self._draw.random() < 0.5  # noqa: PLR2004 - either way
-        await self.do("migrate", url=self._double.url, key=None, to_server=there)
-
-    async def _import(self) -> None:
-        self.services.collector.add_resolved(shared()[: self._draw.randrange(_SHARED)])
-        self.services.writer.postpone([])
-        await self.services.writer.find_pending()
-        await self.do("complete")
-
-    async def _restart(self) -> None:
-        await self.close()
-        await self.open()
-
-
-def shared() -> list[Ghap]:
-    """Return the entries that everybody imports."""
-    draw = random.Random(0)  # noqa: S311 - reproducible
-    return [numbered(n, goal=" ".join(draw.choices(_WORDS, k=5))) for n in range(_SHARED)]
+_PROGRESS_SECONDS: Final = 20.0
+_SHM: Final = Path("/dev/shm")  # noqa: S108 - a folder for this process alone is created in it
+_NEEDED: Final = 1 << 30
+"""Bytes that must be free in RAM before the data goes there: hubs wait for the disk at every write."""
 
 
 def sow_old_layout(double: QdrantDouble) -> None:
@@ -213,6 +73,75 @@ def sow_old_layout(double: QdrantDouble) -> None:
     client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
 
 
+def points_on(double: QdrantDouble) -> dict[str, dict[str, set[str]]]:
+    """Return the ids of the points in each collection, for each owner; without those of the layout before."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for name in double.engine.created:
+        with double.turn:
+            points, _ = double.engine.client.scroll(name, limit=1_000_000, with_payload=True)
+        for each in points:
+            owner = (each.payload or {})["owner"]
+            found.setdefault(owner, {}).setdefault(name, set()).add(str(each.id))
+    return found
+
+
+async def check(person: Person, double: QdrantDouble, tally: Tally) -> str:
+    """Compare the journal with what the person knows, and the points on the server with the journal, to the id.
+
+    Returns:
+        The owner's name on the server, after the counts have been printed.
+    """
+    await person.complete()
+    await person.hub.stop()
+    settings = Settings(
+        storage_path=person.hub.storage, embedding_backend="hashing", qdrant_url=double.url, redaction=False
+    )
+    wanted: dict[str, set[str]] = {collection: set() for collection in Collection}
+    async with open_services(settings, purpose="scripts.walls") as services:
+        logs = (services.collector.list_resolved(), services.value_log.all(), services.memory_log.all())
+        there = {each.id for log in logs for each in log}
+        for source in services.sources:
+            for document in source.documents():
+                wanted[document.collection].add(document.point_id)
+    if there != person.kept.keys():
+        lost, risen = len(person.kept.keys() - there), len(there - person.kept.keys())
+        tally.wrong.append(f"{person.name}: the journal lacks {lost} records, and has {risen} too many")
+    owner = open_owner(settings.owner_file)
+    points = points_on(double).get(owner.name, {})
+    counts = []
+    for name in double.engine.created:
+        mine = {owner.outside(each) for each in points.get(name, ())}
+        label = name.split("-")[0]
+        belongs = wanted[label]
+        counts.append(f"{label} {len(mine)} of {len(belongs)}")
+        if mine != belongs:
+            tally.wrong.append(
+                f"{person.name}: {name}: {len(belongs - mine)} missing, {len(mine - belongs)} superfluous"
+            )
+    kinds = Counter(person.kept.values())
+    print(
+        f"{person.name}: {kinds['ghap']} entries, {kinds['memory']} memories, {kinds['value']} values. Points: "
+        f"{', '.join(counts)}."
+    )
+    return owner.name
+
+
+async def tell(tally: Tally, witness: Witness, operations: int) -> None:
+    """Print the progress now and then, and what is wrong, until cancelled."""
+    began, told = time.monotonic(), 0
+    while True:
+        await asyncio.sleep(_PROGRESS_SECONDS)
+        wrong = [*tally.wrong, *witness.wrong]
+        print(
+            f"{time.monotonic() - began:4.0f} s: {tally.done.total():,} of {operations:,} operations, "
+            f"{tally.modes.total():,} searches, {witness.answered.total():,} requests, {len(wrong)} wrong",
+            *tally.wrong[told:],
+            sep="\n       ",
+            flush=True,
+        )
+        told = len(tally.wrong)
+
+
 async def walls(folder: Path, operations: int, searches: int, seed: int) -> tuple[list[str], str]:
     """Let them work, and return what is wrong and a summary.
 
@@ -223,33 +152,57 @@ async def walls(folder: Path, operations: int, searches: int, seed: int) -> tupl
         seed: Decides what they do.
     """
     began, tally = time.monotonic(), Tally()
-    with serving() as double:
+    async with AsyncExitStack() as opened:
+        double = opened.enter_context(serving())
+        # Sockets need a short path.
+        runtime = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="lms-")))
         sow_old_layout(double)
         witness = Witness(double)
-        people = [Person(number, folder / str(number), double, seed, tally) for number in range(_PEOPLE)]
+        people = [
+            Person(Hub(folder / name, runtime, double.url), seed + number / 10, tally)
+            for number, name in enumerate(_PEOPLE)
+        ]
         for person in people:
-            await person.open()
-            person.services.collector.add_resolved(shared())
-            await person.services.writer.find_pending()
-            await person.do("complete")
-        await asyncio.gather(*(person.run(operations) for person in people))
+            person.others = [each for each in people if each is not person]
+            opened.push_async_callback(person.end)
+        telling = asyncio.create_task(tell(tally, witness, len(people) * operations))
+        opened.callback(telling.cancel)
+        # All of them find an empty server at the same time.
+        await asyncio.gather(*(person.open() for person in people))
+        await asyncio.gather(*(person.take_shared() for person in people))
+        kinds = deal(operations, len(people), random.Random(seed))  # noqa: S311 - reproducible
+        kinds[0].insert(operations // 2, "copy")
+        await asyncio.gather(*(person.run(kinds) for person, kinds in zip(people, kinds, strict=True)))
         while tally.modes.total() < searches:
-            await asyncio.gather(*(person.search() for person in people))
-        for person in people:
-            await person.check()
-            await person.close()
+            await asyncio.gather(*(person.do("search") for person in people))
+        everybody = [*people, *(person.copy for person in people if person.copy)]
+        owners = {await check(person, double, tally) for person in everybody}
+        if strangers := points_on(double).keys() - owners:
+            tally.wrong.append(f"{len(strangers)} owners of points are nobody")
         kept = double.engine.client.count(_OLD).count
-        requests = witness.answered.total()
-    hybrid = tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1)
-    wrong = [*tally.wrong, *witness.wrong]
     if kept != _OLD_POINTS:
-        wrong.append(f"the layout before lost {_OLD_POINTS - kept} points")
+        tally.wrong.append(f"the layout before lost {_OLD_POINTS - kept} points")
+    hybrid = tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1)
     if hybrid < _HYBRID:
-        wrong.append(f"only {hybrid:.1%} of the searches were hybrid")
+        tally.wrong.append(f"only {hybrid:.1%} of the searches were hybrid")
+    return [*tally.wrong, *witness.wrong], "\n".join(summary(tally, witness, time.monotonic() - began))
+
+
+def summary(tally: Tally, witness: Witness, seconds: float) -> Iterator[str]:
+    """Yield the lines of a summary."""
     done = ", ".join(f"{count:,} {kind}" for kind, count in tally.done.most_common())
-    return wrong, (
-        f"{_PEOPLE} people: {done}. {tally.modes.total():,} searches, {hybrid:.1%} hybrid. {requests:,} requests in "
-        f"{time.monotonic() - began:.0f} s. {len(wrong)} wrong."
+    yield f"{tally.done.total():,} operations: {done}."
+    took = ", ".join(f"{kind} {1000 * tally.seconds[kind] / count:.0f}" for kind, count in tally.done.items())
+    yield f"Milliseconds of one, on average: {took}."
+    modes = ", ".join(f"{count:,} {mode}" for mode, count in tally.modes.most_common())
+    yield (
+        f"{tally.modes.total():,} searches: {modes} ({tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1):.1%} "
+        f"hybrid). {tally.late:,} writes and removals were in the index only later, "
+        f"and {tally.unanswered.total()} operations failed because the double was late."
+    )
+    yield (
+        f"{witness.answered.total():,} requests; {witness.dropping} dropped or renamed; {witness.foreign} answers had "
+        f"another's point. {len(tally.wrong) + len(witness.wrong)} wrong, in {seconds:.0f} s."
     )
 
 
@@ -261,11 +214,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    with tempfile.TemporaryDirectory() as folder:
-        wrong, summary = asyncio.run(walls(Path(folder), options.operations, options.searches, options.seed))
+    in_ram = _SHM.is_dir() and shutil.disk_usage(_SHM).free >= _NEEDED
+    with tempfile.TemporaryDirectory(prefix="lms-", dir=_SHM if in_ram else None) as folder:
+        wrong, told = asyncio.run(walls(Path(folder), options.operations, options.searches, options.seed))
     for each in wrong[:10]:
         print(each, file=sys.stderr)
-    print(summary)
+    print(told)
     return 1 if wrong else 0
 
 

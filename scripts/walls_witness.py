@@ -21,6 +21,8 @@ class Witness:
     Attributes:
         wrong: What should never have been asked or answered.
         answered: How many requests of each kind were answered.
+        dropping: How many requests dropped, renamed or changed a collection.
+        foreign: How many points were given to somebody else.
 
     Args:
         double: The double.
@@ -29,6 +31,8 @@ class Witness:
     def __init__(self, double: QdrantDouble) -> None:
         self.wrong: list[str] = []
         self.answered: Counter[str] = Counter()
+        self.dropping = 0
+        self.foreign = 0
         self._double = double
         self._owners: dict[tuple[str, str], str] = {}
         self._answer = double.engine.answer
@@ -41,12 +45,16 @@ class Witness:
         # The bodies of all requests would take a gigabyte.
         self._double.asked.clear()
         self.answered[f"{method} {what or 'collection'}"] += 1
-        if method == "DELETE" or "aliases" in path:
+        # A change of no aliases asks who may create collections, and changes nothing.
+        if method in {"DELETE", "PATCH"} or ("aliases" in path and body.get("actions")):
+            self.dropping += 1
             self.wrong.append(f"{method} {path}: drops or renames")
         elif (method, what) == ("PUT", "points"):
             self._look_at_written(name, body)
         elif what == "points/delete" and list(body) != ["points"]:
             self.wrong.append(f"{name}: a deletion that names no ids")
+        elif (method, what) == ("POST", "points"):
+            self.wrong.append(f"{name}: a read without its owner")
         elif what in _READS:
             self._look_at_read(name, body, answer)
         return answer
@@ -64,4 +72,5 @@ class Witness:
         elif answer.status == HTTPStatus.OK:
             for point in json.loads(answer.body)["result"].get("points", ()):
                 if self._owners[name, point["id"]] != condition["match"]["value"]:
+                    self.foreign += 1
                     self.wrong.append(f"{name}: another's point was given")

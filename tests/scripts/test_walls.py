@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scripts.walls import walls
+from scripts.walls_person import Person, deal
 from scripts.walls_witness import Witness
 from tests.storage.double import QdrantDouble, serving
 
@@ -55,6 +59,7 @@ def test_the_witness_has_nothing_against_what_is_allowed(double: QdrantDouble) -
     ("method", "what", "body", "says"),
     [
         ("DELETE", "", {}, "drops or renames"),
+        ("POST", "/points", {"ids": [7]}, "a read without its owner"),
         ("PUT", "/points", {"points": [point("bob")]}, "overwritten by another owner"),
         ("POST", "/points/scroll", {"filter": {"must": [{"has_id": [7]}]}}, "a read without its owner"),
         ("POST", "/points/delete", {"points": [], "filter": of("ann")["filter"]}, "names no ids"),
@@ -70,6 +75,15 @@ def test_the_witness_notices_what_is_not_allowed(
     assert says in wrong
 
 
+def test_a_change_of_aliases_renames_unless_it_changes_none(double: QdrantDouble) -> None:
+    witness = Witness(double)
+    double.engine.answer("POST", "/collections/aliases", {"actions": []})
+    assert witness.dropping == 0
+    alias = {"create_alias": {"collection_name": "notes--1", "alias_name": "notes"}}
+    double.engine.answer("POST", "/collections/aliases", {"actions": [alias]})
+    assert witness.dropping == 1
+
+
 def test_the_witness_notices_an_answer_with_anothers_point(double: QdrantDouble) -> None:
     witness = Witness(double)
     double.engine.answer("PUT", f"{PLACE}/points", {"points": [point("ann")]})
@@ -77,3 +91,13 @@ def test_the_witness_notices_an_answer_with_anothers_point(double: QdrantDouble)
     double.engine.client.set_payload("notes--1", {"owner": "bob"}, [7])
     double.engine.answer("POST", f"{PLACE}/points/scroll", of("bob"))
     assert witness.wrong == ["notes--1: another's point was given"]
+    assert witness.foreign == 1
+
+
+def test_people_together_do_each_kind_of_operation() -> None:
+    dealt = deal(200, 3, random.Random(1))  # noqa: S311 - reproducible
+    assert [len(kinds) for kinds in dealt] == [200, 200, 200]
+    done = Counter(itertools.chain(*dealt))
+    assert done["search"] > 300
+    assert all(hasattr(Person, f"_{kind}") for kind in done)
+    assert {"kill", "away", "migrate", "reindex", "import", "export", "purge", "learn"} <= done.keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +67,14 @@ async def answers(services: Services) -> list[Any]:
 
 
 async def advice(services: Services, hypothesis: str) -> Any:
-    """Return what start_ghap says is related, without its limit of time."""
+    """Return what start_ghap says is related."""
+    arguments = {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis}
+    call = {"tool": "start_ghap", "arguments": arguments, "project": ALICE.project, "session": ALICE.session}
+    return (await operate(services, lambda *_: None, "call", call)).get("related")
+
+
+def patient(services: Services) -> Advisor:
+    """Return an advisor without a limit of time."""
     finder = AdviceFinder(
         services.collector,
         services.index,
@@ -77,17 +83,9 @@ async def advice(services: Services, hypothesis: str) -> Any:
         is_everywhere=False,
         background=BACKGROUND,
     )
-    advisor = Advisor(
+    return Advisor(
         finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
     )
-    call = {
-        "tool": "start_ghap",
-        "arguments": {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis},
-        "project": ALICE.project,
-        "session": ALICE.session,
-    }
-    started = await operate(replace(services, advisor=advisor), lambda *_: None, "call", call)
-    return started.get("related")
 
 
 @pytest.mark.slow
@@ -95,6 +93,7 @@ async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(tm
     with serving() as double:
         settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
         async with open_services(settings, purpose="a test", load=MeasuredModel) as services:
+            services.advisor = patient(services)
             services.collector.add_resolved(ENTRIES)
             await operate(services, lambda *_: None, "complete", {})
             alone = await answers(services)
