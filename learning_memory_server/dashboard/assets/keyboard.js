@@ -23,9 +23,10 @@ LM.walk = (area, plot, find) => {
   };
   const show = () => {
     const sign = signs[at];
-    const [left, top] = [sign.x / width, sign.y / height];
+    const [left, top] = [(100 * sign.x) / width, (100 * sign.y) / height];
     tip.textContent = sign.text;
-    Object.assign(tip.style, left > 0.5 ? {left: "auto", right: `${100 * (1 - left)}%`} : {left: `${100 * left}%`, right: "auto"}, top > 0.5 ? {top: "auto", bottom: `${100 * (1 - top)}%`} : {top: `${100 * top}%`, bottom: "auto"});
+    // As far to the left of the sign as the sign is from the left: it never reaches beyond the chart.
+    Object.assign(tip.style, {left: `${left}%`, transform: `translateX(-${left}%)`}, top > 50 ? {top: "auto", bottom: `${100 - top}%`} : {top: `${top}%`, bottom: "auto"});
     // The mouse has the chart's own.
     tip.hidden = !area.querySelector(".cursor:focus-visible");
   };
