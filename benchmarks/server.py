@@ -1,5 +1,7 @@
 """Measure what a Qdrant server costs: milliseconds and round trips of each operation, waits when it fails, and healing.
 
+The waits are also measured over a stub of Ollama that fails.
+
     python -m benchmarks.server [--url URL] [--entries N] [--quick]
 
 Without a URL, this runs over the double of a server that the tests use (`tests/storage/double.py`), at a distance of 0,
@@ -34,6 +36,8 @@ from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant_errors import Kind
+from tests.embedding.ollama_stub import OllamaStub
+from tests.embedding.ollama_stub import Wrong as ModelWrong
 from tests.storage.double import QdrantDouble, Wrong, serving
 from tests.storage.double_engine import recorded
 from tests.support import keeping_up, numbered
@@ -70,6 +74,13 @@ Operations = dict[str, Callable[[], Awaitable[Any]]]
 async def opened(folder: Path, url: str, entries: int) -> AsyncIterator[Services]:
     """Open services whose index on a server is complete."""
     settings = Settings(storage_path=folder, embedding_backend="hashing", qdrant_url=url, redaction=False)
+    async with completed(settings, entries) as services:
+        yield services
+
+
+@asynccontextmanager
+async def completed(settings: Settings, entries: int) -> AsyncIterator[Services]:
+    """Open services whose index is complete."""
     async with open_services(settings, purpose="benchmarks.server") as services:
         services.collector.add_resolved([numbered(number) for number in range(entries)])
         async with keeping_up(services.writer):
@@ -176,6 +187,45 @@ async def faults(folder: Path, entries: int) -> None:
     print()
 
 
+async def model_faults(folder: Path, entries: int) -> None:
+    """Print the longest wait of each operation while Ollama fails in each way, and how long it takes to catch up."""
+    kinds = ("search_experiences, axis full", "search_memory", "resolve_ghap", "add_memory")
+    print(
+        f"{'Ollama: longest wait in seconds':32}"
+        + "".join(f"{name[:18]:>20}" for name in (*kinds, "all is back"))
+    )
+    for wrong in ModelWrong:
+        waits = dict.fromkeys(kinds, 0.0)
+        back = 0.0
+        with OllamaStub(dimension=64) as ollama:
+            settings = Settings(
+                storage_path=folder / f"ollama-{wrong.name}",
+                embedding_backend="ollama",
+                embedding_model="nomic-embed-text",
+                ollama_url=ollama.url,
+                redaction=False,
+            )
+            async with completed(settings, entries) as services:
+                operations = operations_of(services)
+                for kind in kinds:
+                    ollama.fail(wrong)
+                    for _ in range(2):
+                        began = time.perf_counter()
+                        await operations[kind]()
+                        waits[kind] = max(waits[kind], time.perf_counter() - began)
+                    ollama.heal()
+                    began = time.perf_counter()
+                    query = ExperienceQuery(f"worker number 8 {kind}", Axis.FULL)
+                    while (  # noqa: ASYNC110 - the server is in another thread
+                        services.writer.missing
+                        or (await services.searcher.search_experiences(query)).mode is not SearchMode.HYBRID
+                    ):
+                        await asyncio.sleep(0.05)
+                    back = max(back, time.perf_counter() - began)
+        print(f"{wrong.name.lower():32}" + "".join(f"{each:20.2f}" for each in (*waits.values(), back)))
+    print()
+
+
 async def healing(services: Services, double: QdrantDouble) -> None:
     """Print how long it takes until lost points are there again, without anybody's doing."""
     owner = open_owner(services.settings.owner_file)
@@ -212,6 +262,7 @@ async def run(url: str | None, entries: int, *, quick: bool) -> None:
                 await healing(services, double)
         if not quick:
             await faults(folder, min(entries, 50))
+            await model_faults(folder, min(entries, 50))
 
 
 def main() -> None:
