@@ -43,7 +43,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("memory", journal.memories, memory_from_data),
         ("cluster change", journal.clusters, None),
         ("evidence line", journal.evidence, None),
-        ("server", journal.servers, server_from_data),
+        ("server line", journal.servers, server_from_data),
     ]
     try:
         sound = []

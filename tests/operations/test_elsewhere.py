@@ -11,7 +11,7 @@ from learning_memory_server.archive.snapshot import take_snapshot
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.doctor.finding import Level
 from learning_memory_server.doctor.server import check_elsewhere
-from learning_memory_server.errors import InvalidInputError, NoAnswerError
+from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from tests.storage.double import QdrantDouble, Wrong, serving
@@ -163,6 +163,20 @@ async def test_an_archive_does_not_say_which_servers_were_used(tmp_path: Path, f
     assert "servers.jsonl" in {path.name for path in (tmp_path / "journal").iterdir()}
     snapshot = take_snapshot(tmp_path / "journal")
     assert snapshot.records == {"ghap": 3}
+
+
+async def test_nothing_is_written_to_a_server_that_the_journal_cannot_note(
+    tmp_path: Path, first: QdrantDouble
+) -> None:
+    async with open_services(settings_in(tmp_path, first.url), purpose="a test") as services:
+        services.collector.add_resolved(ENTRIES)
+        (tmp_path / "journal" / "servers.jsonl").mkdir()
+        with pytest.raises(StorageUnavailableError, match="could not note"):
+            await services.writer.complete()
+        assert points(first) == 0
+        (tmp_path / "journal" / "servers.jsonl").rmdir()
+        await services.writer.complete()
+    assert points(first) == 6
 
 
 async def test_an_owner_that_was_lost_is_missed(tmp_path: Path, first: QdrantDouble) -> None:
