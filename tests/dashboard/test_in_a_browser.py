@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -330,6 +331,16 @@ def test_every_text_stands_out_from_its_paper(browser: Browser, filled: Path, sc
             if (found := contrast(each["ink"], each["paper"])) < 4.5
         ]
         assert pale == [], name
+    areas = seen.page.evaluate(
+        """() => Object.values(LM.outcomes).map((outcome) => {
+          const probe = document.body.appendChild(document.createElement("i"));
+          probe.style.color = outcome.area;
+          return getComputedStyle(probe).color;
+        })"""
+    )
+    assert len(areas) == 3
+    # Bars have no shape, and some eyes and printers know no colour.
+    assert all(contrast(one, other) > 1.5 for one, other in combinations(areas, 2))
     seen.require_quiet()
 
 

@@ -54,9 +54,9 @@ LM.line = (text, most, tag = "span") => LM.make(tag, {class: "text short", dir: 
 LM.colours = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)", "var(--c7)"];
 // Each outcome has a shape and a colour, so that neither is needed to tell them apart.
 LM.outcomes = {
-  confirmed: {name: "held", colour: "var(--held)", symbol: d3.symbolCircle},
-  falsified: {name: "proved wrong", colour: "var(--missed)", symbol: d3.symbolDiamond2},
-  abandoned: {name: "abandoned", colour: "var(--dropped)", symbol: d3.symbolTriangle},
+  confirmed: {name: "held", colour: "var(--held)", area: "var(--held-area)", symbol: d3.symbolCircle},
+  falsified: {name: "proved wrong", colour: "var(--missed)", area: "var(--missed-area)", symbol: d3.symbolDiamond2},
+  abandoned: {name: "abandoned", colour: "var(--dropped)", area: "var(--dropped-area)", symbol: d3.symbolTriangle},
 };
 LM.axes = {full: "Whole task", strategy: "Approach", surprise: "Surprise", root_cause: "Root cause"};
 
@@ -127,7 +127,7 @@ LM.switcher = (label, options, chosen, choose) =>
   );
 // Where colours mean something else, such as clusters, shapes alone tell outcomes.
 LM.key = (colour) =>
-  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign(colour ? {...outcome, colour} : outcome), outcome.name)));
+  LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));
 // A list that shows a hundred, and more on request: thousands of rows would take seconds.
 LM.list = (things, row, className = "rows") => {
   const list = LM.make("ul", {class: className});

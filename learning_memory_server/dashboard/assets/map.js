@@ -57,7 +57,7 @@ LM.clusterButton = (axis, cluster) =>
     LM.make("span", {class: "dot", style: {background: cluster.colour}}),
     LM.make("span", {class: "name", dir: "auto"}, LM.short(cluster.label || cluster.cluster_id, 80)),
     LM.make("span", {class: "n"}, cluster.size.toLocaleString("en")),
-    LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].colour}}))),
+    LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].area}}))),
   );
 
 LM.drawMap = (points, clusters, width) => {

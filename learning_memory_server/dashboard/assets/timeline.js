@@ -30,7 +30,7 @@ LM.views.push({
       LM.card("Entries", `How many were resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
         LM.chart(`Entries for each ${each}`, {
           ...base, height: 220, x, y: {grid: true, label: null, tickFormat: ",", ticks: LM.wholes(d3.max(d3.rollup(bars, (some) => d3.sum(some, (bar) => bar.count), (bar) => +bar.start).values()))},
-          color: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.colour)},
+          color: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.area)},
           marks: [
             Plot.rectY(bars, {x1: "start", x2: "end", y: "count", z: "status", fill: "status", order: Object.keys(LM.outcomes), insetLeft: 0.5, insetRight: 0.5}),
             Plot.ruleY([0], {stroke: "var(--line)"}),
