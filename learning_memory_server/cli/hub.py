@@ -67,7 +67,12 @@ def show_hub(*, as_json: bool) -> None:
             ("uptime", describe_seconds(status["uptime_seconds"])),
             ("sessions", f"{status['sessions']:,}"),
             ("model", describe_model(status)),
-            ("index", "not open yet" if points is None else counted(sum(points.values()), "point")),
+            (
+                "index",
+                "not open, or its server does not answer"
+                if points is None
+                else counted(sum(points.values()), "point"),
+            ),
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
             ("pending", describe_pending(status)),
             ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),

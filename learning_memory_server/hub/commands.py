@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from learning_memory_server import rendezvous
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.server.boundary import unforeseen
+from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -22,6 +23,8 @@ log = structlog.get_logger()
 
 _SIGN_OF_LIFE: Final = 1.0
 """Seconds between two signs of life during a command."""
+_COUNT_SECONDS: Final = 1.0
+"""Seconds that each request to a server may take for counting points: whoever asks for the state should not wait."""
 
 
 async def answer(
@@ -82,13 +85,23 @@ async def _show_life(
 
 
 async def describe(services: Services) -> dict[str, Any]:
-    """Return the state of the model, the index and the journal."""
+    """Return the state of the model, the index and the journal.
+
+    `points` is None if the index is not open, or its server does not answer.
+    """
+    points = None
+    if services.index.is_open:
+        try:
+            with each_request_within(_COUNT_SECONDS):
+                points = await services.index.counts()
+        except StorageUnavailableError as error:
+            services.writer.doubt(error)
     return {
         "model": services.embeddings.state.value,
         "runtime": services.embeddings.runtime,
         "pending": services.writer.missing,
         "complete": services.writer.is_complete,
-        "points": await services.index.counts() if services.index.is_open else None,
+        "points": points,
         "journal_bytes": services.journal.size(),
     }
 

@@ -129,7 +129,7 @@ class IndexWriter:
         self._wake.set()
 
     def doubt(self, error: LearningMemoryError) -> None:
-        """Doubt the index because of what a search or a write has failed with.
+        """Doubt the index because of what a search, a write or a count has failed with.
 
         A server that did not answer is compared with the journal once it does; if a collection is gone, at once.
         """

@@ -28,7 +28,7 @@ def test_hub_status_describes_the_hub_and_hub_stop_ends_it(
 ) -> None:
     assert filled.exit_code == 0
     pid = start_hub()
-    assert "not open yet" in run("hub", "status").stdout
+    assert "not open, or its server does not answer" in run("hub", "status").stdout
     run("search", "leak")
     shown = run("hub", "status").stdout
     expected = (

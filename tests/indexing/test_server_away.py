@@ -291,3 +291,20 @@ def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
             assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
 
     fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_complete(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async def scenario() -> None:
+        async with complete(tmp_path, double) as services:
+            now = asyncio.get_running_loop().time
+            double.refuse(Wrong.HANGS)
+            began = now()
+            shown = await describe(services)
+            assert now() - began <= 1.0 * LOADED
+            assert (shown["points"], shown["pending"], shown["complete"]) == (None, None, False)
+            double.heal()
+
+    fast_forward(scenario())

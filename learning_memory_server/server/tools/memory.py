@@ -257,8 +257,8 @@ async def delete_memory(
 async def get_stats(statistics: Statistics, /) -> Stats:
     """Count experiences, values and memories, and show engine, model, sizes and versions.
 
-    Call it when searches find less than you expect: semantic search does not find pending points yet, and until the
-    index is `complete`, more may be pending than counted. A `notice` says that lines of the journal are damaged.
+    Call it when searches find less than you expect: semantic search does not find `pending` points yet. How many those
+    are is not shown while it is not known. A `notice` says that lines of the journal are damaged.
     """
     collected: Any = await statistics.collect()
     stats: Stats = collected
