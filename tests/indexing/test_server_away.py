@@ -183,7 +183,9 @@ def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwards_an
 
 
 async def mode(services: Services) -> SearchMode:
-    return (await services.searcher.search_experiences(SEARCH)).mode
+    """Return the mode of a search, of the second one if the first is lexical: on a busy machine, one may be late."""
+    first, second = [(await services.searcher.search_experiences(SEARCH)).mode for _ in range(2)]
+    return second if first is SearchMode.LEXICAL else first
 
 
 def is_away(services: Services) -> bool:
