@@ -33,8 +33,8 @@ from learning_memory_server.indexing.document import Collection
 from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
+from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant_errors import Kind
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong

@@ -37,8 +37,8 @@ import structlog
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.indexing.document import Collection
+from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage.owner import open_owner
 from scripts.walls_hub import Hub
 from scripts.walls_person import Person, Tally, deal
 from scripts.walls_witness import Witness

@@ -240,7 +240,7 @@ def open_server(
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
         StorageUnavailableError: If the owner's file is damaged, or cannot be read or written.
     """
-    from learning_memory_server.storage.owner import open_owner  # noqa: PLC0415
+    from learning_memory_server.owner import open_owner  # noqa: PLC0415
     from learning_memory_server.storage.qdrant import QdrantStore  # noqa: PLC0415
     from learning_memory_server.storage.qdrant_schema import Spread  # noqa: PLC0415
 

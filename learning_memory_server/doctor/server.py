@@ -9,7 +9,7 @@ from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
-from learning_memory_server.storage.owner import find_owner, open_owner
+from learning_memory_server.owner import find_owner, open_owner
 from learning_memory_server.storage.qdrant_circuits import TRIED
 from learning_memory_server.storage.qdrant_examining import examine
 

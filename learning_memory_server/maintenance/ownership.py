@@ -5,7 +5,7 @@ from __future__ import annotations
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.locking import hold
-from learning_memory_server.storage.owner import Owner, new_owner, open_owner, settle_owner
+from learning_memory_server.owner import Owner, new_owner, open_owner, settle_owner
 from learning_memory_server.terminal import output
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from learning_memory_server.domain.limits import VALUE_MAX
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.storage.owner import find_owner
+from learning_memory_server.owner import find_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from learning_memory_server.errors import InvalidInputError, NoAnswerError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.moving import IndexMove
-from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.owner import open_owner
 from learning_memory_server.storage.qdrant_examining import nodes_of
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from qdrant_client import models
 
+    from learning_memory_server.owner import Owner
     from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector, Vector
-    from learning_memory_server.storage.owner import Owner
     from learning_memory_server.storage.qdrant_circuits import Circuits
 
 _TIMEOUT_SECONDS: Final = 10.0

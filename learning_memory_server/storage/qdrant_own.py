@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from qdrant_client import models
 
+    from learning_memory_server.owner import Owner
     from learning_memory_server.storage.base import Payload, Point
-    from learning_memory_server.storage.owner import Owner
     from learning_memory_server.storage.qdrant_catalog import Place
     from learning_memory_server.storage.qdrant_requests import Requests
 

@@ -10,9 +10,9 @@ import pytest
 from learning_memory_server.doctor.finding import Level
 from learning_memory_server.doctor.server import check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.base import CollectionSpec
-from learning_memory_server.storage.owner import open_owner
 from tests.storage.double import QdrantDouble, serving, store_of
 from tests.storage.double_engine import Answer, recorded, success
 

@@ -15,8 +15,8 @@ from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
+from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage.owner import open_owner
 from tests.storage.double import QdrantDouble, Wrong, serving
 from tests.storage.double_engine import Answer, recorded
 from tests.support import NOON, about, keeping_up

@@ -15,8 +15,8 @@ from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
+from learning_memory_server.owner import open_owner, settle_owner
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage.owner import open_owner, settle_owner
 from tests.fast_forward import fast_forward
 from tests.storage.double import QdrantDouble, Request, Wrong, serving
 from tests.storage.double_engine import recorded

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread
 from tests.storage.double_engine import Answer, Engine

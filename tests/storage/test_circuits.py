@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
-from learning_memory_server.storage.owner import open_owner
+from learning_memory_server.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_circuits import Pauses
 from learning_memory_server.storage.qdrant_errors import Kind

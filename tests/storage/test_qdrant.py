@@ -21,10 +21,10 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
+from learning_memory_server.owner import Owner, open_owner
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage import qdrant_requests
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
-from learning_memory_server.storage.owner import Owner, open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_schema import Spread

@@ -16,8 +16,8 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
+from learning_memory_server.owner import open_owner
 from learning_memory_server.storage.base import CollectionSpec, Filter, Point, SparseVector
-from learning_memory_server.storage.owner import open_owner
 from learning_memory_server.storage.qdrant import QdrantStore
 from learning_memory_server.storage.qdrant_schema import Spread, collection_settings
 from tests.storage.double import QdrantDouble, Request, Wrong, store_of

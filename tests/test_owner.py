@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.storage.owner import new_owner, open_owner, settle_owner
+from learning_memory_server.owner import new_owner, open_owner, settle_owner
 
 
 def test_an_owner_is_drawn_once_and_kept_for_its_user_alone(tmp_path: Path) -> None:
