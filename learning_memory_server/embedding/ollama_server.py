@@ -29,6 +29,8 @@ _SHOWN: Final = 200
 """Characters of the server's own message that are quoted."""
 _BODY_MAX: Final = 64 << 20
 """Bytes of the longest response that is read. A batch of 32 vectors of 4,096 numbers takes 3 MB."""
+_NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a proxy answers while Ollama is not behind it."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -166,7 +168,8 @@ class OllamaServer:
     def _refusal(self, response: httpx.Response, answer: object, model: str) -> EmbeddingUnavailableError:
         said = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(said, str):
-            return EmbeddingUnavailableError(
+            kind = ModelServerAwayError if response.status_code in _NOT_BEHIND else EmbeddingUnavailableError
+            return kind(
                 f"{self.address} answered with HTTP status {response.status_code}, and does not seem to be Ollama.",
                 hint="Correct ollama_url, or restart Ollama.",
             )

@@ -13,7 +13,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.ollama import OllamaEmbedder, prompts_of
 from learning_memory_server.embedding.ollama_server import OllamaServer, full_name
-from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from tests.embedding.ollama_stub import CONTEXT, OllamaStub, Wrong
 
 if TYPE_CHECKING:
@@ -209,6 +209,20 @@ def test_an_answer_that_is_not_ollama_s_is_a_clear_error(
     stub.answers[path] = status, body
 
     assert "does not seem to be Ollama" in refusal_of(stub)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_away"),
+    [(502, "<html>Bad gateway</html>", True), (503, '{"error": "server busy"}', False), (404, "", False)],
+)
+def test_a_proxy_without_ollama_behind_it_is_no_answer(
+    status: int, body: str, stub: OllamaStub, *, is_away: bool
+) -> None:
+    stub.answers["/api/version"] = status, body
+
+    with pytest.raises(EmbeddingUnavailableError) as caught:
+        OllamaServer(stub.url, 60).version()
+    assert isinstance(caught.value, ModelServerAwayError) is is_away
 
 
 @pytest.mark.parametrize("vector", ["[0.0, 0.0]", "[NaN, 1.0]", "[null, 1.0]", "[1e300, 1.0]"])

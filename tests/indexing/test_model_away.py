@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 LOADED = 1.1
 """On a loaded machine, a tenth more than the table says."""
-WOKEN = 25.0
+WOKEN = 20.0
 """Seconds, less than the half minute after which the writer tries again by itself. Skipped time runs ten times as fast
 as threads and sockets, so how soon a circuit closes is tested where there are none (`tests/test_waiting.py`)."""
+AWAY = 14.0
+"""Seconds, so that the writer has given up waiting, and its half minute has just begun."""
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
                 await add_memory(services)
             gone = services.collector.list_resolved()[-1].id
             await forget(services)
-            await asyncio.sleep(20)
+            await asyncio.sleep(AWAY)
             assert services.writer.missing != 0
 
             ollama.heal()
@@ -158,7 +160,7 @@ def test_a_server_that_comes_after_this_program_is_used_at_once(
             with pytest.raises(EmbeddingUnavailableError):
                 await services.writer.settle()
             assert now() - began <= 0.5
-            await asyncio.sleep(20)
+            await asyncio.sleep(AWAY)
 
             ollama.heal()
 
