@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from qdrant_client import AsyncQdrantClient
 
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.composition.services import Services, open_services
@@ -30,17 +31,15 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
-from learning_memory_server.storage.qdrant_errors import Kind
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
 from tests.storage.double import QdrantDouble, Wrong, serving
 from tests.storage.double_engine import recorded
-from tests.support import keeping_up, numbered
+from tests.support import TOPICS, InProcessFitting, about, keeping_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 DISTANCES_MS = (0, 10, 50)
 RUNS = 15
 HERE = Caller("benchmark", "benchmark")
+VALUE = TOPICS["pool"]
 FAULTS: dict[str, Answer | Wrong] = {
     "hangs": Wrong.HANGS,
     "resets": Wrong.RESETS,
@@ -57,66 +57,94 @@ FAULTS: dict[str, Answer | Wrong] = {
     **{
         situation: recorded(situation)
         for situation in (
+            "no key: upsert",
             "wrong key: upsert",
             "token expired: upsert",
             "read-only key: upsert",
+            "token for another collection: upsert",
+            "strict mode: read rate",
             "strict mode: write rate",
-            "cluster: two of three nodes dead, upsert",
+            "cluster: one of three nodes dead, write consistency 2, try 1",
+            "cluster: two of three nodes dead, query",
             "disk full: upsert",
         )
     },
 }
+REFUSES_WRITES = ("read-only", "write rate", "write consistency", "disk full")
+"""What is in the names of refusals that leave reading alone."""
 
 Operations = dict[str, Callable[[], Awaitable[Any]]]
 
 
 @asynccontextmanager
 async def opened(folder: Path, url: str, entries: int) -> AsyncIterator[Services]:
-    """Open services whose index on a server is complete."""
+    """Open services whose index on a server is complete, with clusters and a value."""
     settings = Settings(storage_path=folder, embedding_backend="hashing", qdrant_url=url, redaction=False)
     async with completed(settings, entries) as services:
+        await call(services, "get_clusters", axis="full")
+        await call(services, "store_value", text=VALUE, cluster_id="full_0", axis="full")
         yield services
 
 
 @asynccontextmanager
 async def completed(settings: Settings, entries: int) -> AsyncIterator[Services]:
     """Open services whose index is complete."""
-    async with open_services(settings, purpose="benchmarks.server") as services:
-        services.collector.add_resolved([numbered(number) for number in range(entries)])
+    topics = ("pool", "pool", "cache")
+    async with open_services(settings, purpose="benchmarks.server", fitting=InProcessFitting()) as services:
+        services.collector.add_resolved([about(topics[number % 3], number) for number in range(entries)])
         async with keeping_up(services.writer):
             await operate(services, lambda *_: None, "complete", {})
-            await services.memories.add(HERE, "The pool is closed by the last worker.", {})
+            await call(services, "add_memory", text="The pool is closed by the last worker.")
             yield services
+
+
+async def call(services: Services, tool: str, **arguments: object) -> dict[str, Any]:
+    """Call a tool as an agent does."""
+    fields = {"tool": tool, "arguments": arguments, "project": HERE.project, "session": HERE.session}
+    return await operate(services, lambda *_: None, "call", fields)
 
 
 def operations_of(services: Services) -> Operations:
     """Return what is measured, by name."""
-    numbers = iter(range(1_000_000, 2_000_000))
+    numbers = iter(range(1, 1_000_000))
 
-    async def search(axis: Axis) -> None:
-        await services.searcher.search_experiences(ExperienceQuery("worker number 7", axis))
+    def tool(name: str, **arguments: object) -> Callable[[], Awaitable[Any]]:
+        return lambda: call(services, name, **arguments)
 
     async def resolve() -> None:
-        entry = numbered(next(numbers))
-        services.collector.add_resolved([entry])
-        await services.persister.persist(entry)
+        entry = about("cache", 1_000_000 + next(numbers))
+        fields = {"goal": entry.goal, "hypothesis": entry.hypothesis}
+        fields |= {"action": entry.action, "prediction": entry.prediction}
+        await call(services, "start_ghap", domain="debugging", strategy="read-the-error", **fields)
+        await call(services, "resolve_ghap", status="confirmed", result="It did.")
 
     async def forget() -> None:
-        fields = {
-            "ids": [services.collector.list_resolved()[-1].id],
-            "project": None,
-            "purge": False,
-            "preview": False,
-        }
+        ids = [services.collector.list_resolved()[-1].id]
+        fields = {"ids": ids, "project": None, "purge": False, "preview": False}
         await operate(services, lambda *_: None, "forget", fields)
 
+    async def store() -> None:
+        text = f"{VALUE} {'.' * next(numbers)}"
+        await call(services, "store_value", text=text, cluster_id="full_0", axis="full")
+
+    async def cluster() -> None:
+        # As after a start: no clusters are known yet.
+        services.clusterer.reread_numbers()
+        await call(services, "get_clusters", axis="full")
+
     return {
-        "search_experiences, one axis": lambda: search(Axis.STRATEGY),
-        "search_experiences, axis full": lambda: search(Axis.FULL),
-        "search_memory": lambda: services.memory_searcher.search(MemoryQuery("who closes the pool")),
-        "resolve_ghap": resolve,
-        "add_memory": lambda: services.memories.add(HERE, f"Memory {next(numbers)}.", {}),
+        "search_experiences, one axis": tool("search_experiences", query="worker 7", axis="strategy"),
+        "search_experiences, axis full": tool("search_experiences", query="worker 7"),
+        "search_memory": tool("search_memory", query="who closes the pool"),
+        "list_values": tool("list_values", query="worker 7"),
+        "start_ghap, resolve_ghap": resolve,
+        "add_memory": lambda: call(services, "add_memory", text=f"Memory {next(numbers)}."),
         "forget": forget,
+        "validate_value": lambda: call(
+            services, "validate_value", text=f"{VALUE} {'.' * next(numbers)}", cluster_id="full_0"
+        ),
+        "store_value": store,
+        "get_clusters": cluster,
     }
 
 
@@ -133,17 +161,27 @@ async def median_ms(operation: Callable[[], Awaitable[Any]], runs: int = RUNS) -
 async def distances(services: Services, double: QdrantDouble, operations: Operations) -> None:
     """Print milliseconds and round trips at each distance."""
     print(f"{'':32}" + "".join(f"{f'{ms} ms away':>12}" for ms in DISTANCES_MS) + "  round trips")
-    before = double.connections
     place = next(name for name in double.engine.created if name.startswith("experiences_strategy"))
     store = await services.index.vectors(Collection.EXPERIENCES_STRATEGY)
     vector = next(iter(store.values())).tolist()
-    baseline = open_server(services.settings, double.url, None)
+    # All of them, so that there are no ties at the cut, which would take another round trip.
+    many = 2 * len(store)
+    vendor = AsyncQdrantClient(url=double.url, check_compatibility=False)
+    adapter = open_server(services.settings, double.url, None)
+    await adapter.find(
+        (await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)]
+    )
     vendors: Operations = {
-        "baseline: the vendor's query": lambda: baseline.requests.ask(
-            "", Kind.READ, lambda client: client.query_points(place, query=vector, using="dense", limit=10)
-        )
+        "baseline: the vendor's query": lambda: vendor.query_points(place, vector, using="dense", limit=many),
+        "the same by the adapter": lambda: adapter.search(
+            Collection.EXPERIENCES_STRATEGY, vector, limit=many
+        ),
     }
+    before: int | None = None
     for name, operation in (vendors | operations).items():
+        if before is None and name in operations:
+            # The vendor's client keeps none to this machine.
+            before = double.connections
         times = []
         for distance in DISTANCES_MS:
             double.delay = distance / 1000
@@ -152,44 +190,78 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
         await operation()
         print(f"{name:32}" + "".join(f"{each:12.1f}" for each in times) + f"{double.round_trips():13}")
     double.delay = 0.0
-    await baseline.close()
-    print(f"{double.connections - before} connections were opened for all of it.\n")
+    await vendor.close()
+    await adapter.close()
+    print(f"{double.connections - (before or 0)} connections were opened for all operations.\n")
 
 
 async def faults(folder: Path, entries: int) -> None:
-    """Print the longest wait of each operation while the server fails in each way."""
-    print(
-        f"{'longest wait in seconds':42}"
-        + "".join(f"{name[:14]:>16}" for name in ("search", "resolve", "memory"))
-    )
-    for name, fault in FAULTS.items():
-        waits: dict[str, float] = {}
-        with serving() as double:
-            async with opened(
-                folder / name.replace(" ", "-").replace(":", ""), double.url, entries
-            ) as services:
-                operations = operations_of(services)
-                # A refusal of writes leaves reads alone.
-                writes = ("upsert" in name or "write" in name) and "key" not in name.split(":")[0]
-                double.refuse(
-                    fault,
-                    only=lambda request, writes=writes: not writes or request.path.endswith("/points"),  # type: ignore[misc]
-                )
-                for kind in ("search_experiences, axis full", "resolve_ghap", "search_memory"):
-                    waits[kind] = 0.0
-                    for _ in range(2):
-                        began = time.perf_counter()
-                        with suppress(LearningMemoryError):
-                            await operations[kind]()
-                        waits[kind] = max(waits[kind], time.perf_counter() - began)
+    """Print the longest of three calls of each tool while the server fails in each way, and seconds until caught up."""
+    with serving() as double:
+        async with opened(folder / "faults", double.url, entries) as services:
+            operations = operations_of(services)
+            print(
+                f"{'longest wait in seconds':36}"
+                + "".join(f"{name[:12]:>13}" for name in operations)
+                + "  caught up"
+            )
+            for name, fault in FAULTS.items():
+                is_write = any(each in name for each in REFUSES_WRITES)
+                waits = []
+                for operation in operations.values():
+                    if isinstance(fault, Wrong):
+                        # Each tool meets it as the first one. A refusal is met at once, whoever was there before.
+                        double.heal()
+                        await recovered(services)
+                    double.refuse(
+                        fault,
+                        only=(lambda request: request.method == "PUT") if is_write else lambda _: True,
+                    )
+                    waits.append(max([await seconds_of(operation) for _ in range(3)]))
                 double.heal()
-        print(f"{name:42}" + "".join(f"{each:16.2f}" for each in waits.values()))
+                caught_up = await seconds_of(lambda: recovered(services))
+                print(f"{name[:36]:36}" + "".join(f"{each:13.2f}" for each in waits) + f"{caught_up:11.1f}")
     print()
+
+
+async def seconds_of(operation: Callable[[], Awaitable[Any]]) -> float:
+    """Return how long an operation takes, whether it succeeds or not."""
+    began = time.perf_counter()
+    with suppress(LearningMemoryError):
+        await operation()
+    return time.perf_counter() - began
+
+
+async def recovered(services: Services) -> None:
+    """Wait until the server is known to be well, and has everything."""
+    assert services.circuits  # noqa: S101 - there is a server
+    while services.circuits.is_open or not services.writer.is_complete:  # noqa: ASYNC110 - what changes is elsewhere
+        await asyncio.sleep(0.05)
+
+
+async def one_of_three_hangs(folder: Path, entries: int) -> None:
+    """Print the longest wait of each tool while one node of a cluster hangs."""
+    with serving() as first, serving() as second, serving() as third:
+        for node in (second, third):
+            node.engine, node.turn = first.engine, first.turn
+        async with opened(
+            folder / "nodes", ",".join(each.url for each in (first, second, third)), entries
+        ) as services:
+            waits = {}
+            for name, operation in operations_of(services).items():
+                await recovered(services)
+                first.refuse(Wrong.HANGS)
+                waits[name] = max([await seconds_of(operation) for _ in range(3)])
+                first.heal()
+            print(
+                "one of three nodes hangs: "
+                + ", ".join(f"{name} {wait:.2f} s" for name, wait in waits.items())
+            )
 
 
 async def model_faults(folder: Path, entries: int) -> None:
     """Print the longest wait of each operation while Ollama fails in each way, and how long it takes to catch up."""
-    kinds = ("search_experiences, axis full", "search_memory", "resolve_ghap", "add_memory")
+    kinds = ("search_experiences, axis full", "search_memory", "start_ghap, resolve_ghap", "add_memory")
     print(
         f"{'Ollama: longest wait in seconds':32}"
         + "".join(f"{name[:18]:>20}" for name in (*kinds, "all is back"))
@@ -209,10 +281,7 @@ async def model_faults(folder: Path, entries: int) -> None:
                 operations = operations_of(services)
                 for kind in kinds:
                     ollama.fail(wrong)
-                    for _ in range(2):
-                        began = time.perf_counter()
-                        await operations[kind]()
-                        waits[kind] = max(waits[kind], time.perf_counter() - began)
+                    waits[kind] = max([await seconds_of(operations[kind]) for _ in range(2)])
                     ollama.heal()
                     began = time.perf_counter()
                     query = ExperienceQuery(f"worker number 8 {kind}", Axis.FULL)
@@ -227,7 +296,14 @@ async def model_faults(folder: Path, entries: int) -> None:
 
 
 async def healing(services: Services, double: QdrantDouble) -> None:
-    """Print how long it takes until lost points are there again, without anybody's doing."""
+    """Print how long it takes until lost points are there again: lost at the worst moment, just after a count."""
+
+    def counts() -> int:
+        return sum(request.path.endswith("/points/count") for request in double.asked)
+
+    before = counts()
+    while counts() == before:  # noqa: ASYNC110 - another thread
+        await asyncio.sleep(0.2)
     owner = open_owner(services.settings.owner_file)
     place = next(name for name in double.engine.created if name.startswith("experiences_full"))
     lost = list(await services.index.vectors(Collection.EXPERIENCES_FULL))[:20]
@@ -261,8 +337,9 @@ async def run(url: str | None, entries: int, *, quick: bool) -> None:
             if not quick:
                 await healing(services, double)
         if not quick:
-            await faults(folder, min(entries, 50))
-            await model_faults(folder, min(entries, 50))
+            await faults(folder, min(entries, 60))
+            await one_of_three_hangs(folder, min(entries, 60))
+            await model_faults(folder, min(entries, 60))
 
 
 def main() -> None:

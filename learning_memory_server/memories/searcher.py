@@ -16,6 +16,7 @@ from learning_memory_server.embedding.turns import QUERIES_AT_ONCE
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
+    NoAnswerError,
     StorageUnavailableError,
 )
 from learning_memory_server.indexing.document import Collection
@@ -203,7 +204,7 @@ class MemorySearcher:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)
         asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
-        async for attempt in attempts("memories.search", is_transient, _FIRST_WAIT):
+        async for attempt in attempts("memories.search", _is_worth_repeating, _FIRST_WAIT):
             with attempt, each_request_within(_REQUEST_SHARE * self._deadline):
                 matches = await self._index.search_hybrid(
                     asked, self._is_kept, timer, model_within=_MODEL_SHARE * self._deadline
@@ -223,6 +224,11 @@ class MemorySearcher:
     def _is_kept(self, payload: Payload) -> bool:
         """Return whether a point's memory exists; a point may briefly outlive its memory."""
         return self._memories.find(payload["memory_id"]) is not None
+
+
+def _is_worth_repeating(error: Exception) -> bool:
+    """Return whether the same search may succeed in a moment. A server that did not answer has a circuit before it."""
+    return is_transient(error) and not isinstance(error, NoAnswerError)
 
 
 def search_lexical(memories: MemoryLog, query: MemoryQuery) -> FoundMemories:
