@@ -242,17 +242,23 @@ async def recovered(services: Services) -> None:
 async def one_of_three_hangs(folder: Path, entries: int) -> None:
     """Print the longest wait of each tool while one node of a cluster hangs."""
     with serving() as first, serving() as second, serving() as third:
+        nodes = (first, second, third)
         for node in (second, third):
             node.engine, node.turn = first.engine, first.turn
-        async with opened(
-            folder / "nodes", ",".join(each.url for each in (first, second, third)), entries
-        ) as services:
+        async with opened(folder / "nodes", ",".join(each.url for each in nodes), entries) as services:
             waits = {}
-            for name, operation in operations_of(services).items():
+            operations = operations_of(services)
+            for name, operation in operations.items():
                 await recovered(services)
-                first.refuse(Wrong.HANGS)
+                counts = [len(node.asked) for node in nodes]
+                await operations["list_values"]()
+                # The one that is asked first.
+                preferred = next(
+                    node for node, count in zip(nodes, counts, strict=True) if len(node.asked) > count
+                )
+                preferred.refuse(Wrong.HANGS)
                 waits[name] = max([await seconds_of(operation) for _ in range(3)])
-                first.heal()
+                preferred.heal()
             print(
                 "one of three nodes hangs: "
                 + ", ".join(f"{name} {wait:.2f} s" for name, wait in waits.items())

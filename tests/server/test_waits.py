@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from learning_memory_server.composition.services import Services
 
-LOADED = 1.1
-"""On a loaded machine, a tenth more than the table says."""
+LOADED = 1.3
+"""What this process itself computes comes on top of the waits, and takes longer on a loaded machine."""
 SEARCH = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
 NUMBERS = count(1)
 REFUSALS = ("wrong key: upsert", "cluster: two of three nodes dead, query")
@@ -170,7 +170,7 @@ def test_nobody_waits_longer_than_the_table_says(
                 taken = await waits(services, tool)
                 assert max(taken) <= LOADED * limit, tool
                 # The circuit is open by now, or the pause has begun.
-                assert max(taken[1:]) <= 0.5, tool
+                assert max(taken[1:]) <= limit / 2, tool
                 double.heal()
                 await until(lambda: services.writer.missing == 0)
 
