@@ -59,7 +59,9 @@ async def answers(services: Services) -> list[Any]:
             result = await services.searcher.search_experiences(ExperienceQuery(text, axis, min_score=0.0))
             assert result.mode is SearchMode.HYBRID
             found.append([(each.entry.id, each.explanation) for each in result.found])
-            found.append(await bar_of(services.index, Collection.of(axis), text, None, is_measured=True))
+            bar = await bar_of(services.index, Collection.of(axis), text, None, is_measured=True)
+            assert bar is not None
+            found.append(bar)
             found.append(await services.index.size(Collection.of(axis)))
     related = [await advice(services, text) for text in QUESTIONS]
     assert sum(map(bool, related)) > 1
