@@ -18,6 +18,7 @@ from learning_memory_server.domain.vocabulary import (
 from learning_memory_server.errors import (
     InsufficientDataError,
     LearningMemoryError,
+    NoAnswerError,
     NotFoundError,
     StorageUnavailableError,
 )
@@ -27,8 +28,12 @@ from tests.support import TOPICS, about, full_ghap, numbered
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.experience_clusters.clusters import AxisClusters
+    from learning_memory_server.indexing.document import Collection
 
 
 @pytest.mark.slow
@@ -48,6 +53,24 @@ async def test_topics_are_found_largest_first_and_labelled_with_their_words(tmp_
         assert cluster.mean_weight == pytest.approx(1.0)
         assert cluster.evidence.name == str(cluster.id)
         assert cluster.evidence.size == len(cluster.members)
+
+
+async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_path: Path) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        given, read = asyncio.Event(), each.parts.index.vectors
+
+        async def late(collection: Collection) -> dict[str, NDArray[np.float32]]:
+            await given.wait()
+            return await read(collection)
+
+        each.parts.index.vectors = late  # type: ignore[method-assign]
+        async with asyncio.timeout(30):
+            for _ in range(2):
+                with pytest.raises(NoAnswerError, match="in time"):
+                    await each.clusterer.cluster_axis(Axis.FULL, within=0.05)
+        given.set()
+        assert (await each.clusters()).total == 24
+        assert each.runs == 1
 
 
 async def test_too_few_experiences_are_reported_with_both_numbers(tmp_path: Path) -> None:

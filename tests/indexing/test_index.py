@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import TYPE_CHECKING
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection, WholeDocument, digest_of, point_id
 from learning_memory_server.indexing.embedding import embed
+from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.observation.documents import documents_of
 from learning_memory_server.search.hybrid import Query
 from learning_memory_server.storage.base import Filter
@@ -30,6 +33,22 @@ async def test_every_collection_exists_and_is_empty_once_the_index_is_open(tmp_p
 
         assert parts.index.is_open
         assert await parts.index.counts() == dict.fromkeys(map(str, Collection), 0)
+
+
+async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_is_not() -> None:
+    def index(*, is_on_server: bool) -> VectorIndex:
+        return VectorIndex(
+            EmbeddingService(HashingEmbedder),
+            lambda _: pytest.fail("never opened"),
+            {},
+            is_on_server=is_on_server,
+        )
+
+    with pytest.raises(NoAnswerError, match=r"^The index did not answer in time\.$"):
+        async with index(is_on_server=True).in_time(0):
+            await asyncio.sleep(0.01)
+    async with index(is_on_server=False).in_time(0):
+        await asyncio.sleep(0.01)
 
 
 async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
