@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from learning_memory_server.indexing.document import in_batches
+from learning_memory_server.indexing.document import Collection, in_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from learning_memory_server.indexing.backlog import Backlog
     from learning_memory_server.indexing.document import Document
@@ -38,12 +39,12 @@ class Comparison(NamedTuple):
     """What a comparison of index and journal has found.
 
     Attributes:
-        documents: How many documents the journal has.
+        shares: How much of its documents each collection has, from 0 to 1.
         superfluous: How many points belong to no record. They are left alone: their record may be in a damaged line of
             the journal.
     """
 
-    documents: int
+    shares: Mapping[Collection, float]
     superfluous: int
 
 
@@ -55,15 +56,16 @@ async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog
     """
     stored, former = await index.stored_ids(), await index.former_ids()
     there = set().union(*stored.values())
-    documents = 0
+    wanted, missing = Counter[str](), Counter[str]()
     for source in sources:
         async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
-            documents += len(batch)
             for document in batch:
+                wanted[document.collection] += 1
                 former[document.collection].discard(document.point_id)
                 if document.point_id in stored[document.collection]:
                     stored[document.collection].remove(document.point_id)
                 else:
+                    missing[document.collection] += 1
                     backlog.add([document])
         backlog.drop(set(source.forgotten()), there)
     # They hold nothing that could be missed: texts are in the journal alone.
@@ -75,4 +77,5 @@ async def compare(index: VectorIndex, sources: Sequence[DocumentSource], backlog
         stale = {point.id for point in points if any(source.knows(point.payload) for source in sources)}
         backlog.doom(stale)
         superfluous += len(points) - len(stale)
-    return Comparison(documents, superfluous)
+    shares = {each: 1 - missing[each] / max(wanted[each], 1) for each in Collection}
+    return Comparison(shares, superfluous)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.indexing.document import Collection
+
 if TYPE_CHECKING:
     from learning_memory_server.indexing.backlog import Backlog
     from learning_memory_server.indexing.comparing import Comparison
@@ -12,9 +14,9 @@ if TYPE_CHECKING:
 CHECK_EVERY: Final = 50.0
 """Seconds between looks at the index's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
 at 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index."""
-_MOST_MISSING: Final = 0.5
-"""The share of the journal's documents that may be missing from an index when searches begin to use it. One that lacks
-more is being built, and ranking the journal by terms finds more."""
+_LEAST_SHARE: Final = 0.5
+"""The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
+ranking the journal by terms finds more."""
 
 
 class Completeness:
@@ -22,7 +24,7 @@ class Completeness:
 
     Attributes:
         is_known: Whether the two have been compared, and nothing has cast doubt on the result.
-        is_searchable: Whether searches use the index. Documents that are pending since do not change that, nor does a
+        searchable: The collections that searches use. Documents that are pending since do not change that, nor does a
             doubt: whether the engine answers is seen by asking it.
         superfluous: How many points belonged to no record at the last comparison.
 
@@ -32,7 +34,7 @@ class Completeness:
 
     def __init__(self, backlog: Backlog) -> None:
         self.is_known = False
-        self.is_searchable = False
+        self.searchable: set[Collection] = set()
         self.superfluous = 0
         self._backlog = backlog
         self._checked = 0.0
@@ -55,8 +57,7 @@ class Completeness:
     def compared(self, found: Comparison) -> None:
         """Record that index and journal were compared, and that the backlog has what they differ in."""
         self.is_known = True
-        is_mostly_there = self._backlog.pending <= _MOST_MISSING * found.documents
-        self.is_searchable = self.is_searchable or is_mostly_there
+        self.searchable.update(each for each, share in found.shares.items() if share >= _LEAST_SHARE)
         self.superfluous = found.superfluous
         self._checked = _now()
 
@@ -66,7 +67,8 @@ class Completeness:
 
     def caught_up(self) -> None:
         """Record that everything was written that was missing."""
-        self.is_searchable = self.is_searchable or self.is_known
+        if self.is_known:
+            self.searchable.update(Collection)
 
     def doubt(self) -> None:
         """Record that the index may have changed: the two must be compared again."""
@@ -74,7 +76,8 @@ class Completeness:
 
     def lose(self) -> None:
         """Record that the index may have lost everything."""
-        self.is_known = self.is_searchable = False
+        self.is_known = False
+        self.searchable.clear()
 
 
 def _now() -> float:

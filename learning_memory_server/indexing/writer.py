@@ -90,10 +90,9 @@ class IndexWriter:
         """Whether the index is known to have everything that the journal has."""
         return self._completeness.is_complete
 
-    @property
-    def is_searchable(self) -> bool:
-        """Whether a search can rely on the index, although a few documents may be pending."""
-        return self._completeness.is_searchable
+    def is_searchable(self, collection: Collection) -> bool:
+        """Return whether a search can rely on a collection, although a few documents may be pending."""
+        return collection in self._completeness.searchable
 
     @property
     def missing(self) -> int | None:

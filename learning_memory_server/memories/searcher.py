@@ -112,7 +112,7 @@ class MemorySearcher:
         return result
 
     async def _search(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
-        if self._writer.is_searchable:
+        if self._writer.is_searchable(Collection.MEMORIES):
             async with self._turns:
                 try:
                     async with self._index.in_time(self._deadline):

@@ -82,7 +82,7 @@ class ExperienceSearcher:
         return result
 
     async def _search(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
-        if self._writer.is_searchable:
+        if self._writer.is_searchable(Collection.of(query.axis)):
             async with self._turns:
                 try:
                     async with self._index.in_time(SEARCH_SECONDS):

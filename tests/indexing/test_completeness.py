@@ -1,4 +1,4 @@
-"""What is said of the index, and whether searches use it."""
+"""What is said of the index, and which of its collections searches use."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from learning_memory_server.indexing.comparing import Comparison
 from learning_memory_server.indexing.completeness import Completeness
 from learning_memory_server.indexing.document import Collection, WholeDocument
 
-
-def lacking(count: int) -> tuple[Backlog, Completeness]:
-    backlog = Backlog()
-    backlog.add(WholeDocument(Collection.VALUES, str(number), "text", {}) for number in range(count))
-    return backlog, Completeness(backlog)
+FULL, MEMORIES = Collection.EXPERIENCES_FULL, Collection.MEMORIES
+PENDING = WholeDocument(MEMORIES, "new", "text", {})
+ALL_THERE = Comparison(dict.fromkeys(Collection, 1.0), superfluous=0)
 
 
 async def test_nothing_is_known_before_the_first_comparison() -> None:
-    _, completeness = lacking(0)
+    completeness = Completeness(Backlog())
     assert (completeness.missing, completeness.is_complete) == (None, False)
-    assert not completeness.is_searchable
+    assert not completeness.searchable
 
 
-async def test_an_index_that_has_half_of_the_journal_is_searched_and_one_that_has_less_is_not() -> None:
-    for missing, is_searched in [(5, True), (6, False)]:
-        _, completeness = lacking(missing)
-        completeness.compared(Comparison(documents=10, superfluous=0))
-        assert (completeness.missing, completeness.is_complete) == (missing, False)
-        assert completeness.is_searchable is is_searched
+async def test_a_collection_that_has_half_of_its_documents_is_searched_and_one_that_has_less_is_not() -> None:
+    backlog = Backlog()
+    backlog.add([PENDING])
+    completeness = Completeness(backlog)
+    completeness.compared(Comparison({FULL: 0.5, MEMORIES: 0.4}, superfluous=0))
+    assert (completeness.missing, completeness.is_complete) == (1, False)
+    assert completeness.searchable == {FULL}
+    completeness.caught_up()
+    assert completeness.searchable == set(Collection)
 
 
 async def test_what_becomes_pending_later_does_not_stop_searches_from_using_the_index() -> None:
-    backlog, completeness = lacking(0)
-    completeness.compared(Comparison(documents=2, superfluous=0))
+    backlog = Backlog()
+    completeness = Completeness(backlog)
+    completeness.compared(ALL_THERE)
     assert completeness.is_complete
-    backlog.add([WholeDocument(Collection.VALUES, "new", "text", {})])
+    backlog.add([PENDING])
     completeness.doubt()
-    assert completeness.is_searchable
     assert not completeness.is_complete
-    completeness.compared(Comparison(documents=1, superfluous=0))
-    assert completeness.is_searchable
+    completeness.compared(Comparison({MEMORIES: 0.1}, superfluous=0))
+    assert MEMORIES in completeness.searchable
 
 
 async def test_an_index_that_may_be_gone_is_not_searched() -> None:
-    _, completeness = lacking(0)
-    completeness.compared(Comparison(documents=2, superfluous=0))
+    completeness = Completeness(Backlog())
+    completeness.compared(ALL_THERE)
     completeness.lose()
-    assert not completeness.is_searchable
+    assert not completeness.searchable
     assert completeness.missing is None

@@ -191,13 +191,13 @@ def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path
             # An engine that has failed three times is closed and opened again; until then nothing relies on it.
             await until(lambda: not parts.index.is_open)
             assert parts.writer.pending == 1
-            assert not parts.writer.is_searchable
+            assert not parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
 
             parts.store.down = None
             await until(lambda: parts.writer.pending == 0)
 
             assert (await parts.index.counts())["values"] == 1
-            assert parts.writer.is_searchable
+            assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
 
     fast_forward(scenario())
 
@@ -263,7 +263,7 @@ async def test_the_index_becomes_complete_although_something_is_written_all_the_
 
         await parts.writer.catch_up()
 
-        assert parts.writer.is_searchable
+        assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
         assert parts.writer.pending
         assert (await parts.index.counts())["experiences_full"] == 40
 
