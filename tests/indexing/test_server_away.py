@@ -310,3 +310,26 @@ def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_comple
             double.heal()
 
     fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_a_lost_collection_that_cannot_be_filled_again_is_not_searched_but_the_others_are(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    strategies = ExperienceQuery(text="pool", axis=Axis.STRATEGY, limit=3)
+
+    async def scenario() -> None:
+        async with complete(tmp_path, double) as services:
+            double.refuse(recorded("disk full: upsert"), only=is_write)
+            with double.turn:
+                (name,) = [each for each in double.engine.created if each.startswith("experiences_strategy-")]
+                double.engine.client.delete_collection(name)
+            await asyncio.sleep(60)
+            found = await services.searcher.search_experiences(strategies)
+            assert (len(found.found), found.mode) == (3, SearchMode.LEXICAL)
+            assert await mode(services) is SearchMode.HYBRID
+            double.heal()
+            await until(lambda: services.writer.is_complete)
+            assert (await services.searcher.search_experiences(strategies)).mode is SearchMode.HYBRID
+
+    fast_forward(scenario())
