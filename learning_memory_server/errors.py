@@ -42,7 +42,7 @@ class LearningMemoryError(Exception):
     """The root of the tree: catching it catches every anticipated failure.
 
     Attributes:
-        retry_seconds: How long it makes no sense to try again; None if that is not known.
+        retry_seconds: For how long another attempt would fail as well; None if that is not known.
 
     Args:
         message: What was wrong, in a sentence that is safe to show to a client.

@@ -39,8 +39,8 @@ CLUSTERS_SECONDS: Final = 8.0
 REQUEST_SECONDS: Final = 10.0
 """Seconds that one request of a command, or of the background, may take."""
 REACH_SECONDS: Final = 2.0
-"""Seconds that a probe may take. With the pause between two, a circuit closes within five seconds of the server's
-return."""
+"""Seconds in which a server that is there answers a small request, such as a probe. With the pause between two, a
+circuit closes within five seconds of the server's return."""
 LOAD_SECONDS: Final = 60.0
 """Seconds that a request to a server may take if it may have to load the model first."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.files import disk_use
+from learning_memory_server.storage.addresses import urls_of
 from learning_memory_server.terminal import counted, readable_size
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _MINUTE: Final = 60
 def describe_engine(settings: Settings) -> str:
     """Say which engine stores the index, where, and how large it is."""
     if settings.qdrant_url is not None:
-        parts = [urlsplit(url.strip()) for url in settings.qdrant_url.split(",")]
+        parts = map(urlsplit, urls_of(settings.qdrant_url))
         # A URL may carry a password before its host.
         shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
         return f"Qdrant at {', '.join(shown)}"

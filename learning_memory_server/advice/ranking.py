@@ -53,7 +53,7 @@ BACKGROUND: Final = 200
 """How many of the newest entries are the background."""
 
 SCORE_DIGITS: Final = 3
-"""Of a score that is kept: more would be noise of the model."""
+"""Decimal places of a score that is kept: more would be noise of the model."""
 PROMPT: Final = 0.05
 """What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
 `benchmarks.prompts`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
@@ -185,8 +185,8 @@ class Scored:
             least: The least score of what is shown.
         """
         alone = self.score - self.shared
-        without = Reason.BOTH if alone > self.shared else Reason.TERMS
-        reason = Reason.SIMILAR if alone >= least else without
+        with_terms = Reason.BOTH if alone > self.shared else Reason.TERMS
+        reason = Reason.SIMILAR if alone >= least else with_terms
         return Item(self.entry.id, Kind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
 
 

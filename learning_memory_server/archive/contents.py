@@ -56,7 +56,7 @@ _REJECTIONS_MAX: Final = 10_000
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _SCORE_MAX: Final = 10
-"""Of advice: the present scores are below 1.2."""
+"""The highest score of advice: present ones are below 1.2."""
 _NUMBER_MAX: Final = 100_000_000
 """Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 

@@ -155,10 +155,9 @@ def _server(settings: Settings) -> dict[str, Any] | None:
 def _describe_server(server: Mapping[str, Any]) -> str | Text:
     if "error" in server:
         return Text(server["error"], "red")
-    from learning_memory_server.storage.qdrant_circuits import TRIED  # noqa: PLC0415 - only with a server
+    from learning_memory_server.storage.qdrant_circuits import product  # noqa: PLC0415 - only with a server
 
-    tried = "" if server["tried"] else f"; this was tried with {' and '.join(TRIED)}"
-    return f"Qdrant {server['version']}{tried}"
+    return product(server["version"])
 
 
 def _describe_holder(settings: Settings) -> str | Text:

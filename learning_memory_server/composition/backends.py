@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from learning_memory_server.storage.base import VectorStore
     from learning_memory_server.storage.qdrant import QdrantStore
     from learning_memory_server.storage.qdrant_circuits import Circuits
-
-_VERSION_SECONDS: Final = 2.0
-"""Seconds that a server has for its version."""
 
 log = structlog.get_logger()
 
@@ -175,9 +172,9 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
 
     key = settings.qdrant_api_key
     requests = Requests(
-        [each.strip() for each in url.split(",")],
+        urls_of(url),
         key.get_secret_value() if key else None,
-        _VERSION_SECONDS,
+        REACH_SECONDS,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
     )
     try:

@@ -10,7 +10,8 @@ from learning_memory_server.errors import EmbeddingUnavailableError, LearningMem
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.owner import find_owner, open_owner
-from learning_memory_server.storage.qdrant_circuits import TRIED
+from learning_memory_server.storage.addresses import urls_of
+from learning_memory_server.storage.qdrant_circuits import product
 from learning_memory_server.storage.qdrant_examining import examine
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ async def check_server(
     except LearningMemoryError as error:
         yield red(_TOPIC, error.sentence)
         return
-    for finding in _findings(examined, settings.qdrant_url.split(",")[0].strip().rstrip("/")):
+    for finding in _findings(examined, urls_of(settings.qdrant_url)[0].rstrip("/")):
         yield finding
 
 
@@ -106,8 +107,7 @@ def _named(servers: Sequence[KnownServer]) -> str:
 
 
 def _findings(examined: Examined, url: str) -> Iterator[Finding]:
-    tried = f"this was tried with {' and '.join(TRIED)}"
-    yield green(_TOPIC, f"Qdrant {examined.version}{'' if examined.is_tried else f'; {tried}'}.")
+    yield green(_TOPIC, f"{product(examined.version)}.")
     for error in examined.unreachable.values():
         yield yellow(_TOPIC, error.sentence)
     if not examined.is_one_cluster:

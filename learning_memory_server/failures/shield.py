@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.redaction.gate import RedactionGate
 
 _DIGITS: Final = 3
-"""Of a share of evidence that is kept."""
+"""Decimal places of a share of evidence that is kept."""
 
 log = structlog.get_logger()
 

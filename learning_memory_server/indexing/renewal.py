@@ -28,7 +28,7 @@ class Renewal:
         index: The index.
         sources: Everything that belongs there.
         outdated: The points that must be rebuilt.
-        make_up: Compares index and journal, and writes what is missing.
+        reconcile: Compares index and journal, and writes what is missing.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Renewal:
         index: VectorIndex,
         sources: Sequence[DocumentSource],
         outdated: OutdatedPoints,
-        make_up: Callable[[], Awaitable[object]],
+        reconcile: Callable[[], Awaitable[object]],
     ) -> None:
         self._index = index
         self._sources = sources
         self._outdated = outdated
-        self._make_up = make_up
+        self._reconcile = reconcile
         self._turn = asyncio.Lock()
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
@@ -59,7 +59,7 @@ class Renewal:
                 # Another call has done it.
                 return False
             await self._index.remove(sorted(outdated))
-            await self._make_up()
+            await self._reconcile()
             await self._rebuild(list(Collection), progress, outdated)
             self._outdated.discard(outdated)
         log.info("points.renewed", count=len(outdated))
@@ -82,7 +82,7 @@ class Renewal:
         for collection in collections:
             await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
             # Last-moment writes went into the collection that has been replaced.
-            await self._make_up()
+            await self._reconcile()
         return done
 
     def _belonging(self, collection: Collection) -> Iterator[Document]:

@@ -65,7 +65,7 @@ class IndexWriter:
         self._outdated = outdated
         self._backlog = Backlog()
         self._completeness = Completeness(self._backlog)
-        self._renewal = Renewal(index, sources, outdated, self._make_up)
+        self._renewal = Renewal(index, sources, outdated, self._reconcile)
         self._wake = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._tried = asyncio.Event()
@@ -155,7 +155,7 @@ class IndexWriter:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
         done = await self._renewal.rebuild(collections, progress)
-        self._is_rebuilt()
+        self._after_rebuild()
         return done
 
     async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
@@ -170,7 +170,7 @@ class IndexWriter:
             StorageUnavailableError, EmbeddingUnavailableError: If that is not possible now.
         """
         if await self._renewal.renew(progress):
-            self._is_rebuilt()
+            self._after_rebuild()
 
     def postpone(self, documents: Iterable[Document]) -> None:
         """Leave documents that are in the journal to the background task."""
@@ -307,11 +307,11 @@ class IndexWriter:
         self._completeness.compared(found)
         return self.pending
 
-    async def _make_up(self) -> None:
+    async def _reconcile(self) -> None:
         await self.find_pending()
         await self.catch_up()
 
-    def _is_rebuilt(self) -> None:
+    def _after_rebuild(self) -> None:
         self._unflushed = True
         self._wake.set()
 

@@ -153,8 +153,8 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
         )
     for url in done.get("elsewhere", ()):
         show_notice(
-            f"Points of it may still be on the Qdrant server {url}, which is not in use. To remove all that are yours "
-            f"there, run: learning-memory-server migrate --leave {url}"
+            f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
+            f"your points there, run: learning-memory-server migrate --leave {url}"
         )
     if "removed" in done:
         console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")

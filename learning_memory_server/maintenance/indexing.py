@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.storage.addresses import places_of
+from learning_memory_server.storage.addresses import places_of, urls_of
 from learning_memory_server.terminal import counted, output, show_json, show_notice, show_table
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ async def move_index(
     if gone and not leave:
         raise InvalidInputError("--gone needs --leave.")
     (url,) = urls
-    for each in url.split(","):
-        parts = urlsplit(each.strip())
+    for parts in map(urlsplit, urls_of(url)):
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidInputError("The URL must look like https://host:6333.")
     began, settings = time.monotonic(), open_settings()

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
     from learning_memory_server.errors import StorageUnavailableError
 
-TRIED: Final = ("1.15.5", "1.18.3")
+_TRIED: Final = ("1.15.5", "1.18.3")
 """The versions of Qdrant that this program was tried with."""
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 log = structlog.get_logger()
+
+
+def product(version: str) -> str:
+    """Name a version of Qdrant and, if this program was not tried with it, those with which it was."""
+    tried = "" if version in _TRIED else f"; this was tried with {' and '.join(_TRIED)}"
+    return f"Qdrant {version}{tried}"
 
 
 class Circuits:
@@ -47,7 +53,7 @@ class Circuits:
 
     def describe(self) -> dict[str, Any]:
         """Return the server's `version`, and whether it is one that was `tried`; nothing if it is not known."""
-        return {} if self.version is None else {"version": self.version, "tried": self.version in TRIED}
+        return {} if self.version is None else {"version": self.version, "tried": self.version in _TRIED}
 
     @property
     def is_open(self) -> bool:
@@ -93,7 +99,7 @@ class Pauses:
     def __init__(self) -> None:
         self._of: dict[tuple[Kind, str | None], _Pause] = {}
 
-    def require_over(self, kind: Kind, collection: str) -> None:
+    def require_none(self, kind: Kind, collection: str) -> None:
         """Do nothing unless such requests were refused lately.
 
         Args:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.storage.qdrant_circuits import TRIED
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
@@ -41,11 +40,6 @@ class Examined:
     no_writing: StorageUnavailableError | None
     no_creating: StorageUnavailableError | None
     former: list[str]
-
-    @property
-    def is_tried(self) -> bool:
-        """Whether this program was tried with this version."""
-        return self.version in TRIED
 
 
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:

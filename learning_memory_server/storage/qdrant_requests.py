@@ -103,7 +103,7 @@ class Requests:
         """
         self.require_open()
         pauses = self.circuits.pauses
-        pauses.require_over(kind, collection)
+        pauses.require_none(kind, collection)
         try:
             answer = await self._ask_each(collection, kind, call, probe or call)
         except RefusedError as error:

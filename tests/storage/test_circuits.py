@@ -30,7 +30,7 @@ SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 def left(pauses: Pauses, kind: Kind = Kind.WRITE, collection: str = "a") -> float:
     """Return how long a pause will last, 0 if there is none."""
     try:
-        pauses.require_over(kind, collection)
+        pauses.require_none(kind, collection)
     except StorageUnavailableError as error:
         return error.retry_seconds or 0.0
     return 0.0
@@ -52,7 +52,7 @@ def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
         pauses.begin(Kind.WRITE, None, refusal, None)
         assert left(pauses) == pytest.approx(1, abs=0.2)
         with pytest.raises(RefusedError, match=r"^No\.$") as caught:
-            pauses.require_over(Kind.WRITE, "b")
+            pauses.require_none(Kind.WRITE, "b")
         assert caught.value.hint == "Ask for more."
 
     fast_forward(scenario())

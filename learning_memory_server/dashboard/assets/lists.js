@@ -42,7 +42,7 @@ LM.views.push({
       const mended = failures.filter((failure) => failure.remedy).length;
       view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended by a similar command.`,
         LM.list(failures, (failure) => LM.make("li", {},
-          LM.make("div", {class: "facts"}, failure.remedy ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time"), ),
+          LM.make("div", {class: "facts"}, failure.remedy ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time")),
           LM.text(failure.signature),
           LM.make("code", {class: "text soft", dir: "auto"}, LM.plain(failure.command)),
           failure.shown ? LM.reminder(failure) : null,
