@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ENTRIES: Final = "entries"
 _STAYS: Final = "servers.jsonl"
-"""Says where points of this storage folder are; whoever reads an archive has other points."""
+"""Not in archives: it says where this storage folder has points, and whoever imports an archive has others."""
 
 
 @dataclass(slots=True)

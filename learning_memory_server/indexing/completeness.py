@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from learning_memory_server.indexing.comparing import Comparison
 
 CHECK_EVERY: Final = 50.0
-"""Seconds between looks at the index's counts, so that a loss is seen and made good within a minute. A look takes 7 ms
-at 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index."""
+"""Seconds between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes
+7 ms at 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index."""
 _LEAST_SHARE: Final = 0.5
 """The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
 ranking the journal by terms finds more."""

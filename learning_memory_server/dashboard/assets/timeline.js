@@ -81,7 +81,7 @@ LM.growth = (entries, x, base) => {
 LM.lives = (x, base, domain) => {
   const values = LM.select(LM.data.values);
   if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.words.length ? "No value has all the words that you search for." : "No value has been made yet."));
-  // A name has the half of the width in which its value does not begin; a character takes about 6.3 pixels.
+  // A name is written across the half of the chart in which its value does not begin; a character is about 6.3 pixels wide.
   const room = Math.min(60, Math.floor((base.width / 2 - 16) / 6.3));
   const lives = values.map((value) => {
     const next = value.superseded_by && LM.value.get(value.superseded_by);
