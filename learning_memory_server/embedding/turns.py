@@ -40,16 +40,31 @@ class Turns:
     def __init__(self, thread: Executor) -> None:
         self._thread = thread
         self._queries: deque[_Query] = deque()
+        self._asked: dict[str, _Query] = {}
         self._query_work: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
         self._documents: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
         self._unanswered: set[Job[Any]] = set()
 
     async def embed_query(self, model: Embedder, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,). Queries that wait at the same time are embedded as one batch."""
-        query = _Query(model, text)
-        self._queries.append(query)
-        self._thread.submit(self._take_turn)
-        return await asyncio.wrap_future(query.result)
+        """Return an array of shape (dimension,).
+
+        Queries that wait at the same time are embedded as one batch, and those with the same text once: a search asks
+        several collections at once.
+        """
+        query = self._asked.get(text)
+        if query is None or query.model is not model or query.result.done():
+            query = self._asked[text] = _Query(model, text)
+            self._queries.append(query)
+            self._thread.submit(self._take_turn)
+        query.callers += 1
+        try:
+            return await asyncio.shield(asyncio.wrap_future(query.result))
+        finally:
+            query.callers -= 1
+            if not query.callers:
+                query.result.cancel()
+                if self._asked.get(text) is query:
+                    del self._asked[text]
 
     async def run_for_query(self, work: Callable[[], T]) -> T:
         """Run other work for a query, ahead of waiting documents."""
@@ -115,12 +130,13 @@ class Turns:
 
 
 class _Query:
-    """A query for the model's thread, and its vector."""
+    """A query for the model's thread, its vector, and how many wait for it."""
 
     def __init__(self, model: Embedder, text: str) -> None:
         self.model = model
         self.text = text
         self.result: Future[NDArray[np.float32]] = Future()
+        self.callers = 0
 
 
 def _answer(queries: Sequence[_Query]) -> None:

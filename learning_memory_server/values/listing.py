@@ -15,7 +15,7 @@ from learning_memory_server.search.floor import bar_of
 from learning_memory_server.search.hybrid import Query, mode_for
 from learning_memory_server.storage.base import Filter
 from learning_memory_server.values.standing import ordered, weigh_all
-from learning_memory_server.waiting import SEARCH_SECONDS, each_request_within
+from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,8 @@ _REQUEST_WITHIN: Final = 0.8
 
 _MATCHING: Final = 2
 """How many values come along with a search."""
-_MATCHING_WITHIN: Final = 0.5
-"""Seconds for them. The question's vector is there already: the search has computed it."""
+_MATCHING_WITHIN: Final = 1.0
+"""Seconds for them, the question's vector included."""
 _MATCHING_REQUEST: Final = 0.4
 """Seconds that one request to a server may take for that."""
 
@@ -105,23 +105,22 @@ class ValueListing:
         ranked = dict.fromkeys([*best, *by_id])
         return [by_id[name] for name in ranked], mode
 
-    async def matching(self, query: str, project: str | None = None, *, after: float = 0.0) -> list[Standing]:
+    async def matching(self, query: str, project: str | None = None) -> list[Standing]:
         """Return the values in force that match a question best, at most two, best first.
 
         None come if none reaches the floor that was measured for the model, if there is no such floor, or if the index
-        is late.
+        is not open or late.
 
         Args:
             query: The question.
             project: Only values of this project.
-            after: The seconds that the search has taken. Both together have as long as a search.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
-        if not in_force:
+        if not in_force or not self._index.is_open:
             return []
         asked = Query(Collection.VALUES, query, _MATCHING, Filter())
         try:
-            async with asyncio.timeout(min(_MATCHING_WITHIN, SEARCH_SECONDS - after)):
+            async with asyncio.timeout(_MATCHING_WITHIN):
                 bar = await bar_of(self._index, Collection.VALUES, query, None, is_measured=True)
                 if bar is None:
                     return []

@@ -230,6 +230,25 @@ async def test_cancelled_work_is_not_embedded() -> None:
     service.close()
 
 
+async def test_a_query_that_is_asked_twice_at_once_is_embedded_once() -> None:
+    model = Gated()
+    service = EmbeddingService(lambda: model)
+    documents = asyncio.create_task(service.embed_documents(["text"]))
+    assert await asyncio.to_thread(model.began.wait, 30)
+    hasty, patient, other = (
+        asyncio.create_task(service.embed_query(text)) for text in ("same", "same", "another")
+    )
+    await settle()
+    hasty.cancel()
+    model.allowed.release()
+
+    np.testing.assert_array_equal(await patient, HashingEmbedder(16).embed_query("same"))
+    np.testing.assert_array_equal(await other, HashingEmbedder(16).embed_query("another"))
+    await documents
+    assert model.calls == ["1 documents", "query", "query"]
+    service.close()
+
+
 async def test_closing_cancels_what_waits_for_the_model() -> None:
     model = Gated()
     service = EmbeddingService(lambda: model)

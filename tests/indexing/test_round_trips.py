@@ -14,8 +14,11 @@ from learning_memory_server.memories.query import MemoryQuery
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
+from tests.advice.parts import MeasuredModel
+from tests.server.test_waits import call
 from tests.storage.double import QdrantDouble, serving
-from tests.support import about, numbered
+from tests.support import InProcessFitting, about, numbered
+from tests.values.parts import CACHE, GOOD, POOL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -90,3 +93,21 @@ async def test_connections_are_kept(services: Services, double: QdrantDouble) ->
         await services.searcher.search_experiences(ExperienceQuery("pool"))
     # As many at once as a search needs, and no more however many searches.
     assert double.connections - before <= 5
+
+
+@pytest.mark.slow
+async def test_values_are_asked_for_beside_the_experiences(tmp_path: Path) -> None:
+    with serving() as double:
+        settings = Settings(
+            storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url, min_experiences=12
+        )
+        async with open_services(
+            settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()
+        ) as services:
+            services.collector.add_resolved([*POOL, *CACHE])
+            await operate(services, lambda *_: None, "complete", {})
+            await call(services, "get_clusters", axis="full")
+            await call(services, "store_value", text=GOOD, cluster_id="full_0", axis="full")
+            double.delay = 0.03
+            found = await trips(double, lambda: call(services, "search_experiences", query=GOOD), 2)
+    assert [each["text"] for each in found["values"]] == [GOOD]

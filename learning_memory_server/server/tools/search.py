@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+import asyncio
 from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
@@ -100,9 +100,10 @@ async def search_experiences(
     where = EntryQuery(domain, outcome, strategy, named_project(project, caller), moment)
     depth = min(offset + limit, limits.SEARCH_DEPTH_MAX)
     asked = ExperienceQuery(query, axis, where, depth, min_score)
-    began = monotonic()
-    result = await searcher.search_experiences(asked)
-    taken = monotonic() - began
+    # At once: a server far away is waited for only once.
+    result, matching = await asyncio.gather(
+        searcher.search_experiences(asked), listing.matching(query, where.project)
+    )
     shown = [
         scored_experience(found, asked, explain=explain, is_short=number >= _WHOLE and not full)
         for number, found in enumerate(result.found[offset:], start=offset)
@@ -112,7 +113,7 @@ async def search_experiences(
     is_first = offset == 0 and result.mode is not SearchMode.LEXICAL
     values = [
         {"id": each.value.id, "text": each.value.text, "standing": each.support.status.value}
-        for each in (await listing.matching(query, where.project, after=taken) if is_first else ())
+        for each in (matching if is_first else ())
     ]
     reply = page(
         "results",
