@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
@@ -142,7 +141,9 @@ async def tell(tally: Tally, witness: Witness, operations: int) -> None:
         told = len(tally.wrong)
 
 
-async def walls(folder: Path, operations: int, searches: int, seed: int) -> tuple[list[str], str]:
+async def walls(
+    folder: Path, operations: int, searches: int, seed: int, hybrid: float = _HYBRID
+) -> tuple[list[str], str]:
     """Let them work, and return what is wrong and a summary.
 
     Args:
@@ -150,6 +151,7 @@ async def walls(folder: Path, operations: int, searches: int, seed: int) -> tupl
         operations: How many operations each does.
         searches: How many searches there are at least, in all.
         seed: Decides what they do.
+        hybrid: The least share of the searches that must be hybrid.
     """
     began, tally = time.monotonic(), Tally()
     async with AsyncExitStack() as opened:
@@ -182,9 +184,8 @@ async def walls(folder: Path, operations: int, searches: int, seed: int) -> tupl
         kept = double.engine.client.count(_OLD).count
     if kept != _OLD_POINTS:
         tally.wrong.append(f"the layout before lost {_OLD_POINTS - kept} points")
-    hybrid = tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1)
-    if hybrid < _HYBRID:
-        tally.wrong.append(f"only {hybrid:.1%} of the searches were hybrid")
+    if (share := tally.hybrid) < hybrid:
+        tally.wrong.append(f"only {share:.1%} of the searches were hybrid")
     return [*tally.wrong, *witness.wrong], "\n".join(summary(tally, witness, time.monotonic() - began))
 
 
@@ -195,10 +196,10 @@ def summary(tally: Tally, witness: Witness, seconds: float) -> Iterator[str]:
     took = ", ".join(f"{kind} {1000 * tally.seconds[kind] / count:.0f}" for kind, count in tally.done.items())
     yield f"Milliseconds of one, on average: {took}."
     modes = ", ".join(f"{count:,} {mode}" for mode, count in tally.modes.most_common())
+    yield f"{tally.modes.total():,} searches: {modes} ({tally.hybrid:.1%} hybrid)."
     yield (
-        f"{tally.modes.total():,} searches: {modes} ({tally.modes[SearchMode.HYBRID] / max(tally.modes.total(), 1):.1%} "
-        f"hybrid). {tally.late:,} writes and removals were in the index only later, "
-        f"and {tally.unanswered.total()} operations failed because the double was late."
+        f"{tally.late:,} writes and removals were in the index only later, and {tally.unanswered.total()} operations "
+        "failed because the double was late."
     )
     yield (
         f"{witness.answered.total():,} requests; {witness.dropping} dropped or renamed; {witness.foreign} answers had "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PROGRAM: Final = (sys.executable, "-m", "learning_memory_server")
-_HUNG_SECONDS: Final = 60.0
+_HUNG_SECONDS: Final = 120.0
 """Seconds without a sign of life after which the run fails."""
 _IDLE_MINUTES: Final = 30
 """A hub that a broken run leaves behind ends on its own."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.archive.contents import contents_of
 from learning_memory_server.archive.reading import open_archive
+from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import LearningMemoryError, NoAnswerError
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from tests.support import TOPICS, about
@@ -41,8 +42,7 @@ _LONG: Final = 25
 _ATTEMPTS: Final = 10
 """Times that a server which is late is asked to complete an index."""
 _KINDS: Final = ("ghap", "memory", "value")
-
-SEARCHES_EACH: Final = 3
+_SEARCHES: Final = 3
 """Searches in one operation."""
 _WEIGHTS: Final = {
     "write": 160,
@@ -91,6 +91,11 @@ class Tally:
     unanswered: Counter[str] = field(default_factory=Counter)
     late: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def hybrid(self) -> float:
+        """The share of the searches that were hybrid."""
+        return self.modes[SearchMode.HYBRID] / max(self.modes.total(), 1)
 
 
 class Person:
@@ -200,7 +205,7 @@ class Person:
         return bool(done["indexed"])
 
     async def _search(self) -> None:
-        for _ in range(SEARCHES_EACH):
+        for _ in range(_SEARCHES):
             await self.search()
 
     async def _write(self) -> None:

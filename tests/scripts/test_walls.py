@@ -24,7 +24,8 @@ PLACE = "/collections/notes--1"
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_each_has_exactly_what_is_their_own(tmp_path: Path) -> None:
-    wrong, summary = await walls(tmp_path, operations=200, searches=1_000, seed=7)
+    # On a busy machine the double is late, and more searches are lexical.
+    wrong, summary = await walls(tmp_path, operations=200, searches=1_000, seed=7, hybrid=0.5)
     assert wrong == [], summary
 
 
