@@ -119,7 +119,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_any(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        content = self.rfile.read(length)
+        if len(content) < length:
+            # Its sender was killed in the middle of it: a server does nothing, either.
+            self.close_connection = True
+            return
         request = Request(self.command, self.path.partition("?")[0], json.loads(content) if content else {})
         server = self.server
         released, began = server.released, time.monotonic()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 
 import httpx
@@ -88,6 +89,15 @@ def test_a_contradictory_filter_is_answered_as_wrongly_as_by_a_server(double: Qd
             json={"filter": {"must": [condition], "must_not": [condition]}, "with_payload": True},
         )
     assert [each["id"] for each in found.json()["result"]["points"]] == [1]
+
+
+def test_a_request_that_ends_in_the_middle_is_not_done(double: QdrantDouble) -> None:
+    head = b"POST /collections/aliases HTTP/1.1\r\nHost: here\r\nContent-Length: 20\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", double.server_port)) as connection:
+        connection.sendall(head)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    assert double.asked == []
 
 
 def test_a_delay_and_the_connections_are_counted(double: QdrantDouble) -> None:
