@@ -243,6 +243,11 @@ class Settings(BaseModel):
         return self.journal_path or self.storage_path / "journal"
 
     @property
+    def qdrant_key(self) -> str | None:
+        """The Qdrant server's key as it is sent. Never log it."""
+        return self.qdrant_api_key.get_secret_value() if self.qdrant_api_key else None
+
+    @property
     def index_directory(self) -> Path:
         """Where the embedded engine stores its files."""
         return self.storage_path / "index"

@@ -2,8 +2,8 @@
 
 | tool | at most | then |
 | --- | --- | --- |
-| `search_memory` | 1 s | the answer is lexical |
-| `search_experiences`, `validate_value`, hints | 2 s | the answer is lexical, or an error says so |
+| `search_memory` | 1 s | lexical |
+| other searches, `validate_value`, values that are shown with a reply | 2 s | lexical, an error, or none |
 | whatever writes or forgets | 1 s | `indexed: false`; the entry is pending |
 | `get_clusters` | 8 s | an error says so |
 

@@ -2,7 +2,7 @@
 
     python -m scripts.walls [--operations N] [--searches N] [--seed S]
 
-Three journals work at once on a double of a server, on which there are also points of the layout before. Each has a hub
+Three journals work at once on a double of a server, on which there are also points of an earlier layout. Each has a hub
 of its own, the real program, and the same entries to begin with. Each does N random operations, most of them through a
 tool or a command: write entries, add memories, store values, look at clusters, search, forget, purge, rebuild the
 index, send an archive to another and import what others sent, migrate both ways, use the embedded engine for a while,
@@ -73,7 +73,7 @@ def sow_old_layout(double: QdrantDouble) -> None:
 
 
 def points_on(double: QdrantDouble) -> dict[str, dict[str, set[str]]]:
-    """Return the ids of the points in each collection, for each owner; without those of the layout before."""
+    """Return the ids of the points in each collection, for each owner; without those of the earlier layout."""
     found: dict[str, dict[str, set[str]]] = {}
     for name in double.engine.created:
         with double.turn:
@@ -183,7 +183,7 @@ async def walls(
             tally.wrong.append(f"{len(strangers)} owners of points are nobody")
         kept = double.engine.client.count(_OLD).count
     if kept != _OLD_POINTS:
-        tally.wrong.append(f"the layout before lost {_OLD_POINTS - kept} points")
+        tally.wrong.append(f"the earlier layout lost {_OLD_POINTS - kept} points")
     if (share := tally.hybrid) < hybrid:
         tally.wrong.append(f"only {share:.1%} of the searches were hybrid")
     return [*tally.wrong, *witness.wrong], "\n".join(summary(tally, witness, time.monotonic() - began))

@@ -144,10 +144,7 @@ def open_store(
     """
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
-    key = settings.qdrant_api_key
-    return open_server(
-        settings, settings.qdrant_url, key.get_secret_value() if key else None, circuits, before_use
-    )
+    return open_server(settings, settings.qdrant_url, settings.qdrant_key, circuits, before_use)
 
 
 def server_circuits() -> Circuits:
@@ -170,10 +167,9 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
     """
     from learning_memory_server.storage.qdrant_requests import Requests  # noqa: PLC0415
 
-    key = settings.qdrant_api_key
     requests = Requests(
         urls_of(url),
-        key.get_secret_value() if key else None,
+        settings.qdrant_key,
         REACH_SECONDS,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
     )

@@ -38,7 +38,6 @@ async def check_server(
     """
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
-    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     try:
         if not open_owner(settings.owner_file).is_settled:
             yield yellow(
@@ -48,7 +47,7 @@ async def check_server(
                 "If it was moved, run: learning-memory-server owner --keep. If it is a copy, run: "
                 "learning-memory-server owner --new",
             )
-        store = open_server(settings, settings.qdrant_url, key)
+        store = open_server(settings, settings.qdrant_url, settings.qdrant_key)
         try:
             examined = await examine(store.requests, store.catalog, await _known(specs))
         finally:

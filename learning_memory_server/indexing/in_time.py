@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _REQUEST_SHARE: Final = 0.9
 """The share of the wait that each request may take: the caller should learn who was late."""
 
+_LATE: Final = "The index did not answer in time."
+
 log = structlog.get_logger()
 
 
@@ -34,9 +36,7 @@ async def in_time(seconds: float | None) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise NoAnswerError(
-            "The index did not answer in time.", hint="Call again in a few seconds."
-        ) from None
+        raise NoAnswerError(_LATE, hint="Call again in a few seconds.") from None
 
 
 class Unfinished:
@@ -45,10 +45,10 @@ class Unfinished:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def is_done(
+    async def finish(
         self, work: Coroutine[None, None, None], within: float, postponed: str, count: int
     ) -> bool:
-        """Return whether some work succeeds in time. If it is late, it goes on; a cancelled call cancels it.
+        """Do some work, and return whether it succeeded in time. Late work goes on; a cancelled call cancels it.
 
         Args:
             work: The work. Each request that it makes has a little less time than the caller.
@@ -68,7 +68,7 @@ class Unfinished:
         if task.done() and not failures:
             task.result()
             return True
-        log.warning(postponed, count=count, reason=next(iter(failures), "The index did not answer in time."))
+        log.warning(postponed, count=count, reason=next(iter(failures), _LATE))
         return False
 
     def start(self, work: Coroutine[None, None, None]) -> None:
@@ -95,4 +95,4 @@ async def _collecting(work: Coroutine[None, None, None], failures: list[str]) ->
     except (StorageUnavailableError, EmbeddingUnavailableError) as error:
         failures.append(error.message)
     except TimeoutError:
-        failures.append("The index did not answer in time.")
+        failures.append(_LATE)

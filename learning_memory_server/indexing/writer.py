@@ -344,7 +344,7 @@ class IndexWriter:
         self, work: Coroutine[None, None, None], within: float, postponed: str, count: int
     ) -> bool:
         try:
-            return await self._unfinished.is_done(work, within, postponed, count)
+            return await self._unfinished.finish(work, within, postponed, count)
         finally:
             self._wake.set()
 

@@ -68,13 +68,12 @@ async def move_index(
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidInputError("The URL must look like https://host:6333.")
     began, settings = time.monotonic(), open_settings()
-    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     async with open_connection(settings, "migrate") as connection:
         if leave:
-            removed = (await connection.run("leave", url=url, key=key, gone=gone))["removed"]
+            removed = (await connection.run("leave", url=url, key=settings.qdrant_key, gone=gone))["removed"]
             _show_left(removed, time.monotonic() - began, gone=gone, as_json=as_json)
             return True
-        reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
+        reply = await connection.run("migrate", url=url, key=settings.qdrant_key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
     document = migrate_document(collections, seconds)
     if as_json:

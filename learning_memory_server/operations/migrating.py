@@ -108,8 +108,7 @@ async def _is_in_use(services: Services, nodes: frozenset[str]) -> bool:
     """Return whether one of the nodes is of the cluster in use, which may be set by the address of another."""
     if not (url := services.settings.qdrant_url):
         return False
-    key = services.settings.qdrant_api_key
-    async with _opened(services, url, key.get_secret_value() if key else None) as used:
+    async with _opened(services, url, services.settings.qdrant_key) as used:
         return bool(nodes & await nodes_of(used.requests))
 
 
