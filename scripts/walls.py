@@ -151,7 +151,7 @@ async def walls(
         operations: How many operations each does.
         searches: How many searches there are at least, in all.
         seed: Decides what they do.
-        hybrid: The least share of the searches that must be hybrid.
+        hybrid: The least share of the searches that must be hybrid, and of all operations that must be done in time.
     """
     began, tally = time.monotonic(), Tally()
     async with AsyncExitStack() as opened:
@@ -186,6 +186,8 @@ async def walls(
         tally.wrong.append(f"the earlier layout lost {_OLD_POINTS - kept} points")
     if (share := tally.hybrid) < hybrid:
         tally.wrong.append(f"only {share:.1%} of the searches were hybrid")
+    if (unanswered := tally.unanswered.total()) > (1 - hybrid) * tally.done.total():
+        tally.wrong.append(f"{unanswered} operations failed because something was late")
     return [*tally.wrong, *witness.wrong], "\n".join(summary(tally, witness, time.monotonic() - began))
 
 
@@ -199,7 +201,7 @@ def summary(tally: Tally, witness: Witness, seconds: float) -> Iterator[str]:
     yield f"{tally.modes.total():,} searches: {modes} ({tally.hybrid:.1%} hybrid)."
     yield (
         f"{tally.late:,} writes and removals were in the index only later, and {tally.unanswered.total()} operations "
-        "failed because the double was late."
+        "failed because something was late."
     )
     yield (
         f"{witness.answered.total():,} requests; {witness.dropping} dropped or renamed; {witness.foreign} answers had "
