@@ -68,19 +68,25 @@ def append(path: Path, data: bytes, *, system: System = os) -> None:
 
 
 def replace(path: Path, data: bytes, *, mode: int = 0o600, system: System = os) -> None:
-    """Replace the file's content with `data`, and its mode. A crash leaves either the old or the new content."""
+    """Replace the file's content with `data`, and its mode. A crash or a failure leaves the old or the new."""
     make_private_directory(path.parent, system=system)
     temporary = path.with_name(path.name + TEMPORARY)
     descriptor = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
     try:
-        _write_all(descriptor, data, system)
-        if hasattr(os, "fchmod"):
-            # The process's umask has taken bits from what was opened.
-            os.fchmod(descriptor, mode)
-        system.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    system.replace(temporary, path)
+        try:
+            _write_all(descriptor, data, system)
+            if hasattr(os, "fchmod"):
+                # The process's umask has taken bits from what was opened.
+                os.fchmod(descriptor, mode)
+            system.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        system.replace(temporary, path)
+    except OSError:
+        # A full disk stays full otherwise, and what could not be written may be private.
+        with suppress(OSError):
+            system.unlink(temporary)
+        raise
     sync_directory(path.parent, system=system)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import stat
 import sys
 import webbrowser
 from typing import TYPE_CHECKING, Any, Final
@@ -12,12 +13,14 @@ from learning_memory_server.access.connection import Connection, open_connection
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.dashboard.page import page
 from learning_memory_server.dashboard.serving import served
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import output, readable_size, show_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from learning_memory_server.settings import Settings
 
 _AWAKE_SECONDS: Final = 1.0
 
@@ -41,6 +44,8 @@ async def show_dashboard(file: Path | None, project: str | None, *, may_open: bo
         raise InvalidInputError("Give either --live or --output: a live page has no file.")
     settings = open_settings()
     project = chosen_project(project, settings)
+    path = settings.storage_path / "dashboard.html" if file is None else file
+    _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:
             await connection.run("complete")
@@ -48,9 +53,8 @@ async def show_dashboard(file: Path | None, project: str | None, *, may_open: bo
             show_notice(f"{error.sentence} The page has no map.")
         document = await _document(connection, project)
         if live:
-            await _serve(connection, document, project, may_open=may_open)
+            await _serve(settings, connection, document, project, may_open=may_open)
             return
-    path = file or settings.storage_path / "dashboard.html"
     content = page(document).encode()
     try:
         files.replace(path, content)
@@ -61,17 +65,42 @@ async def show_dashboard(file: Path | None, project: str | None, *, may_open: bo
         webbrowser.open(path.absolute().as_uri())
 
 
+def _require_replaceable(path: Path) -> None:
+    """Do nothing unless something other than a file is there: a device or a link would be gone afterwards.
+
+    Raises:
+        InvalidInputError: If there is, or if it cannot be found out.
+    """
+    try:
+        if stat.S_ISREG(path.lstat().st_mode):
+            return
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error.strerror}.") from error
+    raise InvalidInputError(f"{path} cannot be written: it is there and not a file.", hint="Name a file.")
+
+
 async def _document(connection: Connection, project: str | None) -> str:
     document: str = (await connection.run("picture", project=project))["document"]
     return document
 
 
-async def _serve(connection: Connection, document: str, project: str | None, *, may_open: bool) -> None:
+async def _serve(
+    settings: Settings, connection: Connection, document: str, project: str | None, *, may_open: bool
+) -> None:
     loop = asyncio.get_running_loop()
 
+    async def ask(**fields: Any) -> Any:  # noqa: ANN401 - JSON
+        try:
+            return await connection.ask("picture", project=project, **fields)
+        except StorageUnavailableError:
+            # The hub has ended. Another may run by now; if not, it is started.
+            async with open_connection(settings, "dashboard") as again:
+                return await again.ask("picture", project=project, **fields)
+
     def run(**fields: Any) -> Any:  # noqa: ANN401 - JSON
-        working = asyncio.run_coroutine_threadsafe(connection.ask("picture", project=project, **fields), loop)
-        return working.result()["document"]
+        return asyncio.run_coroutine_threadsafe(ask(**fields), loop).result()["document"]
 
     first = [document]
 

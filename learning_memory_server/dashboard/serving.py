@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import sys
 import threading
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
+
+from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +36,8 @@ def served(page: Callable[[], str], changes: Callable[[str], str | None]) -> Ite
 
     Args:
         page: Returns the page; called in a thread.
-        changes: Returns the data if it is not what has this stamp, else None; called in a thread.
+        changes: Returns the data if it is not what has this stamp, else None; called in a thread. An error of this
+            program that one of them raises is shown, and the next request may succeed.
     """
     secret = secrets.token_urlsafe(_SECRET_BYTES)
 
@@ -42,9 +46,8 @@ def served(page: Callable[[], str], changes: Callable[[str], str | None]) -> Ite
         make_page = staticmethod(page)
         find_changes = staticmethod(changes)
 
-    server = ThreadingHTTPServer((_LOOPBACK, 0), Handler)
+    server = _Server((_LOOPBACK, 0), Handler)
     Handler.port = server.server_port
-    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -53,6 +56,15 @@ def served(page: Callable[[], str], changes: Callable[[str], str | None]) -> Ite
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Say nothing of a browser that has closed its connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -73,11 +85,17 @@ class _Handler(BaseHTTPRequestHandler):
             # The same as for an address that does not exist: nothing is to be learned here.
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", "")
             return
-        match address.path.removeprefix(self.prefix):
+        try:
+            self._answer_trusted(address.path.removeprefix(self.prefix), address.query)
+        except LearningMemoryError as error:
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", error.sentence)
+
+    def _answer_trusted(self, path: str, query: str) -> None:
+        match path:
             case "":
                 self._answer(HTTPStatus.OK, "text/html", self.make_page())
             case "data":
-                known = parse_qs(address.query).get("unlike", [""])[0]
+                known = parse_qs(query).get("unlike", [""])[0]
                 found = self.find_changes(known)
                 if found is None:
                     self._answer(HTTPStatus.NO_CONTENT, "application/json", "")

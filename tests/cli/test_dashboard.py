@@ -51,6 +51,22 @@ def test_a_file_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> Non
     result = run("dashboard", "--no-open", "--output", str(tmp_path))
     assert result.exit_code == 1
     assert "cannot be written" in result.output
+    assert not list(tmp_path.parent.glob(f"{tmp_path.name}.*"))
+
+
+@pytest.mark.parametrize("kind", ["a device", "a link", "no name"])
+def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path, kind: str) -> None:
+    there = tmp_path / "there"
+    if kind == "a device":
+        # A pipe stands for every special file.
+        os.mkfifo(there)
+    elif kind == "a link":
+        there.symlink_to(tmp_path / "elsewhere")
+    result = run("dashboard", "--no-open", "--output", "" if kind == "no name" else str(there))
+    assert result.exit_code == 1
+    assert "not a file" in " ".join(result.output.split())
+    assert kind != "a device" or there.is_fifo()
+    assert kind != "a link" or there.is_symlink()
 
 
 def test_a_live_page_has_no_file(run: Run, tmp_path: Path) -> None:
@@ -59,10 +75,10 @@ def test_a_live_page_has_no_file(run: Run, tmp_path: Path) -> None:
     assert "either --live or --output" in " ".join(result.output.split())
 
 
-def test_the_live_page_shows_what_the_hub_has_until_it_is_interrupted(
+def test_the_live_page_shows_what_a_hub_has_and_the_next_one_until_it_is_interrupted(
     environment: dict[str, str], start_hub: Callable[[], int], kept: Journal
 ) -> None:
-    start_hub()
+    hub = start_hub()
     command = [sys.executable, "-m", "learning_memory_server", "dashboard", "--live", "--no-open"]
     env = {**os.environ, **environment}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
@@ -74,6 +90,9 @@ def test_the_live_page_shows_what_the_hub_has_until_it_is_interrupted(
                 document = data_of(reply.read().decode())
             with urlopen(f"{address}data?unlike={document['stamp']}", timeout=60) as reply:  # noqa: S310
                 assert reply.status == 204
+            os.kill(hub, signal.SIGKILL)
+            with urlopen(f"{address}data?unlike=", timeout=60) as reply:  # noqa: S310 - our own address
+                assert json.loads(reply.read())["entries"] == document["entries"]
             process.send_signal(signal.SIGINT)
             assert process.wait(60) != 0
         finally:

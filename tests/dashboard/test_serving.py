@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from learning_memory_server.dashboard.serving import served
+from learning_memory_server.errors import StorageUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,21 @@ def test_the_address_shows_the_page(address: str) -> None:
 def test_only_changes_are_sent(address: str) -> None:
     assert ask(address, "data?unlike=known")[:2] == (204, "")
     assert ask(address, "data?unlike=older")[:2] == (200, '{"new": 1}')
+
+
+def test_a_failure_is_a_sentence_and_the_next_request_may_succeed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    answers = iter([StorageUnavailableError("The hub ended.", hint="Wait."), None])
+
+    def changes(_stamp: str) -> None:
+        if error := next(answers):
+            raise error
+
+    with served(str, changes) as address:
+        assert ask(address, "data")[:2] == (503, "The hub ended. Wait.")
+        assert ask(address, "data")[:2] == (204, "")
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("path", ["/", "/data", "/guess/", "//", "/../", "/%00/"])

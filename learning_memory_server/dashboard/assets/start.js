@@ -43,6 +43,8 @@ LM.search = (text) => {
 LM.live = document.documentElement.dataset.source === "live";
 LM.follow = async () => {
   const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
+  const say = (sentence) => { document.getElementById("about").textContent = sentence; };
+  let failed = false;
   for (;;) {
     try {
       const reply = await fetch(`data?unlike=${encodeURIComponent(LM.data.stamp)}`, {cache: "no-store"});
@@ -51,9 +53,13 @@ LM.follow = async () => {
         if (document.getElementById("detail").open) document.getElementById("detail").close();
         LM.describe();
         LM.render();
+      } else if (reply.status === 503) {
+        say(`This page shows what was there before. ${await reply.text()}`);
       } else if (reply.status !== 204) throw new Error(String(reply.status));
+      if (failed && reply.status === 204) LM.describe();
+      failed = reply.status === 503;
     } catch {
-      document.getElementById("about").textContent = "The server of this page has ended; it shows what was there before.";
+      say("The server of this page has ended; it shows what was there before.");
       return;
     }
     await pause(1);
