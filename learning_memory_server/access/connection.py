@@ -17,6 +17,7 @@ from learning_memory_server.access.reading import holder_of
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
+    InvalidSettingsError,
     StorageUnavailableError,
 )
 from learning_memory_server.front.link import HubLink, hello_of
@@ -165,7 +166,12 @@ async def complete_index(connection: Connection) -> str:
     except _INTERRUPTIONS:
         show_notice("Interrupted. Everything is in the journal; the index is completed later.")
         raise
-    except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
+    except (
+        DeadlineExceededError,
+        EmbeddingUnavailableError,
+        InvalidSettingsError,
+        StorageUnavailableError,
+    ) as error:
         show_notice(error.sentence)
         return (
             "pending: the entries are safe in the journal, and are indexed as soon as a server or a command "

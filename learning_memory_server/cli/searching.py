@@ -15,6 +15,7 @@ from learning_memory_server.errors import (
     AlreadyRunningError,
     DeadlineExceededError,
     EmbeddingUnavailableError,
+    InvalidSettingsError,
     StorageUnavailableError,
 )
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
@@ -76,7 +77,13 @@ async def search_entries(  # noqa: PLR0913 - one for each option
             reply = await _search_index(wanted, settings, explain=explain)
         except AlreadyRunningError as error:
             show_notice(f"{error.message} This search is lexical.")
-        except (DeadlineExceededError, EmbeddingUnavailableError, StorageUnavailableError) as error:
+        except (
+            DeadlineExceededError,
+            EmbeddingUnavailableError,
+            # Of the engine alone: such a setting is looked at when it is opened.
+            InvalidSettingsError,
+            StorageUnavailableError,
+        ) as error:
             show_notice(f"{error.sentence} This search is lexical.")
     found, mode = reply or _search_journal(wanted, settings, explain=explain)
     if as_json:

@@ -70,10 +70,11 @@ async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
 
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
     if found["missing"]:
+        are = "is" if found["missing"] == 1 else "are"
         yield yellow(
             "engine",
-            f"{counted(found['missing'], 'point')} from the journal are not in the index yet; "
-            "the next server start, search or import adds them.",
+            f"{counted(found['missing'], 'point')} from the journal {are} not in the index yet; "
+            "the next server start, search or import adds what is missing.",
             _repair(settings, "complete", "The index was completed."),
         )
     if found["superfluous"]:

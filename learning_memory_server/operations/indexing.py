@@ -54,7 +54,9 @@ async def complete(
         catching_up.cancel()
     notices = list(services.index.notices)
     if not in_time:
-        notices.append(f"The index is not complete yet; {writer.pending:,} of its vectors are missing.")
+        # Until the index was compared, nobody knows how many; none is not the answer.
+        how_many = "" if writer.missing is None else f"; {writer.missing:,} of its vectors are missing"
+        notices.append(f"The index is not complete yet{how_many}.")
     if damaged := services.journal.known_damage:
         notices.append(damage_notice(damaged))
     if to_search:

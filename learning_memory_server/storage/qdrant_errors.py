@@ -130,7 +130,9 @@ def _refused(collection: str, address: str, kind: Kind, error: UnexpectedRespons
         return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)
     message = f"Qdrant at {address} answered with status {status}."
     if status in _ABOUT_THE_REQUEST:
-        return StorageUnavailableError(message)
+        # Qdrant itself knows each path that is asked for: it is another server, or the URL has a wrong prefix.
+        hint = _LOOK if status == HTTPStatus.NOT_FOUND else None
+        return StorageUnavailableError(message, hint=hint)
     return RefusedError(message, is_of_collection=True)
 
 

@@ -248,7 +248,10 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT
     except ValueError as error:
-        raise InvalidSettingsError("The Qdrant URL is malformed.") from error
+        raise InvalidSettingsError(
+            "The Qdrant URL is malformed.",
+            hint="It must look like https://host:6333; several are a list, or separated by commas.",
+        ) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
     if parts.username or parts.password:

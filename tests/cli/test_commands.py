@@ -259,11 +259,21 @@ def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
 
 
 @pytest.mark.slow
-def test_search_without_an_engine_is_lexical(run: Any, filled: Result) -> None:
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1:1", "cannot be reached"),
+        ("http://127.0.0.1:99999", "The Qdrant URL is malformed."),
+        ("http://10.255.255.1:6333", "would be sent to 10.255.255.1 in plain text"),
+    ],
+)
+def test_search_without_an_engine_is_lexical(run: Any, filled: Result, url: str, reason: str) -> None:
     assert filled.exit_code == 0
-    found = run("search", "slow query", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
+    server = {"LEARNING_MEMORY_QDRANT_URL": url, "LEARNING_MEMORY_QDRANT_API_KEY": "a-key"}
+    found = run("search", "slow query", **server)
     assert found.exit_code == 0
     assert "mode: lexical" in found.stdout
+    assert reason in " ".join(found.stderr.split())
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from learning_memory_server.composition.services import open_services
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
+from tests.storage.double import serving
 from tests.support import InProcessFitting, SilentModel, about
 
 if TYPE_CHECKING:
@@ -37,3 +38,13 @@ async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> No
     assert hurried["points"] == 0
     assert complete["notices"] == []
     assert complete["points"] == missing
+
+
+async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: Path) -> None:
+    with serving() as double:
+        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+        async with open_services(settings, purpose="a test") as services:
+            await services.index.open()
+            double.delay = 0.3
+            hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+    assert hurried["notices"] == ["The index is not complete yet."]
