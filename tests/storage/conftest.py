@@ -14,9 +14,8 @@ from tests.storage.double import QdrantDouble, serving, store_of
 from tests.storage.points import EAST, uid
 
 SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
-SERVER_KEY = os.environ.get(
-    "LMS_TEST_QDRANT_API_KEY"
-)  # Only a server of one's own has one: a double asks for none.
+# A double asks for no key.
+SERVER_KEY = os.environ.get("LMS_TEST_QDRANT_API_KEY")
 SPREAD = Spread(
     *(int(os.environ.get(f"LMS_TEST_QDRANT_{what}", "0")) or None for what in ("SHARDS", "COPIES"))
 )
