@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def write(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[Callable[[Services], Awaitable[None]]], Path]:
@@ -65,6 +65,6 @@ def write(
     return written
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def filled(write: Callable[..., Path]) -> Path:
     return write(fill)

@@ -1,0 +1,40 @@
+"""A page in a browser, and what tests ask of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+
+class Seen:
+    """A page, and what it asked for and complained of."""
+
+    def __init__(self, browser: Browser, file: Path, *, width: int = 1280, scheme: Any = "light") -> None:
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page.set_default_timeout(60_000)
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.file = file
+
+    def view(self, name: str) -> Page:
+        """Show a view by its own link."""
+        self.page.goto(f"{self.file.as_uri()}#{name}")
+        self.page.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
+        return self.page
+
+    def require_quiet(self) -> None:
+        """Require that nothing but the file was asked for, and that nothing went wrong."""
+        assert {url.partition("#")[0] for url in self.requests} == {self.file.as_uri()}
+        assert self.complaints == []
+        self.page.close()
+
+
+def count(page: Page, selector: str) -> int:
+    return int(page.locator(selector).count())
