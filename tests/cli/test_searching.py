@@ -1,0 +1,67 @@
+"""The command search: hybrid, lexical where there is no index, and it says which."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from learning_memory_server.locking import exclusive
+
+
+@pytest.mark.slow
+def test_search_is_hybrid_and_says_so(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    found = run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy")
+    assert found.exit_code == 0
+    assert found.stdout.count("Fix the flaky test") == 3
+    assert "3 found, mode: hybrid" in found.stdout
+
+
+@pytest.mark.slow
+def test_search_is_lexical_while_the_data_is_locked_with_a_notice(
+    run: Any, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    with exclusive(storage / "journal", "a server"):
+        found = run("search", "slow query", "--limit", "2")
+        asked_for = run("search", "slow query", "--limit", "2", "--lexical")
+    assert found.exit_code == 0
+    assert found.stdout == asked_for.stdout
+    assert "2 found, mode: lexical" in found.stdout
+    assert len(found.stderr.splitlines()) == 1
+    assert found.stderr.rstrip().endswith("This search is lexical.")
+    assert asked_for.stderr == ""
+
+
+@pytest.mark.slow
+def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    found = run("search", "slow query", "--limit", "1", "--explain")
+    line = next(line for line in found.stdout.splitlines() if line.strip().startswith("score "))
+    assert re.search(
+        r"0\.45 x cosine [\d.]+ \+ 0\.55 x lexical [\d.]+ \(bm25 [\d.]+, contrast [\d.]+\); nearest axis \w+;",
+        line,
+    )
+    lexical = run("search", "slow query", "--limit", "1", "--explain", "--lexical").stdout
+    assert re.search(r"score +lexical [\d.]+ \(bm25 [\d.]+\); terms ", lexical)
+    assert "score  " not in run("search", "slow query", "--limit", "1").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1:1", "cannot be reached"),
+        ("http://127.0.0.1:99999", "The Qdrant URL is malformed."),
+        ("http://10.255.255.1:6333", "would be sent to 10.255.255.1 in plain text"),
+    ],
+)
+def test_search_without_an_engine_is_lexical(run: Any, filled: Result, url: str, reason: str) -> None:
+    assert filled.exit_code == 0
+    server = {"LEARNING_MEMORY_QDRANT_URL": url, "LEARNING_MEMORY_QDRANT_API_KEY": "a-key"}
+    found = run("search", "slow query", **server)
+    assert found.exit_code == 0
+    assert "mode: lexical" in found.stdout
+    assert reason in " ".join(found.stderr.split())
