@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+from learning_memory_server.indexing.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.owner import find_owner, open_owner
@@ -119,8 +120,7 @@ def _findings(examined: Examined, url: str) -> Iterator[Finding]:
         names = ", ".join(f"`{name}`" for name in examined.missing)
         yield red(
             _TOPIC,
-            f"{examined.no_creating.message} These are missing: {names}. Somebody whose key may create collections "
-            "makes them by running this program once with the same model.",
+            f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}",
         )
     elif examined.no_creating:
         yield yellow(

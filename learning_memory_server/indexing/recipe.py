@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+HOW_THEY_ARE_MADE: Final = (
+    "Somebody whose key may create collections makes them by running this program once with the same model."
+)
 _VARIANT_DIGITS: Final = 12
 
 
@@ -126,10 +129,7 @@ class Blueprints:
             await asyncio.sleep(0)
         if forbidden:
             first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
-            first.hint = (
-                "Somebody whose key may create collections makes them by running this program once with the same model. "
-                f"They are {names}. {first.hint}"
-            )
+            first.hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.hint}"
             raise first
         return notices
 
