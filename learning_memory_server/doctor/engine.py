@@ -69,6 +69,9 @@ async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
 
 
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
+    # A hub of another version may not say it.
+    if failure := found.get("model"):
+        yield red("engine", f"Searches are lexical: {failure}")
     if found["missing"]:
         are = "is" if found["missing"] == 1 else "are"
         yield yellow(

@@ -11,12 +11,14 @@ from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.indexing.document import Collection
+from learning_memory_server.waiting import REQUEST_SECONDS
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
 
 _LOOK_SECONDS: Final = 0.2
+_ANY_TEXT: Final = "anything"
 
 
 async def complete(
@@ -74,7 +76,7 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
 
     Returns:
         `points`, the number of points in the index; `missing`, how many it lacks; `superfluous`, how many do not belong
-        there; and `notices`.
+        there; `model`, why the loaded model cannot be used, or None; and `notices`.
 
     Raises:
         EmbeddingUnavailableError: If the model cannot be loaded.
@@ -84,11 +86,22 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
     await services.index.open()
     missing = await services.writer.find_pending()
     return {
+        "model": await _failure_of_model(services),
         "points": sum((await services.index.counts()).values()),
         "missing": missing,
         "superfluous": services.writer.superfluous,
         "notices": services.index.notices,
     }
+
+
+async def _failure_of_model(services: Services) -> str | None:
+    """Try the model. One that a server runs may have gone, or changed, since it was loaded."""
+    try:
+        # As a document: queries are remembered.
+        await services.embeddings.embed_documents([_ANY_TEXT], REQUEST_SECONDS)
+    except EmbeddingUnavailableError as error:
+        return error.sentence
+    return None
 
 
 async def reindex(services: Services, report: Report, *, axis: str | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from learning_memory_server.composition.services import open_services
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
+from tests.embedding.ollama_stub import OllamaStub
 from tests.storage.double import serving
 from tests.support import InProcessFitting, SilentModel, about
 
@@ -48,3 +49,19 @@ async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: 
             double.delay = 0.3
             hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
     assert hurried["notices"] == ["The index is not complete yet."]
+
+
+async def test_a_comparison_says_that_the_model_has_changed(tmp_path: Path) -> None:
+    with OllamaStub() as ollama:
+        settings = Settings(
+            storage_path=tmp_path,
+            embedding_backend="ollama",
+            embedding_model="nomic-embed-text",
+            ollama_url=ollama.url,
+        )
+        async with open_services(settings, purpose="a test") as services:
+            before = await operate(services, lambda *_: None, "compare", {})
+            ollama.digest = "f" * 64
+            after = await operate(services, lambda *_: None, "compare", {})
+    assert before["model"] is None
+    assert "has changed since this server started. Run `learning-memory-server hub stop`" in after["model"]
