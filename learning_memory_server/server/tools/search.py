@@ -30,6 +30,7 @@ from learning_memory_server.server.tools.arguments import (
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.listing import ValueListing
+from learning_memory_server.values.standing import Standing
 from learning_memory_server.views import entry_views
 from learning_memory_server.views.score_views import (
     ScoredExperience,
@@ -102,7 +103,8 @@ async def search_experiences(
     asked = ExperienceQuery(query, axis, where, depth, min_score)
     # At once: a server far away is waited for only once.
     result, matching = await asyncio.gather(
-        searcher.search_experiences(asked), listing.matching(query, where.project)
+        searcher.search_experiences(asked),
+        listing.matching(query, where.project) if offset == 0 else _no_values(),
     )
     shown = [
         scored_experience(found, asked, explain=explain, is_short=number >= _WHOLE and not full)
@@ -110,10 +112,9 @@ async def search_experiences(
     ]
     is_end = len(result.found) == depth < offset + limit
     notes = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
-    is_first = offset == 0 and result.mode is not SearchMode.LEXICAL
     values = [
         {"id": each.value.id, "text": each.value.text, "standing": each.support.status.value}
-        for each in (matching if is_first else ())
+        for each in (matching if result.mode is not SearchMode.LEXICAL else ())
     ]
     reply = page(
         "results",
@@ -124,3 +125,8 @@ async def search_experiences(
         values=values or None,
     )
     return cast("FoundExperiences", reply)
+
+
+async def _no_values() -> list[Standing]:
+    """Return no values: they come with the first page."""
+    return []
