@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import AsyncQdrantClient, models
 
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.composition.services import Services, open_services
@@ -171,8 +171,18 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
     await adapter.find(
         (await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)]
     )
+    await adapter.search(Collection.EXPERIENCES_STRATEGY, vector, limit=many)
+    # What the adapter has asked: its filter, too, takes the double time.
+    asked = double.asked[-1].body
     vendors: Operations = {
-        "baseline: the vendor's query": lambda: vendor.query_points(place, vector, using="dense", limit=many),
+        "baseline: the vendor's query": lambda: vendor.query_points(
+            place,
+            vector,
+            using="dense",
+            limit=asked["limit"],
+            query_filter=models.Filter(**asked["filter"]),
+            search_params=models.SearchParams(**asked["params"]),
+        ),
         "the same by the adapter": lambda: adapter.search(
             Collection.EXPERIENCES_STRATEGY, vector, limit=many
         ),
