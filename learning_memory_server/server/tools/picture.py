@@ -21,4 +21,6 @@ DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> str:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
     count = len(collector.list_resolved(EntryQuery(project=caller.project)))
-    return f"The dashboard of this project's {count:,} experience{'' if count == 1 else 's'} is shown to the user."
+    experiences = f"{count:,} experience{'' if count == 1 else 's'}"
+    # Whether it does, the client alone knows: it may refuse a long page.
+    return f"The client shows the user the dashboard of this project's {experiences}, if it can."
