@@ -79,7 +79,7 @@ async def test_the_page_has_the_entries_of_the_project(services: Services) -> No
         server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
     ) as client:
         called = await client.call_tool("show_dashboard", {})
-        assert "this project's 1 experience is shown" in called.content[0].text  # type: ignore[union-attr]
+        assert "dashboard of this project's 1 experience, if" in called.content[0].text  # type: ignore[union-attr]
         (content,) = (await client.read_resource(DASHBOARD_URI)).contents
     assert isinstance(content, TextResourceContents)
     assert content.mime_type == APP_MIME_TYPE
