@@ -46,10 +46,10 @@ def test_it_greets_the_chat_and_works_in_its_frame(browser: Browser, filled: Pat
 
 def test_it_has_the_theme_of_the_chat_not_of_the_system(browser: Browser, filled: Path) -> None:
     chat = Chat(browser, filled.read_text("utf-8"), theme="dark")
-    chat.app.wait_for_function("document.documentElement.style.colorScheme === 'dark'")
+    chat.app.locator("html[style*='color-scheme: dark']").wait_for(state="attached")
     assert is_dark(chat)
     chat.change(theme="light")
-    chat.app.wait_for_function("document.documentElement.style.colorScheme === 'light'")
+    chat.app.locator("html[style*='color-scheme: light']").wait_for(state="attached")
     assert not is_dark(chat)
     chat.require_quiet()
 
@@ -88,7 +88,9 @@ def test_it_fills_the_screen_if_the_chat_offers_that(browser: Browser, filled: P
     chat = Chat(browser, filled.read_text("utf-8"), availableDisplayModes=["inline", "fullscreen"])
     chat.wait_for_said(SIZE)
     chat.app.get_by_role("button", name="Full screen").click()
-    chat.app.wait_for_function("innerHeight === 900")
+    # Not `wait_for_function`: it waits with eval, which the page's policy forbids.
+    while chat.app.evaluate("innerHeight") != 900:
+        chat.app.page.wait_for_timeout(50)
     assert not chat.app.get_by_role("button", name="Full screen").is_visible()
     chat.show("open")
     assert chat.sizes == [(900, 800)]

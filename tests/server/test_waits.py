@@ -229,6 +229,8 @@ def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has(
                 await asyncio.sleep(draw.choice([0, 0, 1, 10]))
             double.heal()
             await until(lambda: services.writer.missing == 0)
+            # A removal that failed is tried again within half a minute.
+            await asyncio.sleep(60)
             await assert_exact(services)
 
     fast_forward(scenario())
