@@ -159,6 +159,16 @@ async def prepare_search(connection: Connection) -> None:
     await connection.run("complete", to_search=True, within=_SEARCH_WAITS)
 
 
+WITHOUT_INDEX: Final = (
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    # Of the engine alone: such a setting is looked at when it is opened.
+    InvalidSettingsError,
+    StorageUnavailableError,
+)
+"""The errors after which a command does without the index."""
+
+
 async def complete_index(connection: Connection) -> str:
     """Complete the index if that is possible now. Return a phrase that says how many vectors it has."""
     try:
@@ -166,12 +176,7 @@ async def complete_index(connection: Connection) -> str:
     except _INTERRUPTIONS:
         show_notice("Interrupted. Everything is in the journal; the index is completed later.")
         raise
-    except (
-        DeadlineExceededError,
-        EmbeddingUnavailableError,
-        InvalidSettingsError,
-        StorageUnavailableError,
-    ) as error:
+    except WITHOUT_INDEX as error:
         show_notice(error.sentence)
         return (
             "pending: the entries are safe in the journal, and are indexed as soon as a server or a command "

@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import open_connection, prepare_search
+from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import (
     AlreadyRunningError,
-    DeadlineExceededError,
-    EmbeddingUnavailableError,
-    InvalidSettingsError,
-    StorageUnavailableError,
 )
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.observation.searcher import search_lexical
@@ -77,13 +73,7 @@ async def search_entries(  # noqa: PLR0913 - one for each option
             reply = await _search_index(wanted, settings, explain=explain)
         except AlreadyRunningError as error:
             show_notice(f"{error.message} This search is lexical.")
-        except (
-            DeadlineExceededError,
-            EmbeddingUnavailableError,
-            # Of the engine alone: such a setting is looked at when it is opened.
-            InvalidSettingsError,
-            StorageUnavailableError,
-        ) as error:
+        except WITHOUT_INDEX as error:
             show_notice(f"{error.sentence} This search is lexical.")
     found, mode = reply or _search_journal(wanted, settings, explain=explain)
     if as_json:
