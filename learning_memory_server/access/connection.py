@@ -89,14 +89,6 @@ class Connection:
             show_notice(sentence)
         return reply
 
-    async def ask(self, operation: str, **fields: object) -> dict[str, Any]:
-        """Run an operation as `run` does, and show nothing of it: for what is asked again and again.
-
-        Raises:
-            LearningMemoryError: See `run`.
-        """
-        return await self._operate(lambda *_: None, operation, fields)
-
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its reply. Arguments that are None are left out.
 

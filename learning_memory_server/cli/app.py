@@ -295,10 +295,6 @@ def dashboard(
     ] = None,
     project: ProjectOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Serve it to this machine until Ctrl-C; changes appear by themselves."),
-    ] = False,
 ) -> None:
     """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 
@@ -307,7 +303,7 @@ def dashboard(
     """
     from learning_memory_server.cli.dashboard import show_dashboard  # noqa: PLC0415
 
-    asyncio.run(show_dashboard(file, project, may_open=not no_open, live=live))
+    asyncio.run(show_dashboard(file, project, may_open=not no_open))
 
 
 @app.command()

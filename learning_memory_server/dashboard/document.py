@@ -6,7 +6,6 @@ Entries are named by their position in `entries`, to keep the document small.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,7 +56,7 @@ class Dashboard:
     """Gathers the page's data.
 
     Args:
-        journal: What tells whether anything has changed.
+        journal: Where the open entries are.
         collector: Where the entries are.
         index: Where the vectors are.
         clusterer: Finds what recurs.
@@ -84,19 +83,6 @@ class Dashboard:
     clock: Clock
     frames: FrameStore
 
-    def stamp(self) -> str:
-        """Return a text that differs once the journal has changed."""
-        found = hashlib.sha256()
-        # The history of cluster numbers changes when somebody looks, as the page does.
-        history = set(self.journal.clusters.segments())
-        for path in sorted(set(self.journal.path.rglob("*.json*")) - history):
-            try:
-                about = path.stat()
-            except FileNotFoundError:
-                continue
-            found.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode("utf-8", "surrogatepass"))
-        return found.hexdigest()[:16]
-
     async def document(self, project: str | None = None) -> dict[str, Any]:
         """Return the data of the page.
 
@@ -106,8 +92,6 @@ class Dashboard:
         Raises:
             JournalUnavailableError: If the journal cannot be read.
         """
-        # Before anything is read: what is written meanwhile makes another stamp.
-        stamp = await asyncio.to_thread(self.stamp)
         entries = self.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
@@ -117,7 +101,6 @@ class Dashboard:
         found = lift(trials_of(advice, entries))
         return {
             "version": VERSION,
-            "stamp": stamp,
             "made_at": self.clock().isoformat(),
             "project": project,
             # Thousands, which others should not wait for.

@@ -47,19 +47,18 @@ def as_text(document: dict[str, Any]) -> str:
     return text
 
 
-def page(document: str, *, is_live: bool = False) -> str:
+def page(document: str) -> str:
     """Return the page.
 
     Args:
         document: The data, from `as_text`.
-        is_live: Whether it asks the server that it came from for changes.
     """
-    before, after = _frame(is_live)
+    before, after = _frame()
     return f"{before}{document}{after}"
 
 
 @cache
-def _frame(is_live: bool) -> tuple[str, str]:
+def _frame() -> tuple[str, str]:
     """Return what stands before and after the data."""
     assets = resources.files(__package__).joinpath("assets")
     scripts = [_read(assets / "vendor" / name) for name in VENDORED] + [_read(assets / name) for name in OWN]
@@ -69,7 +68,7 @@ def _frame(is_live: bool) -> tuple[str, str]:
             "default-src 'none'",
             f"script-src {' '.join(map(_source, scripts))}",
             f"style-src {_source(style)} {_source(_PLOT_STYLE)}",
-            f"connect-src {chr(39)}self{chr(39)}" if is_live else "connect-src 'none'",
+            "connect-src 'none'",
             "base-uri 'none'",
             "form-action 'none'",
         )
@@ -78,7 +77,6 @@ def _frame(is_live: bool) -> tuple[str, str]:
     for name, value in {
         "POLICY": policy,
         "STYLE": style,
-        "LIVE": "live" if is_live else "file",
         "SCRIPTS": "\n".join(f"<script>{script}</script>" for script in scripts),
     }.items():
         filled = filled.replace(f"{{{{{name}}}}}", value)

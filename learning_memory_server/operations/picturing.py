@@ -12,25 +12,20 @@ if TYPE_CHECKING:
     from learning_memory_server.operations import Report
 
 
-async def picture(
-    services: Services, report: Report, *, project: str | None, unlike: str | None = None
-) -> dict[str, Any]:
+async def picture(services: Services, report: Report, *, project: str | None) -> dict[str, Any]:
     """Gather the data of the page.
 
     Args:
         services: The services.
         report: Receives the progress.
         project: Only this project's.
-        unlike: A document's `stamp`: nothing is gathered as long as it is still this.
 
     Returns:
-        `document`, as JSON text; None if nothing has changed.
+        `document`, as JSON text.
 
     Raises:
         JournalUnavailableError: If the journal cannot be read.
     """
-    if unlike is not None and services.dashboard.stamp() == unlike:
-        return {"document": None}
     report("Gathering what was learned")
     document = await services.dashboard.document(project)
     # Megabytes, which others should not wait for.

@@ -1,20 +1,15 @@
-"""`dashboard`: a private file with everything in it, or a live page."""
+"""`dashboard`: a private file with everything in it."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
-from urllib.request import urlopen
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from learning_memory_server.journal.journal import Journal
@@ -67,34 +62,3 @@ def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path, kind: str)
     assert "not a file" in " ".join(result.output.split())
     assert kind != "a device" or there.is_fifo()
     assert kind != "a link" or there.is_symlink()
-
-
-def test_a_live_page_has_no_file(run: Run, tmp_path: Path) -> None:
-    result = run("dashboard", "--live", "--output", str(tmp_path / "x.html"))
-    assert result.exit_code == 1
-    assert "either --live or --output" in " ".join(result.output.split())
-
-
-def test_the_live_page_shows_what_a_hub_has_and_the_next_one_until_it_is_interrupted(
-    environment: dict[str, str], start_hub: Callable[[], int], kept: Journal
-) -> None:
-    hub = start_hub()
-    command = [sys.executable, "-m", "learning_memory_server", "dashboard", "--live", "--no-open"]
-    env = {**os.environ, **environment}
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            line = next(line for line in process.stdout if "http://" in line)
-            address = line[line.index("http://") :].strip()
-            with urlopen(address, timeout=60) as reply:  # noqa: S310 - our own address
-                document = data_of(reply.read().decode())
-            with urlopen(f"{address}data?unlike={document['stamp']}", timeout=60) as reply:  # noqa: S310
-                assert reply.status == 204
-            os.kill(hub, signal.SIGKILL)
-            with urlopen(f"{address}data?unlike=", timeout=60) as reply:  # noqa: S310 - our own address
-                assert json.loads(reply.read())["entries"] == document["entries"]
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) != 0
-        finally:
-            process.kill()
-    assert len(document["entries"]) == len(kept.entries.read().records)

@@ -11,7 +11,6 @@ import pytest
 from learning_memory_server.dashboard.page import as_text
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.operations import operate
 from tests.dashboard.making import CALLER, THEMES, dashboard_of, entry, fill, learn, store
 
 if TYPE_CHECKING:
@@ -176,20 +175,3 @@ async def test_without_an_index_everything_but_the_map_is_there(services: Servic
         "clusters": [],
         "notice": "The disk is on fire.",
     }
-
-
-@pytest.mark.slow
-async def test_the_operation_gathers_nothing_until_something_changes(services: Services) -> None:
-    await learn(services, *(entry(number) for number in range(3)))
-
-    async def picture(unlike: str | None = None) -> dict[str, Any] | None:
-        text = (await operate(services, quiet, "picture", {"project": None, "unlike": unlike}))["document"]
-        return None if text is None else json.loads(text)
-
-    first = await picture()
-    assert first is not None
-    assert await picture(first["stamp"]) is None
-    services.collector.add_resolved([entry(3)])
-    second = await picture(first["stamp"])
-    assert second is not None
-    assert len(second["entries"]) == 4

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.calibration.scores import last_stated, score
-from learning_memory_server.dashboard.page import as_text, page
-from learning_memory_server.dashboard.serving import served
-from learning_memory_server.errors import StorageUnavailableError
 from tests.dashboard.conftest import IN_CHROMIUM
 from tests.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
 from tests.dashboard.seen import Seen, count
@@ -326,48 +322,3 @@ def test_small_stores_look_meant(
         assert "undefined" not in main, name
         assert "NaN" not in main, name
     seen.require_quiet()
-
-
-def test_a_live_page_shows_changes_by_itself_and_asks_nobody_else(browser: Browser, filled: Path) -> None:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', filled.read_text("utf-8"))
-    assert found
-    before = json.loads(found[1])
-    after = {**before, "stamp": "later", "open": []}
-    with served(
-        lambda: page(as_text(before), is_live=True),
-        lambda stamp: None if stamp == "later" else as_text(after),
-    ) as address:
-        shown = browser.new_page()
-        asked, complaints = set[str](), list[str]()
-        shown.on("request", lambda request: asked.add(request.url.partition("?")[0]))
-        shown.on("console", lambda message: complaints.append(message.text))
-        shown.on("pageerror", lambda error: complaints.append(str(error)))
-        shown.goto(f"{address}#open")
-        shown.get_by_text("Nothing is open.").wait_for()
-        assert {url.partition("#")[0] for url in asked} == {address, f"{address}data"}
-        assert complaints == []
-        shown.close()
-
-
-def test_a_live_page_says_that_the_hub_is_gone_and_goes_on_when_it_is_back(
-    browser: Browser, filled: Path
-) -> None:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', filled.read_text("utf-8"))
-    assert found
-    before = json.loads(found[1])
-    after = {**before, "stamp": "later", "open": []}
-    is_back = threading.Event()
-
-    def changes(stamp: str) -> str | None:
-        if not is_back.is_set():
-            raise StorageUnavailableError("The hub is gone.", hint="It is started again.")
-        return None if stamp == "later" else as_text(after)
-
-    with served(lambda: page(as_text(before), is_live=True), changes) as address:
-        shown = browser.new_page()
-        shown.goto(f"{address}#open")
-        shown.get_by_text("there before. The hub is gone. It is started again.").wait_for()
-        is_back.set()
-        shown.get_by_text("Nothing is open.").wait_for()
-        assert shown.get_by_text("The hub is gone.").count() == 0
-        shown.close()

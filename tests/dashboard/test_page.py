@@ -80,10 +80,6 @@ def test_only_the_known_scripts_run_and_nothing_is_asked_of_a_network() -> None:
     )
 
 
-def test_a_live_page_may_ask_its_own_server_only() -> None:
-    assert policy_of(page(as_text({}), is_live=True))["connect-src"] == ["'self'"]
-
-
 def test_the_page_names_no_address_that_a_browser_would_fetch() -> None:
     for tag, attributes, _ in Elements(page(as_text({}))).found:
         assert not {"src", "srcset", "data", "poster", "action"} & attributes.keys(), tag

@@ -1,5 +1,5 @@
 "use strict";
-// Which view is shown, what is searched for, and changes that appear by themselves.
+// Which view is shown, and what is searched for.
 
 // In a chat the page is in a frame, whose address is not its own: there the view is only remembered.
 LM.isFramed = window.parent !== window;
@@ -31,39 +31,12 @@ LM.describe = () => {
   const {project, made_at: made} = LM.data;
   const where = project === null ? "all projects" : LM.short(project, 60);
   const when = d3.timeFormat("%-d %b %Y, %H:%M")(new Date(made));
-  document.getElementById("about").textContent = `${where} · ${LM.live ? "live" : `as of ${when}`}`;
+  document.getElementById("about").textContent = `${where} · as of ${when}`;
 };
 
 LM.search = (text) => {
   LM.words = text.toLowerCase().split(/\s+/).filter(Boolean);
   LM.render();
-};
-
-// A page that a server keeps current asks it for changes; a file has nobody to ask.
-LM.live = document.documentElement.dataset.source === "live";
-LM.follow = async () => {
-  const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
-  const say = (sentence) => { document.getElementById("about").textContent = sentence; };
-  let failed = false;
-  for (;;) {
-    try {
-      const reply = await fetch(`data?unlike=${encodeURIComponent(LM.data.stamp)}`, {cache: "no-store"});
-      if (reply.status === 200) {
-        LM.read(await reply.text());
-        if (document.getElementById("detail").open) document.getElementById("detail").close();
-        LM.describe();
-        LM.render();
-      } else if (reply.status === 503) {
-        say(`This page shows what was there before. ${await reply.text()}`);
-      } else if (reply.status !== 204) throw new Error(String(reply.status));
-      if (failed && reply.status === 204) LM.describe();
-      failed = reply.status === 503;
-    } catch {
-      say("The server of this page has ended; it shows what was there before.");
-      return;
-    }
-    await pause(1);
-  }
 };
 
 LM.start = () => {
@@ -106,7 +79,6 @@ LM.start = () => {
   };
   addEventListener("beforeprint", () => redraw(true));
   addEventListener("afterprint", () => redraw(false));
-  if (LM.live) LM.follow();
   if (LM.isFramed) LM.join();
 };
 LM.start();
