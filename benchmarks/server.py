@@ -6,7 +6,8 @@ The waits are also measured over a stub of Ollama that fails.
 
 Without a URL, this runs over the double of a server that the tests use (`tests/storage/double.py`), at a distance of 0,
 10 and 50 ms. Round trips are those that follow one another; what is asked at once counts once. The baseline is one
-query of the vendor's client, in the same run. With a URL it measures the milliseconds of each operation there, under an
+query of the vendor's client, in the same run, and the same query with a compressed answer over a connection that is
+kept, which then waits for an acknowledgement. With a URL it measures the milliseconds of each operation there, under an
 owner of its own, whose points it removes at the end.
 """
 
@@ -22,6 +23,7 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import structlog
 from qdrant_client import AsyncQdrantClient, models
 
@@ -167,6 +169,9 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
     # All of them, so that there are no ties at the cut, which would take another round trip.
     many = 2 * len(store)
     vendor = AsyncQdrantClient(url=double.url, check_compatibility=False)
+    kept = AsyncQdrantClient(
+        url=double.url, check_compatibility=False, limits=httpx.Limits(max_keepalive_connections=1)
+    )
     adapter = open_server(services.settings, double.url, None)
     await adapter.find(
         (await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)]
@@ -174,15 +179,20 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
     await adapter.search(Collection.EXPERIENCES_STRATEGY, vector, limit=many)
     # What the adapter has asked: its filter, too, takes the double time.
     asked = double.asked[-1].body
-    vendors: Operations = {
-        "baseline: the vendor's query": lambda: vendor.query_points(
+
+    def query(client: AsyncQdrantClient) -> Callable[[], Awaitable[Any]]:
+        return lambda: client.query_points(
             place,
             vector,
             using="dense",
             limit=asked["limit"],
             query_filter=models.Filter(**asked["filter"]),
             search_params=models.SearchParams(**asked["params"]),
-        ),
+        )
+
+    vendors: Operations = {
+        "baseline: the vendor's query": query(vendor),
+        "the same, kept and compressed": query(kept),
         "the same by the adapter": lambda: adapter.search(
             Collection.EXPERIENCES_STRATEGY, vector, limit=many
         ),
@@ -201,6 +211,7 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
         print(f"{name:32}" + "".join(f"{each:12.1f}" for each in times) + f"{double.round_trips():13}")
     double.delay = 0.0
     await vendor.close()
+    await kept.close()
     await adapter.close()
     print(f"{double.connections - (before or 0)} connections were opened for all operations.\n")
 

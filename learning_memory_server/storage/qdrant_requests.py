@@ -274,10 +274,15 @@ def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
     import httpx  # noqa: PLC0415 - comes with qdrant_client
     from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - a second to import
 
+    # A server sends a compressed answer in several small segments, of which Nagle's algorithm holds back the last until
+    # the first is acknowledged, which Linux delays by 40 ms: with it a search takes 109 ms, without it 25.
+    headers = {"accept-encoding": "identity"}
+    if api_key:
+        # As `api_key`, the vendor's client warns of plain HTTP even on this machine.
+        headers["api-key"] = api_key
     return AsyncQdrantClient(
         url=url,
-        # As `api_key`, the vendor's client warns of plain HTTP even on this machine.
-        headers={"api-key": api_key} if api_key else None,
+        headers=headers,
         # The vendor's own timeout is in whole seconds and restarts with every byte: `ask` enforces the real one.
         timeout=math.ceil(timeout),
         # It would ask, and warn, from another thread.

@@ -5,6 +5,7 @@ server gave.
 """
 
 import asyncio
+import gzip
 import json
 import socket
 import struct
@@ -61,6 +62,7 @@ class QdrantDouble(ThreadingHTTPServer):
         asked: Every request, in the order of arrival.
         spans: When each request arrived and its answer was sent.
         connections: How many connections were opened.
+        compressed: How many answers were compressed, because the request asked for it.
         delay: Seconds before each answer begins, as if the server were far away.
         fault: Returns what goes wrong with a request, or a refusal, or None.
     """
@@ -75,6 +77,7 @@ class QdrantDouble(ThreadingHTTPServer):
         self.asked: list[Request] = []
         self.spans: list[tuple[float, float]] = []
         self.connections = 0
+        self.compressed = 0
         self.delay = 0.0
         self.fault: Callable[[Request], Answer | Wrong | None] = lambda _request: None
         self.released = threading.Event()
@@ -110,13 +113,13 @@ class QdrantDouble(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer is one write.
+    wbufsize = 1 << 20
     server: QdrantDouble
 
     def setup(self) -> None:
         super().setup()
         self.server.connections += 1
-        # Headers and body are two writes; the second would wait 40 ms for the first one's acknowledgement.
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_any(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -155,13 +158,24 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_any  # noqa: N815 - the base class's names
 
     def _send(self, answer: Answer, *, is_half: bool = False) -> None:
+        """Send an answer as a server does: whole, or, compressed, in several writes.
+
+        The second of them waits until the first one is acknowledged (Nagle's algorithm), which Linux delays by 40 ms.
+        """
+        is_compressed = "gzip" in self.headers.get("Accept-Encoding", "")
+        body = gzip.compress(answer.body) if is_compressed else answer.body
         self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Content-Length", str(len(body)))
+        if is_compressed:
+            self.server.compressed += 1
+            self.send_header("Content-Encoding", "gzip")
         if answer.retry_after:
             self.send_header("Retry-After", answer.retry_after)
         self.end_headers()
-        self.wfile.write(answer.body[: len(answer.body) // 2] if is_half else answer.body)
+        if is_compressed:
+            self.wfile.flush()
+        self.wfile.write(body[: len(body) // 2] if is_half else body)
         self.close_connection = self.close_connection or is_half
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name

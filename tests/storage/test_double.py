@@ -109,6 +109,16 @@ def test_a_delay_and_the_connections_are_counted(double: QdrantDouble) -> None:
     assert [request.path for request in double.asked] == ["/"] * 3
 
 
+def test_an_answer_is_compressed_if_that_is_asked_for(double: QdrantDouble) -> None:
+    with httpx.Client() as client:
+        compressed = client.get(double.url + "/")
+        plain = client.get(double.url + "/", headers={"accept-encoding": "identity"})
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert compressed.json() == plain.json()
+    assert double.compressed == 1
+
+
 def test_what_remains_after_many_deletions_is_unchanged() -> None:
     engine = Engine()
     ours = "/collections/rec"

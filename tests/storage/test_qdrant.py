@@ -356,6 +356,19 @@ async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner
     await store.close()
 
 
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_no_answer_is_asked_for_in_compressed_form(
+    double: QdrantDouble, owner: Owner, operation: str
+) -> None:
+    store = QdrantStore([double.url], owner, api_key=KEY)
+    await store.ensure(SPEC)
+    double.asked.clear()
+    await OPERATIONS[operation](store)
+    assert double.asked
+    assert double.compressed == 0
+    await store.close()
+
+
 @pytest.mark.slow
 async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
     double: QdrantDouble, owner: Owner
