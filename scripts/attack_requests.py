@@ -11,6 +11,8 @@ from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOC
 
 from learning_memory_server.domain.vocabulary import Domain, RootCauseCategory, Strategy
 from learning_memory_server.rendezvous import FRAME_MAX
+from learning_memory_server.server.tools.catalog import TOOLS
+from scripts.attack_arguments import Generator
 
 if TYPE_CHECKING:
     import random
@@ -69,6 +71,9 @@ class Requests:
     open_ids: list[str] = field(default_factory=list)
     memory_ids: list[str] = field(default_factory=list)
     clusters: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._generator = Generator(self.chance, self.open_ids)
 
     def next(self) -> list[Attempt]:
         """Return what to send next: mostly one line."""
@@ -213,8 +218,9 @@ class Requests:
         match self.chance.randrange(5):
             case 0 if arguments:
                 arguments.pop(self.chance.choice(list(arguments)))
-            case 1 if arguments:
-                arguments[self.chance.choice(list(arguments))] = self.chance.choice(_STRANGE)
+            case 1:
+                any_tool = self.chance.choice(TOOLS)
+                tool, arguments = any_tool.name, self._generator.arguments(any_tool.input_schema)
             case 2:
                 arguments[self.chance.choice(("goals", "limit", "offset", "\ud83d"))] = self.chance.choice(
                     _STRANGE

@@ -22,6 +22,7 @@ from learning_memory_server.composition.backends import (
     remove_unused_indexes,
     server_circuits,
 )
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.dashboard.document import Dashboard
 from learning_memory_server.dashboard.frames import FrameStore
@@ -178,6 +179,7 @@ class Services:
         )
 
         # What is shown of all this.
+        self.projects = Projects(journal, self.collector, self.value_log, self.memory_log)
         self.statistics = Statistics(
             settings,
             journal,
@@ -235,6 +237,7 @@ class Services:
             self.memory_searcher,
             self.session_context,
             self.hooks,
+            self.projects,
             self.statistics,
             self.redaction,
             self.dashboard,

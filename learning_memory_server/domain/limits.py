@@ -26,8 +26,8 @@ METADATA_MAX: Final = 65_536
 """Bytes of a memory's metadata as compact JSON."""
 TAG_MAX: Final = 200
 SOURCE_MAX: Final = 1_000
-VERDICTS_MAX: Final = 50
-"""How many entries `store_value` takes as supporting a value, and how many as contradicting it."""
+CITED_MAX: Final = 50
+"""How many ids or tags a list of them may have."""
 BACKUPS_KEPT: Final = 10
 """How many backups a folder keeps, unless a person says another number."""
 SIGNATURE_MAX: Final = 200

@@ -22,7 +22,7 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls
@@ -263,11 +263,12 @@ class Hub:
 
     def _reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
         """Return why this hub cannot serve a session, or run a command, that says this hello; None if it can."""
-        if hello["hello"] != rendezvous.PROTOCOL_VERSION:
-            return (
-                f"it speaks version {rendezvous.PROTOCOL_VERSION} of the hub protocol, not {hello['hello']}"
-            )
-        theirs = rendezvous.resolved(hello["journal"]), rendezvous.resolved(hello["storage"])
+        if (version := hello.get("hello")) != rendezvous.PROTOCOL_VERSION:
+            return f"it speaks version {rendezvous.PROTOCOL_VERSION} of the hub protocol, not {version}"
+        try:
+            theirs = rendezvous.resolved(hello["journal"]), rendezvous.resolved(hello["storage"])
+        except (KeyError, TypeError, ValueError):
+            return "it was not told which data, in paths that are text"
         if theirs != (self._place.journal, self._place.storage):
             return "it serves different data"
         return None
@@ -281,7 +282,11 @@ class Hub:
             self._ending.set()
 
     async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
-        command = hello["command"]
+        command, fields = hello.get("command"), hello.get("fields", {})
+        if not isinstance(command, str) or not isinstance(fields, dict):
+            raise InvalidInputError(
+                "The memory hub refused this: `command` must be a text, `fields` an object."
+            )
         # Even a command meant for different data may ask which process is in its way, and stop it.
         if command == "status":
             return await self._status()
@@ -292,7 +297,7 @@ class Hub:
         from learning_memory_server.operations import operate  # noqa: PLC0415 - sessions do without
 
         with self._counted():
-            return await operate(self._services, report, command, hello["fields"])
+            return await operate(self._services, report, command, fields)
 
     async def _status(self) -> dict[str, Any]:
         return {

@@ -50,6 +50,8 @@ class Unfinished:
     ) -> bool:
         """Do some work, and return whether it succeeded in time. Late work goes on; a cancelled call cancels it.
 
+        What it is done to is kept already, so not even an unexpected failure is the caller's.
+
         Args:
             work: The work. Each request that it makes has a little less time than the caller.
             within: The most seconds to wait.
@@ -65,8 +67,10 @@ class Unfinished:
         except asyncio.CancelledError:
             task.cancel()
             raise
+        if task.done() and (error := task.exception()):
+            log.error(postponed, count=count, exc_info=error)
+            return False
         if task.done() and not failures:
-            task.result()
             return True
         log.warning(postponed, count=count, reason=next(iter(failures), _LATE))
         return False

@@ -244,6 +244,8 @@ class IndexWriter:
             except LearningMemoryError as error:
                 self._retry_seconds = error.retry_seconds or _RETRY_EVERY
                 log.warning("index.unavailable", reason=error.message, retry_seconds=self._retry_seconds)
+            except Exception:
+                log.exception("index.crashed")
             self._tried.set()
             quiet = await self._idle()
 

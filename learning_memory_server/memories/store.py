@@ -125,8 +125,12 @@ class MemoryStore:
         is_indexed = await self._or_withdraw(memory, self._index(memory, report))
         return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
 
-    async def delete(self, memory_id: str) -> Memory:
+    async def delete(self, memory_id: str, *, again: bool = False) -> None:
         """Forget a memory permanently, and remove its points.
+
+        Args:
+            memory_id: Its id.
+            again: The call is repeated because its hub ended, and may have done it before.
 
         Raises:
             NotFoundError: If there is no memory with that id.
@@ -134,13 +138,12 @@ class MemoryStore:
         """
         forgetting = self._log.forget([memory_id], self._clock())
         await self._writer.remove(self._log.points_of(forgetting))
-        if forgetting.before:
+        if forgetting.before and not again:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
         if forgetting.unknown:
             raise NotFoundError(
                 f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs."
             )
-        return forgetting.found[0]
 
     def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:

@@ -7,7 +7,9 @@ JSON-like result.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError
@@ -74,8 +76,8 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
     """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
 
     Raises:
-        InvalidInputError: If the operation does not exist or takes other fields, because the hub and the command have
-            different versions.
+        InvalidInputError: If the operation does not exist or takes other fields, or fields of other kinds, because the
+            hub and the command have different versions.
         LearningMemoryError: Whatever the operation raises.
     """
     operation = OPERATIONS.get(name)
@@ -85,6 +87,14 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
         inspect.signature(operation).bind(services, report, **fields)
     except TypeError as error:
         raise InvalidInputError(f"{name}: {error}.") from None
+    kinds = get_type_hints(operation, localns={"Services": object, "Report": object, "Any": Any})
+    for field, value in fields.items():
+        # What is in a list or an object is the operation's matter, which names the item.
+        outer = origin if (origin := get_origin(kinds[field])) in (list, dict) else kinds[field]
+        try:
+            TypeAdapter(outer).validate_python(value, strict=True)
+        except ValidationError:
+            raise InvalidInputError(f"{name}: {field} is not what it should be: {outer}.") from None
     redacted = await redacted_fields(services, name, fields)
     if redacted is None:
         return await operation(services, report, **fields)

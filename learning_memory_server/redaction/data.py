@@ -27,6 +27,8 @@ _PLAIN: Final = frozenset(
 """Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
 
 
+_NAME_MAX: Final = 200
+"""Characters of the longest key that a text is read with. Each item of a list is read with the list's key."""
 _ID: Final = re.compile(
     r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
 )
@@ -155,7 +157,7 @@ def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
     result = redactor.redact(text)
     if (
         not result.kinds
-        and name
+        and 0 < len(name) <= _NAME_MAX
         and name not in _PLAIN
         and '"' not in name + text
         and "\n" not in name + text

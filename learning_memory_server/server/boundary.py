@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
@@ -15,13 +16,14 @@ from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.bounds import require_bounded
 from learning_memory_server.server.call_log import CallLog
 from learning_memory_server.server.schema import has_long_text_with, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from learning_memory_server.redaction.data import RedactedData
     from learning_memory_server.server.tools.toolset import Tool
@@ -58,9 +60,22 @@ class Boundary:
         self._redaction = cast("RedactionGate", services[RedactionGate])
 
     async def call(
-        self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        progress: Progress | None = None,
+        name_call: Callable[[], str] | None = None,
     ) -> Result:
-        """Call a tool, log the call, and return its result or failure in the tool's own form."""
+        """Call a tool, log the call, and return its result or failure in the tool's own form.
+
+        Args:
+            name: The tool.
+            arguments: Its arguments.
+            caller: Who calls it.
+            progress: Tells the client how far the call is.
+            name_call: Returns the call's name, for `Caller.request`.
+        """
         tool = self._tools[name][0] if name in self._tools else None
         wire = tool.wire if tool else JSON
         request = secrets.token_hex(4)
@@ -68,7 +83,7 @@ class Boundary:
         with bound_contextvars(tool=name if tool else None, request=request):
             call_log = CallLog(arguments, tool.arguments.model_fields if tool else ())
             try:
-                payload = await self.run(name, arguments, caller, progress)
+                payload = await self.run(name, arguments, caller, progress, name_call)
             except LearningMemoryError as error:
                 call_log.refused(error)
                 return wire.failure(error)
@@ -83,9 +98,16 @@ class Boundary:
             return wire.reply(payload)
 
     async def run(
-        self, name: str, arguments: dict[str, Any], caller: Caller, progress: Progress | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        progress: Progress | None = None,
+        name_call: Callable[[], str] | None = None,
     ) -> dict[str, Any]:
         """Redact and validate the arguments, call the tool and return its reply, which names what was redacted.
+
+        See `call` for the arguments.
 
         Raises:
             InvalidInputError: If the tool does not exist or the arguments are wrong.
@@ -98,6 +120,14 @@ class Boundary:
             )
         tool, services = self._tools[name]
         reads = not tool.effects.changes
+        # What hooks say has no limits, and mostly is not kept.
+        if tool.is_for_models:
+            try:
+                require_bounded(arguments, tool.input_schema)
+            except ValidationError as error:
+                raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+        if name_call:
+            caller = replace(caller, request=name_call())
         redacted = await self._redacted(tool, arguments)
         available = {**services, Caller: caller, Progress: progress or Progress()}
         payload = tool.wire.payload(
@@ -123,9 +153,9 @@ def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidInputError: If they do not match its schema.
     """
+    # Validated as JSON, so that strict means JSON's own types. Null means absent.
+    given = {key: value for key, value in arguments.items() if value is not None}
     try:
-        # Validated as JSON, so that strict means JSON's own types. Null means absent.
-        given = {key: value for key, value in arguments.items() if value is not None}
         valid = tool.arguments.model_validate_json(_encoded(given))
     except ValidationError as error:
         raise InvalidInputError(

@@ -7,6 +7,7 @@ import hashlib
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from learning_memory_server.dashboard.document import Dashboard
@@ -83,13 +84,15 @@ class Calls:
             arguments: Its arguments.
             progress: Tells the client how far the call is.
         """
-        request = _name_of(self._front, identity, tool, arguments) if self._front else None
+        front = self._front
+        name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():
             return await self._boundary.call(
                 tool,
                 arguments,
-                replace(self._caller, request=request, again=identity in self._asked_again),
+                replace(self._caller, again=identity in self._asked_again),
                 progress,
+                name_call,
             )
 
 

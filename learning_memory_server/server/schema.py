@@ -30,6 +30,10 @@ _CALLED: Final = {
     "root_cause.category": "root_cause category",
 }
 """What messages call an argument, where that is not its name."""
+_NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
+_OUT_OF_RANGE: Final = ("less_than", "greater_than")
+_OF_ANY_PART: Final = frozenset({"nul", "too_large"})
+"""Kinds of problems, from `bounds`, that say nothing of what is allowed in their place."""
 _TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
 _SHOWN: Final = 60
 """Characters of a wrong value or name that a message quotes."""
@@ -40,7 +44,7 @@ def lean_schema(schema: Schema) -> Schema:
     """Return the schema with its references inlined, and without titles, nulls and class docstrings.
 
     Clients put each schema into the model's context, so every word counts, and some do not resolve references. An
-    optional argument can be null, which means absent, and no text can be empty; the schema need not say so.
+    optional argument can be null, which means absent, and no text or list can be empty; the schema need not say so.
     """
     definitions = schema.get("$defs", {})
 
@@ -59,7 +63,8 @@ def lean_schema(schema: Schema) -> Schema:
         return {
             key: {name: lean(item) for name, item in value.items()} if key == "properties" else lean(value)
             for key, value in node.items()
-            if key not in ("title", "$defs", "minLength") and not (key == "default" and value is None)
+            if key not in ("title", "$defs", "minLength", "minItems")
+            and not (key == "default" and value is None)
         }
 
     result: Schema = lean(_without(schema, "description"))
@@ -103,41 +108,51 @@ def _field_message(problem: ErrorDetails, schema: Schema) -> str:
         # Pydantic calls the characters of a stripped text items.
         message = message.replace("Value", "String").replace("items after validation", "characters")
     elif problem["type"] == "extra_forbidden":
-        location = [part for part in problem["loc"] if isinstance(part, str)]
-        known = _at(schema, location[:-1]).get("properties", {})
-        message += f" (allowed are {', '.join(known)})." + did_you_mean(location[-1], known)
+        known = _at(schema, problem["loc"][:-1]).get("properties", {})
+        message += f" (allowed are {', '.join(known)})." + did_you_mean(problem["loc"][-1], known)
         message = message.removesuffix(".")
+    elif problem["type"].startswith(_OUT_OF_RANGE):
+        message += f" ({_expectation(_at(schema, problem['loc']))})"
     return f"{name}: {message}"
 
 
 def _sentence(problem: ErrorDetails, schema: Schema) -> str:
-    location = [part for part in problem["loc"] if isinstance(part, str)]
-    name, given = ".".join(location), problem["input"]
-    if problem["type"] == "extra_forbidden":
+    location, given, kind = problem["loc"], problem["input"], problem["type"]
+    name, node = _name_of(location), _at(schema, location)
+    if kind == "extra_forbidden":
         known = _at(schema, location[:-1]).get("properties", {})
         allowed = f"; allowed are {', '.join(known)}" if known else "; this tool takes none"
-        return f"{_clipped(name)}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
-    node = _at(schema, location)
-    if problem["type"] == "missing":
-        return f"{name}: required; expected {_expectation(node)}."
-    if "enum" in node:
+        return f"{name}: unknown argument{allowed}.{did_you_mean(location[-1], known)}"
+    if kind in _OF_ANY_PART:
+        return f"{name}: {problem['msg']}."
+    if "enum" in node and kind != "missing":
         hint = did_you_mean(given, node["enum"]) if isinstance(given, str) else ""
         options = ", ".join(node["enum"])
         return f"Invalid {_CALLED.get(name, name)} {shorten(given)}. Valid options: {options}.{hint}"
+    return _size_fault(problem, name, node) or f"{name}: {_fault(problem)}; expected {_expectation(node)}."
+
+
+def _size_fault(problem: ErrorDetails, name: str, node: Schema) -> str | None:
+    given = problem["input"]
     if _is_empty(problem):
         return f"Field '{name}' cannot be empty (1-{node['maxLength']} characters)."
-    if problem["type"] in _TOO_LONG:
-        length = len(str(given).strip())
-        return f"Field '{name}' exceeds {node['maxLength']} character limit ({length} chars)."
-    return f"{name}: {_fault(problem, given)}; expected {_expectation(node)}."
+    if problem["type"] not in _TOO_LONG:
+        return None
+    most = problem["ctx"]["max_length"]
+    if isinstance(given, str):
+        return f"Field '{name}' exceeds {most} character limit ({len(given.strip())} chars)."
+    return f"Field '{name}' exceeds {most} item limit ({len(given)} items)."
 
 
 def _is_empty(problem: ErrorDetails) -> bool:
     return problem["type"] in ("too_short", "string_too_short") and isinstance(problem["input"], str)
 
 
-def _fault(problem: ErrorDetails, given: object) -> str:
-    if problem["type"].startswith(("less_than", "greater_than")):
+def _fault(problem: ErrorDetails) -> str:
+    given = problem["input"]
+    if problem["type"] == "missing":
+        return "required"
+    if problem["type"].startswith(_OUT_OF_RANGE):
         return f"{shorten(given)} is not allowed"
     return f"is {_KINDS.get(type(given), 'of another kind')} ({shorten(given)})"
 
@@ -148,19 +163,28 @@ def _expectation(node: Schema) -> str:
     kind = node.get("type")
     if kind == "string":
         return f"text of 1-{node['maxLength']} characters" if "maxLength" in node else "text"
-    if kind == "integer":
+    if kind in _NUMBERS:
         low, high = node.get("minimum"), node.get("maximum")
-        return f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low}"
+        return f"{_NUMBERS[kind]} from {low}" + ("" if high is None else f" to {high}")
+    if kind == "array":
+        return f"a list of 1-{node['maxItems']} items" if "maxItems" in node else "a list"
     if kind == "object":
         return f"an object with {', '.join(node.get('properties', {}))}"
     return str(kind or "a value")
 
 
-def _at(schema: Schema, location: Sequence[str]) -> Schema:
+def _at(schema: Schema, location: Sequence[str | int]) -> Schema:
+    """Return the schema of a part; an empty one if the schema does not know the part."""
     node = schema
     for part in location:
-        node = node.get("properties", {}).get(part, {})
+        node = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
     return node
+
+
+def _name_of(location: Sequence[str | int]) -> str:
+    """Return how messages name a part, such as `supported_by[2]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return _clipped("".join(parts).removeprefix("."))
 
 
 def shorten(value: object) -> str:

@@ -20,7 +20,6 @@ from learning_memory_server.views.score_views import formula, left_out_note, sco
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from learning_memory_server.domain.memory import Memory
     from learning_memory_server.memories.query import FoundMemories, FoundMemory
     from learning_memory_server.memories.store import Added
 
@@ -69,10 +68,10 @@ def added(result: Added) -> str:
     return "\n".join(lines)
 
 
-def deleted(memory: Memory) -> str:
+def deleted(memory_id: str) -> str:
     """Return the reply about a deleted memory."""
     return (
-        f"Memory deleted.\nID: {memory.id}\n"
+        f"Memory deleted.\nID: {memory_id}\n"
         "No search finds it again. The text stays in the journal's files until a person runs "
         "`learning-memory-server forget --purge`, and in earlier backups until that is run with --backups."
     )

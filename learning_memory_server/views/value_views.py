@@ -92,7 +92,8 @@ class FullValue(TypedDict):
 class StoredValue(FullValue):
     """The stored value; `similar` lists others that say nearly the same.
 
-    `existing`: a value with this text was there already; only verdicts were added. `note`: it is unattested.
+    `existing`: a value with this text was there already; only verdicts were added. `note`: it is unattested, or of
+    another cluster.
     """
 
     similar: NotRequired[list[SimilarValue]]

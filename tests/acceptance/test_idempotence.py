@@ -143,6 +143,18 @@ def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
     assert front.call("get_stats")["memories"]["total"] == 1
 
 
+def test_a_deletion_that_is_repeated_is_no_error(memory: Memory) -> None:
+    front = memory.greeted()
+    (block,) = front.answer(front.send_call("add_memory", text=TOPIC))["result"]["content"]
+    memory_id = block["text"].partition("ID: ")[2].split("\n")[0]
+    hub = MortalHub(memory, "/memories/")
+    result = hub.frame(front, "delete_memory", memory_id=memory_id)["result"]
+    assert result["content"][0]["text"].startswith(f"Memory deleted.\nID: {memory_id}\n")
+    # Another call is another matter.
+    again = front.answer(front.send_call("delete_memory", memory_id=memory_id))["result"]
+    assert again["content"][0]["text"] == f"Error: Invalid input - memory_id: {memory_id} was deleted before."
+
+
 def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) -> None:
     front = memory.greeted()
     front.call("start_ghap", **ENTRY)

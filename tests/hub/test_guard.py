@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -278,3 +279,48 @@ def holder_of(memory: Memory) -> int | None:
         return int(json.loads(memory.lock.read_bytes())["pid"])
     except (ValueError, KeyError, OSError):
         return None
+
+
+def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: Memory) -> None:
+    front = memory.greeted()
+    journal, storage = (str(path) for path in (memory.storage / "journal", memory.storage))
+    right = {
+        "hello": 1,
+        "role": "control",
+        "journal": journal,
+        "storage": storage,
+        "command": "compare",
+        "fields": {},
+    }
+    wrong: list[tuple[dict[str, Any], str]] = [
+        *(({"journal": path}, "paths that are text") for path in (5, None, ["/"], "\0", "\ud800")),
+        *(({"command": command}, "must be a text") for command in (5, None, ["status"], {"status": 1})),
+        *(({"fields": fields}, "`fields` an object") for fields in (5, None, "x", ["ids"])),
+        ({"command": "forget", "fields": {"ids": 5, "project": None, "purge": False, "preview": True}}, "<class 'list'>"),
+        ({"command": "call", "fields": {"tool": [], "arguments": {}, "project": "p", "session": "s"}}, "<class 'str'>"),
+        ({"command": "call", "fields": {"tool": "x", "arguments": 5, "project": "p", "session": "s"}}, "<class 'dict'>"),
+        ({"hello": None}, "version 1"),
+    ]  # fmt: skip
+    for change, said in wrong:
+        assert said in asked(memory, {**right, **change})["error"]["message"], change
+    for change in ({"journal": 5, "storage": [], "command": "status"}, {"command": "compare"}):
+        assert "error" not in asked(memory, {**right, **change})
+    for role in ("session", "hook"):
+        # Without an answer: nobody of ours says this.
+        asked(memory, {**right, "role": role, "directory": 5, "project": 5, "session": [], "given": 5})
+    front.call("list_values")
+    log = (memory.storage / "hub.log").read_text()
+    assert "crashed" not in log
+    assert "Traceback" not in log
+
+
+def asked(memory: Memory, hello: dict[str, Any]) -> dict[str, Any]:
+    """Say a hello to the hub, and return its answer; an empty one if it has none."""
+    with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as lines:
+        connection.settimeout(60)
+        connection.connect(str(memory.sockets[0]))
+        connection.sendall(json.dumps(hello).encode() + b"\n")
+        while (line := lines.readline()).startswith(b'{"hub":'):
+            pass
+    answer: dict[str, Any] = json.loads(line.strip() or b"{}")
+    return answer

@@ -66,6 +66,28 @@ def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path
     fast_forward(scenario())
 
 
+def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            task = asyncio.create_task(parts.writer.run())
+
+            def fail() -> None:
+                raise KeyError("an engine's fault")
+
+            parts.store.before_upsert = fail
+            assert not await parts.writer.write([document()])
+            await until(lambda: len(parts.store.attempts) > 2)
+            assert not task.done()
+            parts.store.before_upsert = lambda: None
+            await until(lambda: parts.writer.pending == 0)
+            task.cancel()
+
+    fast_forward(scenario())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
 def test_a_write_that_fails_at_first_is_indexed_in_the_background(tmp_path: Path, failures: int) -> None:

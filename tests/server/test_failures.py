@@ -18,8 +18,10 @@ from learning_memory_server.experience_clusters.clusterer import ExperienceClust
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.observation.persister import ObservationPersister
 from learning_memory_server.observation.searcher import ExperienceSearcher
 from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.values.judge import ValueJudge
 from tests.server.agent import CONFIRMED, ENTRY, agent_of
 from tests.server.conftest import settings_in
 from tests.support import InProcessFitting
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.composition.services import Services
+    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.observation.query import ExperienceQuery
 
@@ -43,6 +46,18 @@ class FailingSearcher:
 
     async def search_experiences(self, _query: ExperienceQuery) -> NoReturn:
         raise self._failure
+
+
+class FailingFollower:
+    """Raises the given failure once an entry is resolved."""
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    async def persist(self, _entry: Ghap) -> NoReturn:
+        raise self._failure
+
+    find_near = persist
 
 
 @pytest.mark.parametrize(
@@ -69,6 +84,22 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
     async with agent_of(broken) as agent:
         await agent.refused("search_experiences", query="x")
         await agent.resolve_new()
+
+
+@pytest.mark.parametrize("service", [ObservationPersister, ValueJudge])
+async def test_an_outcome_is_kept_and_said_to_be_whatever_fails_after_it(
+    services: Services, service: type
+) -> None:
+    broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
+    with capture_logs() as logs:
+        async with agent_of(broken) as agent:
+            ghap_id = (await agent.call("start_ghap", **ENTRY))["id"]
+            reply = await agent.call("resolve_ghap", **CONFIRMED)
+            found = await agent.call("list_ghap_entries")
+    assert reply["indexed"] is False
+    assert reply["warning"].startswith("The entry is saved.")
+    assert [each["id"] for each in found["results"]] == [ghap_id]
+    assert "resolution.unfinished" in {each["event"] for each in logs}
 
 
 async def test_a_missed_deadline_is_a_timeout(services: Services) -> None:

@@ -10,6 +10,7 @@ import pytest
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.values.parts import value
 
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
@@ -136,7 +137,29 @@ async def test_a_project_filter_is_a_name_or_current(indexed: Services) -> None:
             assert await found() == {ours: "shop", theirs: "blog"}
             assert await found(project="current") == {ours: "shop"}
             assert await found(project="blog") == {theirs: "blog"}
-            assert await found(project="nowhere") == {}
+            error = await shop.refused(tool, **query, project="blogs")
+            assert error["type"] == "not_found"
+            assert error["message"] == ("project: nothing is kept of a project 'blogs'. Did you mean blog?")
+            assert error["hint"] == "There are blog, shop; current is shop."
+
+
+async def test_a_project_of_ones_own_may_be_named_before_anything_is_kept_of_it(services: Services) -> None:
+    async with agent_of(services) as agent:
+        for project in ("current", CALLER.project):
+            assert (await agent.call("list_ghap_entries", project=project))["count"] == 0
+        assert (await agent.refused("list_ghap_entries", project="blog"))["type"] == "not_found"
+
+
+async def test_a_project_is_known_by_an_open_entry_a_value_or_a_memory(services: Services) -> None:
+    async with agent_of(services) as agent, agent_of(services, OTHER_PROJECT) as blog:
+        await blog.call("start_ghap", **ENTRY)
+        assert (await agent.call("list_ghap_entries", project="blog"))["count"] == 0
+    async with agent_of(services, Caller("notes", "a1")) as notes:
+        await notes.client.call_tool("add_memory", {"text": "The backup runs at four."})
+    services.value_log.add(value("value_1", project="rules"))
+    async with agent_of(services) as agent:
+        for project, count in (("notes", 0), ("rules", 1)):
+            assert (await agent.call("list_values", project=project))["count"] == count
 
 
 async def test_no_raw_session_or_path_is_shown(services: Services) -> None:

@@ -125,7 +125,7 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(services: Ser
         ("add_memory", {"text": "half an emoji: \ud83d"}, "text: contains an unpaired surrogate"),
         *(
             ("add_memory", {"text": "x", "metadata": {"extra": extra}}, "metadata.extra: is not a valid JSON")
-            for extra in ("{broken", '{"a": "\\ud83d"}', '{"a":' * 100_000, "{} {}")
+            for extra in ("{broken", '{"a": "\\ud83d"}', '{"a":' * 10_000, "{} {}")
         ),
         (
             "add_memory",

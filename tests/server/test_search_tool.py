@@ -152,7 +152,6 @@ async def test_an_open_entry_is_not_found(services: Services) -> None:
 @pytest.mark.parametrize(
     ("query", "indexed_mode"),
     [
-        ("\x00", "semantic"),
         ('"quoted" (a|b) [c]* \\', "hybrid"),
         ("\U0001f600", "semantic"),
         ("-", "semantic"),

@@ -286,6 +286,11 @@ async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Servic
         again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
         kept = await agent.call("store_value", text=VALUE, **arguments, supersedes=stored["id"])
         listed = await agent.call("list_values", full=True)
+        clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
+        other = next(each["cluster_id"] for each in clusters if each["cluster_id"] != first)
+        elsewhere = await agent.call("store_value", text=VALUE, cluster_id=other, axis="full")
     assert again == kept == {**stored, "existing": True}
+    said = f"This text is stored as a value of {first} already, and stays there. {stored['note']}"
+    assert elsewhere == {**stored, "existing": True, "note": said}
     del stored["note"]
     assert listed == {"results": [stored], "count": 1, **STORED_TEXT}

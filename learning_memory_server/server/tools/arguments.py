@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from learning_memory_server.domain import limits
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.ghap import Lesson, RootCause
 from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.tools.toolset import Arguments
@@ -47,7 +46,9 @@ ProjectName = Annotated[
     _text(limits.PROJECT_MAX),
     Field(description="A name, or `current`; default: all."),
 ]
-RelatedIds = Annotated[list[Identifier], Field(description="Ids from `related` that did.")]
+RelatedIds = Annotated[
+    list[Identifier], Field(max_length=limits.CITED_MAX, description="Ids from `related` that did.")
+]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
 Explain = Annotated[bool, Field(description="Show the parts of each score.")]
@@ -79,8 +80,3 @@ class LessonArgument(Arguments):
     def to_domain(self) -> Lesson:
         """Return the domain's lesson."""
         return Lesson(self.what_worked, self.takeaway)
-
-
-def named_project(project: str | None, caller: Caller) -> str | None:
-    """Return the project that a filter names; `current` is the caller's."""
-    return caller.project if project == "current" else project

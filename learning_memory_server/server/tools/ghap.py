@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, NotRequired, TypeVar, cast
 
+import structlog
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.calibration.rates import track_record
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.advice import Channel
 from learning_memory_server.domain.caller import Caller
@@ -38,13 +40,14 @@ from learning_memory_server.server.tools.arguments import (
     RelatedIds,
     RootCauseArgument,
     Since,
-    named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
 from learning_memory_server.views import advice_views, entry_views
 
 toolset = ToolSet()
+log = structlog.get_logger()
+T = TypeVar("T")
 
 _RUNS_SHOWN = 5
 
@@ -274,7 +277,8 @@ async def resolve_ghap(
     )
     advisor.record(entry, effects)
     # A server is asked for both at once.
-    indexed, value = await asyncio.gather(persister.persist(entry), judge.find_near(entry))
+    done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
+    indexed, value = _or_none(done[0]) or False, _or_none(done[1])
     reply: ResolvedEntry = {
         "id": entry.id,
         "status": entry.outcome.status.value,
@@ -296,6 +300,14 @@ async def resolve_ghap(
         }
         reply["stored_text"] = STORED_TEXT["stored_text"]
     return reply
+
+
+def _or_none(result: T | BaseException) -> T | None:
+    """Return what came of a resolved entry; None if that failed in any way: the entry is kept, whatever follows."""
+    if isinstance(result, BaseException):
+        log.error("resolution.unfinished", exc_info=result)
+        return None
+    return result
 
 
 @toolset.tool("Show the open GHAP entry", changes=False)
@@ -338,6 +350,7 @@ async def get_ghap_entry(
 @toolset.tool("List resolved GHAP entries", changes=False)
 async def list_ghap_entries(
     collector: ObservationCollector,
+    projects: Projects,
     caller: Caller,
     /,
     *,
@@ -357,7 +370,7 @@ async def list_ghap_entries(
         EntryQuery(
             domain=domain,
             outcome=outcome,
-            project=named_project(project, caller),
+            project=projects.named(project, caller),
             since=parse_moment("since", since) if since else None,
         )
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
 
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.moment import utc_now
@@ -17,7 +18,6 @@ from learning_memory_server.server.tools.arguments import (
     ListingLimit,
     Offset,
     ProjectName,
-    named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.views import cluster_views, entry_views
@@ -49,6 +49,7 @@ class ClusterMembers(entry_views.Paged):
 @toolset.tool("Show clusters of experiences", changes=False)
 async def get_clusters(
     clusterer: ExperienceClusterer,
+    projects: Projects,
     caller: Caller,
     /,
     *,
@@ -63,7 +64,7 @@ async def get_clusters(
     then write down what it teaches: validate_value, store_value. With project, only that project's experiences are
     clustered, under other ids.
     """
-    found = await clusterer.cluster_axis(axis, named_project(project, caller))
+    found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
     noise = [cluster_views.exemplar(entry) for entry in found.noise[:_NOISE_SHOWN]] if include_noise else None
     shown = [cluster_views.cluster(cluster, now) for cluster in found.clusters[offset:]]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
@@ -30,7 +31,6 @@ from learning_memory_server.server.tools.arguments import (
     SourceText,
     Tag,
     Text,
-    named_project,
 )
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
 from learning_memory_server.server.wire import TextWire
@@ -96,17 +96,21 @@ class MetadataArgument(Arguments):
 class FiltersArgument(Arguments):
     """A filter for memories."""
 
-    tags: Annotated[list[Tag], Field(min_length=1, description="All of them.")] | None = None
+    tags: (
+        Annotated[list[Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")]
+        | None
+    ) = None
     source: Annotated[SourceText, Field(description="Exactly this source.")] | None = None
     date_from: Annotated[Day, Field(description="This day and later (UTC).")] | None = None
     date_to: Annotated[Day, Field(description="This day and earlier.")] | None = None
     project: ProjectName | None = None
 
-    def to_domain(self, caller: Caller) -> MemoryFilter:
+    def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
         """Return the domain's filter.
 
         Raises:
             InvalidInputError: If a date is invalid, or the first is after the last.
+            NotFoundError: If nothing is kept of the project.
         """
         start = parse_moment("filters.date_from", self.date_from) if self.date_from else None
         end = _end_of("filters.date_to", self.date_to) if self.date_to else None
@@ -115,7 +119,7 @@ class FiltersArgument(Arguments):
                 f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}."
             )
         return MemoryFilter(
-            tuple(self.tags or ()), self.source, start, end, named_project(self.project, caller)
+            tuple(self.tags or ()), self.source, start, end, projects.named(self.project, caller)
         )
 
 
@@ -208,6 +212,7 @@ async def add_memory(
 @toolset.tool("Search memories", changes=False, wire=TextWire("Search failed"))
 async def search_memory(
     searcher: MemorySearcher,
+    projects: Projects,
     caller: Caller,
     /,
     *,
@@ -233,7 +238,7 @@ async def search_memory(
     is a memory's best passage. min_similarity (0-1) compares the shown Similarity; good matches can have 0.3, so leave
     it out at first.
     """
-    where = filters.to_domain(caller) if filters else MemoryFilter()
+    where = filters.to_domain(projects, caller) if filters else MemoryFilter()
     result = await searcher.search(MemoryQuery(query, limit, where, min_similarity, min_score))
     heading = Heading(min_similarity, explain=explain)
     if full_text:
@@ -243,14 +248,19 @@ async def search_memory(
 
 @toolset.tool("Delete a memory", changes=True, destroys=True, wire=TextWire("Processing error"))
 async def delete_memory(
-    memories: MemoryStore, /, *, memory_id: Annotated[Identifier, Field(description="From search_memory.")]
+    memories: MemoryStore,
+    caller: Caller,
+    /,
+    *,
+    memory_id: Annotated[Identifier, Field(description="From search_memory.")],
 ) -> str:
     """Forget a memory permanently: no search finds it again. search_memory shows the IDs.
 
     The text stays in the journal's files until a person runs `learning-memory-server forget --purge`, and in earlier
     backups until that is run with `--backups`.
     """
-    return memory_text.deleted(await memories.delete(memory_id))
+    await memories.delete(memory_id, again=caller.again)
+    return memory_text.deleted(memory_id)
 
 
 @toolset.tool("Show statistics", changes=False)

@@ -8,6 +8,7 @@ from typing import Annotated, Final, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import parse_moment
@@ -26,7 +27,6 @@ from learning_memory_server.server.tools.arguments import (
     QueryText,
     SearchLimit,
     Since,
-    named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.listing import ValueListing
@@ -72,6 +72,7 @@ class FoundExperiences(entry_views.Paged):
 async def search_experiences(
     searcher: ExperienceSearcher,
     listing: ValueListing,
+    projects: Projects,
     caller: Caller,
     /,
     *,
@@ -98,7 +99,7 @@ async def search_experiences(
     wrong). outcome=falsified shows beliefs that turned out wrong.
     """
     moment = parse_moment("since", since) if since else None
-    where = EntryQuery(domain, outcome, strategy, named_project(project, caller), moment)
+    where = EntryQuery(domain, outcome, strategy, projects.named(project, caller), moment)
     depth = min(offset + limit, limits.SEARCH_DEPTH_MAX)
     asked = ExperienceQuery(query, axis, where, depth, min_score)
     # At once: a server far away is waited for only once.

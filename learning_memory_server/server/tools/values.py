@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import Field
 
+from learning_memory_server.composition.projects import Projects
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.cluster import ClusterId
@@ -21,7 +22,6 @@ from learning_memory_server.server.tools.arguments import (
     ProjectName,
     QueryText,
     ValueText,
-    named_project,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
@@ -33,7 +33,7 @@ toolset = ToolSet()
 
 _UNATTESTED: Final = "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
 
-Cites = Annotated[list[Identifier], Field(min_length=1, max_length=limits.VERDICTS_MAX)]
+Cites = Annotated[list[Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
 
 
 class ValueList(entry_views.Paged):
@@ -76,14 +76,20 @@ async def store_value(
     supersedes replaces a similar or contested value.
     """
     cited = Cited(tuple(supported_by or ()), tuple(contradicted_by or ()))
-    stored = await values.store(caller, text, ClusterId.parse(cluster_id), axis, supersedes, cited)
+    wanted = ClusterId.parse(cluster_id)
+    stored = await values.store(caller, text, wanted, axis, supersedes, cited)
     reply = value_views.value(stored.standing)
     if stored.similar:
         reply["similar"] = value_views.similar(stored.similar)
     if not stored.is_new:
         reply["existing"] = True
+    notes = []
+    if (kept := stored.standing.value.cluster_id) != wanted:
+        notes.append(f"This text is stored as a value of {kept} already, and stays there.")
     if stored.standing.support.status is Status.UNATTESTED:
-        reply["note"] = _UNATTESTED
+        notes.append(_UNATTESTED)
+    if notes:
+        reply["note"] = " ".join(notes)
     return cast("value_views.StoredValue", reply)
 
 
@@ -108,6 +114,7 @@ async def judge_value(
 @toolset.tool("List values", changes=False)
 async def list_values(
     listing: ValueListing,
+    projects: Projects,
     caller: Caller,
     /,
     *,
@@ -126,7 +133,7 @@ async def list_values(
     with a better one) or unattested.
     """
     found = listing.list_values(
-        axis, named_project(project, caller), order=sort, superseded=include_superseded
+        axis, projects.named(project, caller), order=sort, superseded=include_superseded
     )
     mode = None
     if query is not None:

@@ -1,0 +1,37 @@
+"""Thousands of generated calls, most of them wrong somewhere: each is answered, and none fails unexpectedly."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
+from scripts.attack_arguments import Generator
+
+if TYPE_CHECKING:
+    from learning_memory_server.composition.services import Services
+
+CALLS = 5_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_no_generated_call_fails_unexpectedly(indexed: Services) -> None:
+    tools = [*WITH_HOOKS, *OF_APPS]
+    boundary = Boundary(tools, indexed.injectable())
+    chance, ids = random.Random(27), list[str]()  # noqa: S311 - not for secrets
+    generator = Generator(chance, ids)
+    answers = {"ok": 0, "refused": 0}
+    for number in range(CALLS):
+        tool = chance.choice(tools)
+        arguments = generator.arguments(tool.input_schema)
+        result = await boundary.call(tool.name, arguments, Caller("shop", f"session {number % 4}"))
+        assert "unexpected" not in result.text, (tool.name, str(arguments)[:1_000])
+        answers["refused" if result.is_error else "ok"] += 1
+        ids += [result.structured["id"]] if result.structured and "id" in result.structured else []
+    # Both kinds, or it would show nothing.
+    assert min(answers.values()) > CALLS / 10, answers
