@@ -25,11 +25,16 @@ def main() -> None:
 
         hook()
     from learning_memory_server.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
+    from learning_memory_server.steering import ignore_project  # noqa: PLC0415
 
     try:
         end_on_interrupt()
         # Whatever this process and its children create is for this user alone, also the parents of our folders.
         os.umask(0o077)
+        # Before anything reads a variable.
+        ignored = ignore_project(os.environ)
+        for sentence in ignored if COMPLETION not in os.environ else ():
+            sys.stderr.write(f"learning-memory-server: {sentence}\n")
         _run(sys.argv[1:])
     except KeyboardInterrupt:
         leave_interrupted()

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from learning_memory_server.clients.places import this_machine
 from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.doctor.clients import check_client, check_clients
+from learning_memory_server.doctor.clients import check_client, check_clients, check_project
 from learning_memory_server.doctor.engine import check_engine
 from learning_memory_server.doctor.finding import Level, green, red, yellow
 from learning_memory_server.doctor.folders import check_folders, check_settings_file
@@ -134,6 +134,8 @@ async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
         yield finding
     for sentence in unknown_variables(os.environ):
         yield yellow("settings", sentence)
+    for finding in check_project(os.environ):
+        yield finding
     try:
         settings = load_settings()
     except InvalidSettingsError as error:

@@ -46,8 +46,9 @@ def main() -> NoReturn:
 
 def _answer(given: bytes) -> bytes:
     """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
-    from learning_memory_server import locations  # noqa: PLC0415 - the path may have been set up by now
+    from learning_memory_server import locations, steering  # noqa: PLC0415 - the path may have been set up by now
 
+    steering.ignore_project(os.environ)
     raw = locations.settings_from_environment(os.environ)
     has_file = locations.CONFIG in os.environ or os.path.exists(  # noqa: PTH110
         locations.default_settings_file(os.environ)

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from learning_memory_server import paths, peers, rendezvous
+from learning_memory_server import paths, peers, rendezvous, steering
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -278,7 +278,7 @@ def spawn_hub(place: rendezvous.Place) -> None:
     """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
     program = place.newest_program()
     environment = {
-        **os.environ,
+        **steering.for_hub(os.environ),
         "LEARNING_MEMORY_STORAGE_PATH": str(place.storage),
         "LEARNING_MEMORY_JOURNAL_PATH": str(place.journal),
         # The hub runs in /, where Python would not find a checkout that is not installed.

@@ -133,3 +133,16 @@ def test_a_file_of_a_client_that_cannot_be_read_is_a_warning(run: Run, home: Pat
     assert result.exit_code == 0
     assert "Cannot tell whether Cursor has this server." in result.stdout
     assert "No problems; 1 warning." in result.stdout
+
+
+@pytest.mark.parametrize("options", [("--quick",), ("--client", "cursor")])
+def test_variables_that_a_file_of_the_project_sets_are_named(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    cursor(home)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"a": {"env": {"LEARNING_MEMORY_PROJECT": "b"}}}}')
+
+    said = " ".join(run("doctor", *options).stdout.split())
+
+    assert f"! project {tmp_path}/.mcp.json sets LEARNING_MEMORY_PROJECT, which a project may not" in said
