@@ -53,7 +53,14 @@ def project_of(directory: Path) -> str:
 
 
 def _readable(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
+    return _without_tokens(os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _without_tokens(name: str) -> str:
+    # A name is stored with everything that is learned there, and no call passes it as an argument.
+    from learning_memory_server.redaction.redactor import build_name_redactor  # noqa: PLC0415 - `--help` does without
+
+    return build_name_redactor().redact(name).text
 
 
 def normalised_remote(url: str) -> str | None:
@@ -70,7 +77,7 @@ def normalised_remote(url: str) -> str | None:
         authority, _, path = url.partition(":")
         host = authority.rpartition("@")[2] if "@" in authority or "." in authority else ""
     path = path.strip("/").removesuffix(".git").rstrip("/")
-    return f"{host}/{path}".lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
+    return _without_tokens(f"{host}/{path}").lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

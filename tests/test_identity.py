@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.identity import caller_of, normalised_remote, project_of
 
 SHOP = "github.com/acme/shop"
@@ -153,3 +155,15 @@ def test_without_a_session_id_each_process_has_its_own() -> None:
 
     assert here == caller_of({"CLAUDE_CODE_SESSION_ID": ""}, "p").session
     assert there.stdout.strip() != here
+
+
+def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> None:
+    token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)  # noqa: S311 - made up
+    folder = tmp_path / f"build_{token}-app"
+    folder.mkdir()
+    assert project_of(folder) == "build_[redacted: github token]-app"
+    assert normalised_remote(f"https://git.test/Acme/{token}.git") == "git.test/acme/[redacted: github token]"
+    assert (
+        normalised_remote("https://git.test/acme/token-password-vault")
+        == "git.test/acme/token-password-vault"
+    )

@@ -41,6 +41,26 @@ def _is_url_user(value: str) -> bool:
     )
 
 
+def _is_argument(value: str) -> bool:
+    # A word may as well be a word of the sentence that names the command, and numbers are ports.
+    is_word = value.isalpha() and not is_random(value)
+    return not (is_placeholder(value) or is_word or re.fullmatch(r"[\d.:]+", value))
+
+
+def _pgpass(port: str, first: str) -> str:
+    """Return the expression of a line of a .pgpass file, wherever it stands.
+
+    Args:
+        port: An expression of the ports.
+        first: What a database's and a user's name can begin with.
+    """
+    name = rf"[{first}*][\w.@-]{{0,62}}"
+    return (
+        rf"(?<=[\w.*\]-]):(?:{port}):{name}:{name}:(?P<secret>(?!\*)(?:[^\s:\\]|\\[:\\]){{4,128}}?)"
+        r"(?=[\"'`]?(?:\s|\\[nr]|$))"
+    )
+
+
 def _is_bearer(value: str) -> bool:
     return not is_placeholder(value) and (is_random(value) or is_uuid(value))
 
@@ -228,10 +248,12 @@ LOGINS: Final[tuple[Form, ...]] = (
     ),
     Form(
         "pgpass password",
-        (":5432:", ":*:", ":6432:"),
-        (r"(?m)^[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w*-]{1,63}:[\w*-]{1,63}:(?P<secret>[^\s:]{4,128})$"),
+        (":543", ":643", ":*:"),
+        _pgpass(r"54[34]\d|643\d|\*", r"\w"),
         _is_real_value,
+        inside=True,
     ),
+    Form("pgpass password", (":",), _pgpass(r"\d{3,5}", "A-Za-z_"), is_spoken_password, inside=True),
     Form(
         "command line password",
         ("curl", "wget", "http"),
@@ -259,6 +281,16 @@ LOGINS: Final[tuple[Form, ...]] = (
     ),
     Form(
         "command line password",
+        ("mongo", "gh secret set", "rclone obscure"),
+        (
+            r"\b(?:mongo(?:sh|dump|restore|export|import|stat|top|files)?(?=\s)[^\n|;&]{0,200}?\s-p[ =]{0,2}"
+            r"|gh secret set[^\n|;&]{0,200}?\s(?:--body|-b|<<<)[ =]{0,2}|rclone obscure {1,2})(?P<quote>[\"'])?"
+            r"(?P<secret>(?(quote)[^\"'\n]{4,400}|[^\s\"'|;()-][^\s\"'|;()]{3,400}))"
+        ),
+        _is_argument,
+    ),
+    Form(
+        "command line password",
         ("pass:",),
         (r"-pass(?:in|out|word)?[ =]\"?pass:(?P<secret>[^\s\"']{1,256})"),
         _is_real_value,
@@ -266,9 +298,10 @@ LOGINS: Final[tuple[Form, ...]] = (
     ),
     Form(
         "command line password",
-        ("--password-stdin",),
+        ("--password-stdin", "gh secret set", "rclone obscure -"),
         (
-            r"\b(?:echo|printf|<<<) (?:-n |%s )?[\"']?(?P<secret>[^\s\"'|]{4,256})[\"']?[ |][^\n]{1,200}--password-stdin"
+            r"\b(?:echo|printf|<<<) (?:-n |%s )?[\"']?(?P<secret>[^\s\"'|]{4,256})[\"']?[ |][^\n]{1,200}"
+            r"(?:--password-stdin|gh secret set|rclone obscure -)"
         ),
         _is_real_value,
     ),

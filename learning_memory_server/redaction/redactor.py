@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
 from learning_memory_server.redaction.base import MARKER, Redacted, Span, marker
 from learning_memory_server.redaction.command_lines import COMMAND_LINES
+from learning_memory_server.redaction.cuts import without_cuts
 from learning_memory_server.redaction.forms import FormDetector
 from learning_memory_server.redaction.logins import LOGINS
 from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
@@ -55,17 +57,21 @@ class DetectingRedactor:
 
     def _spans(self, text: str) -> list[Span]:
         """Return what to replace, in order and without overlaps."""
-        found = [
-            (span, rank)
-            for rank, detector in enumerate(self._detectors)
-            for span in detector.find(text)
-            if span.start < span.end
-        ]
+        found = list(self._found(text))
+        if uncut := without_cuts(text):
+            found += [(uncut.original(span), rank) for span, rank in self._found(uncut.text)]
         if not found:
             return []
         found = _outside(found, [mark.span() for mark in MARKER.finditer(text)], covered=False)
         found = _outside(found, [span for allow in self._allowed for span in allow.spans(text)], covered=True)
         return _merged(found)
+
+    def _found(self, text: str) -> Iterator[tuple[Span, int]]:
+        """Yield what the detectors find, with the detector's rank."""
+        for rank, detector in enumerate(self._detectors):
+            for span in detector.find(text):
+                if span.start < span.end:
+                    yield span, rank
 
 
 def build_redactor(
@@ -94,6 +100,12 @@ def build_redactor(
         ],
         numbered_patterns("redaction_allow", allow),
     )
+
+
+@cache
+def build_name_redactor() -> Redactor:
+    """Return what leaves tokens out of names, such as that of a folder: only what is a secret by its form."""
+    return DetectingRedactor([FormDetector(TOKENS, SHORTEST), FormDetector(STRUCTURES)])
 
 
 def _outside(

@@ -107,7 +107,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         # The first part is the bot's number in base64.
         "discord token",
         (".",),
-        (r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"),
+        (r"[MNO][\w-]{21,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"),
         lambda value: is_real_token(value) and decoded(value.partition(".")[0]).isdigit(),
     ),
     Form("discord token", ("mfa.",), (r"mfa\.[\w-]{80,}")),

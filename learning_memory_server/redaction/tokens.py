@@ -44,7 +44,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("cloudflare key", ("cfut_", "cfat_", "cfk_"), rf"{_WORD}{{40,}}"),
     token("render key", ("rnd_",), rf"{_WORD}{{20,}}"),
     token("netlify token", ("nfp_",), rf"{_WORD}{{36,}}"),
-    token("vercel token", ("vcp_", "vca_", "vcr_", "vci_", "vck_"), rf"{_URL}{{24,}}"),
+    token("vercel token", ("vcp_", "vca_", "vcr_", "vci_", "vck_", "vercel_blob_rw_"), rf"{_URL}{{24,}}"),
     token("supabase key", ("sbp_", "sb_secret_"), rf"{_URL}{{30,}}"),
     token("planetscale token", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), r"[\w.=-]{32,}"),
     token("neon key", ("napi_",), rf"{_WORD}{{40,}}"),

@@ -1,0 +1,57 @@
+"""Characters that nobody sees: they turn the direction of a text, hide words in it, or cut what is searched for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SELECTORS: Final = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_TAGS: Final = r"\U000e0020-\U000e007e"
+_HIDING: Final = (
+    r"\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+)
+"""Controls of direction, characters without a width, and tags, which are a second alphabet that is not drawn."""
+
+INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
+"""An expression for all of them, with the soft hyphen and what selects a variant of the character before it."""
+
+_JOINED: Final = (
+    r"\u0600-\u07ff\u0860-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
+)
+"""Arabic, Syriac, N'Ko, the scripts of India and Sri Lanka, Burmese, Khmer, Mongolian: spelling needs (non-)joiners."""
+_VIRAMAS: Final = r"\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
+_UNSPACED: Final = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Tibetan, Burmese, Khmer: without spaces between words, so that a space without a width says where."""
+_EMOJI: Final = r"\u2190-\u2bff\U0001f000-\U0001faff"
+
+_FOUND: Final = re.compile(
+    rf"(?<=[{_JOINED}])[\u200c\u200d](?=[{_JOINED}])"
+    rf"|(?<=[{_VIRAMAS}])[\u200c\u200d]"
+    rf"|(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])"
+    rf"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    rf"|\U0001f3f4[{_TAGS}]{{2,7}}\U000e007f"  # the flag of a part of a country
+    rf"|(?P<hidden>[{_HIDING}]|(?<=[{_SELECTORS}])[{_SELECTORS}])"
+)
+
+
+def _named(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
+
+
+def shown(text: str, name: Callable[[str], str] = _named) -> str:
+    """Return a text with a name such as `[U+202E]` in place of each character that would hide something.
+
+    These stay: a joiner or non-joiner between characters of a script that needs it, or after a virama; a space without
+    a width between characters of a script that does without spaces; the joiner of an emoji; tags in a flag; and one
+    selector of a variant. Of those, what cannot be seen changes nothing that is read.
+
+    Args:
+        text: The text.
+        name: Returns what is shown in place of a character.
+    """
+    if text.isascii():
+        return text
+    return _FOUND.sub(lambda found: name(found[0]) if found["hidden"] else found[0], text)
