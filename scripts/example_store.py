@@ -157,11 +157,11 @@ async def _record(services: Services, advisor: Advisor, entry: dict[str, Any], d
         root_cause=cause and RootCause(RootCauseCategory(cause["category"]), cause["description"]),
         lesson=lesson and Lesson(lesson["what_worked"], lesson.get("takeaway")),
     )
-    _judge_advice(services, advisor, ended, drawn)
+    _judge_advice(services, ended, drawn)
     await services.persister.persist(ended)
 
 
-def _judge_advice(services: Services, advisor: Advisor, ended: Ghap, drawn: random.Random) -> None:
+def _judge_advice(services: Services, ended: Ghap, drawn: random.Random) -> None:
     shown = [each for each in services.advice_log.of(ended) if not each.withheld]
     effects = {
         item.id: drawn.choice((Effect.HELPED, Effect.HELPED, Effect.HELPED, Effect.MISLED))
@@ -169,7 +169,7 @@ def _judge_advice(services: Services, advisor: Advisor, ended: Ghap, drawn: rand
         for item in each.items
         if drawn.random() < _SAID
     }
-    advisor.record(ended, effects)
+    services.advice_log.mark(ended, effects, services.clock())
 
 
 async def _look_back(services: Services, texts: tuple[str, ...]) -> None:

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.advice.ranking import AT_MOST
-from learning_memory_server.domain.advice import Advice, Channel, Effect, advice_id
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    InvalidInputError,
-    StorageUnavailableError,
-)
+from learning_memory_server.domain.advice import Advice, Channel, advice_id
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
@@ -54,7 +50,7 @@ class Toss:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What a session was shown, or would have been, while it had no entry."""
+    """What an agent was shown, or would have been, while it had no entry."""
 
     toss: Toss
     items: dict[Channel, tuple[Item, ...]] = field(default_factory=dict)
@@ -102,7 +98,7 @@ class Advisor:
         self._withheld = withheld
         self._within = within
         self._chance = chance
-        self._ahead: dict[tuple[str, str], Ahead] = {}
+        self._ahead: dict[tuple[str, str, str], Ahead] = {}
 
     async def advise(self, entry: Ghap, channel: Channel) -> Related:
         """Return what to show for an entry's present hypothesis, and record it.
@@ -114,7 +110,7 @@ class Advisor:
             JournalUnavailableError: If it could not be recorded.
         """
         if channel is Channel.START and (
-            ahead := self._ahead.pop((entry.project, entry.agent_session), None)
+            ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
         ):
             for early, shown in ahead.items.items():
                 self._record(entry, early, shown, ahead.toss)
@@ -162,7 +158,7 @@ class Advisor:
         """
         if entry := self._collector.find_current(caller):
             return not (items and self._record(entry, channel, items).withheld)
-        key = caller.project, caller.session
+        key = caller.project, caller.session, caller.agent or ""
         if (ahead := self._ahead.get(key)) is None:
             ahead = self._ahead[key] = Ahead(self._tossed())
         if items:
@@ -174,36 +170,6 @@ class Advisor:
     def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
         """Return the ids of what is withheld for these entries."""
         return self._log.withheld_from(entries)
-
-    def checked(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> dict[str, Effect]:
-        """Return the effects that an agent states, by id.
-
-        Raises:
-            InvalidInputError: If one was not shown for the entry, or is in both lists.
-        """
-        shown = {
-            item.id: None for advice in self._log.of(entry) if not advice.withheld for item in advice.items
-        }
-        for argument, names in (("helped", helped), ("misled", misled)):
-            if unknown := [name for name in names if name not in shown]:
-                raise InvalidInputError(
-                    f"{argument}: {', '.join(unknown)} was not shown for {entry.id}.",
-                    hint=f"Shown were {', '.join(shown)}."
-                    if shown
-                    else f"Nothing was shown: leave {argument} out.",
-                )
-        if both := [name for name in helped if name in misled]:
-            raise InvalidInputError(f"helped, misled: {', '.join(both)} cannot be in both.")
-        return {**dict.fromkeys(helped, Effect.HELPED), **dict.fromkeys(misled, Effect.MISLED)}
-
-    def record(self, entry: Ghap, effects: dict[str, Effect]) -> None:
-        """Keep the effects that were checked. Without any, nothing changes.
-
-        Raises:
-            JournalUnavailableError: If they could not be written.
-        """
-        if effects:
-            self._log.mark(entry, effects, self._clock())
 
     def _tossed(self) -> Toss:
         return Toss(bool(self._withheld) and self._chance() < self._withheld, self._withheld)

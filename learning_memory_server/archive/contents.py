@@ -328,6 +328,6 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
 def comparable(entry: Ghap) -> dict[str, Any]:
     """Return the data that two copies of an entry have in common if they are the same."""
     data = ghap_to_data(entry)
-    for part in ("requests", "orphaned"):
+    for part in ("requests", "orphaned", "agent"):
         data.pop(part, None)
     return data

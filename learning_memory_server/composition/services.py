@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.advice.log import AdviceLog
 from learning_memory_server.composition.backends import (
@@ -49,6 +50,7 @@ from learning_memory_server.memories.searcher import MemorySearcher
 from learning_memory_server.memories.store import MemoryStore
 from learning_memory_server.observation.collector import ObservationCollector
 from learning_memory_server.observation.documents import SHAPES
+from learning_memory_server.observation.live_sessions import LiveSessions
 from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.observation.searcher import ExperienceSearcher
 from learning_memory_server.search.reranking import Reranking
@@ -103,7 +105,8 @@ class Services:
         self.redaction = redaction_gate(settings)
 
         # What is kept, and who keeps it.
-        self.collector = ObservationCollector(journal, clock)
+        self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
+        self.collector = ObservationCollector(journal, clock, self.live.is_live)
         self.value_log = ValueLog(journal.values)
         self.verdicts = VerdictLog(journal.verdicts)
         self.advice_log = AdviceLog(journal.advice)
@@ -164,6 +167,7 @@ class Services:
             clock,
             withheld=settings.advice_withheld,
         )
+        self.citing = Citing(self.advice_log, self.collector, self.value_log, self.memory_log)
         self.shield = Shield(self.failure_log, self.redaction, clock)
         self.session_context = SessionContext(
             self.collector, self.value_listing, self.advisor, settings.budget_bytes
@@ -174,6 +178,7 @@ class Services:
             self.advisor,
             self.shield,
             Sessions(),
+            self.live,
             clock,
             check_in_calls=settings.check_in_calls,
         )
@@ -233,6 +238,7 @@ class Services:
             self.value_judge,
             self.value_listing,
             self.advisor,
+            self.citing,
             self.memories,
             self.memory_searcher,
             self.session_context,

@@ -21,14 +21,16 @@ class Channel(StrEnum):
 
 
 class Kind(StrEnum):
-    """What is shown."""
+    """What is shown, or cited."""
 
     EXPERIENCE = "experience"
     VALUE = "value"
+    MEMORY = "memory"
+    """Only cited."""
 
 
 class Effect(StrEnum):
-    """What an agent says of something that was shown, when it resolves its entry."""
+    """What an agent says of something that was shown or that it found, when it resolves its entry."""
 
     HELPED = "helped"
     MISLED = "misled"
@@ -47,6 +49,21 @@ class Reason(StrEnum):
     """It is one of the project's best values in force, whatever the session is about."""
     LATEST = "latest"
     """It is one of the project's latest lessons, whatever the session is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Something that an agent says helped or misled it, and that it found by itself, such as by a search.
+
+    Args:
+        id: The id of the entry, the value or the memory.
+        kind: Which of them it is.
+        effect: Whether it helped or misled.
+    """
+
+    id: str
+    kind: Kind
+    effect: Effect
 
 
 @dataclass(frozen=True, slots=True)

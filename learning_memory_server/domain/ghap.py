@@ -19,6 +19,7 @@ from learning_memory_server.errors import InvalidInputError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from learning_memory_server.domain.advice import Citation
     from learning_memory_server.domain.run import Run
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
@@ -43,10 +44,18 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What is worth doing again."""
+    """What is worth doing again: what worked, which may be empty, and a rule for next time.
+
+    Raises:
+        InvalidInputError: If it says neither.
+    """
 
     what_worked: str
     takeaway: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.what_worked or self.takeaway):
+            raise InvalidInputError("lesson: at least one of what_worked and takeaway is required.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent."""
+    """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent.
+
+    `cited` is what helped or misled and was not shown unasked; the advice has the rest.
+    """
 
     status: OutcomeStatus
     result: str
@@ -71,6 +83,7 @@ class Resolution:
     root_cause: RootCause | None = None
     lesson: Lesson | None = None
     auto_captured: bool = False
+    cited: tuple[Citation, ...] = ()
 
     def require_explanation(self) -> None:
         """Require an explanation of a falsified hypothesis.
@@ -101,6 +114,7 @@ class Ghap:
         id: `ghap_YYYYMMDD_HHMMSS_xxxxxx`.
         project: The project it belongs to; never a path.
         agent_session: A hash of the session that owns it.
+        agent: Which of its agents does; see `Caller.agent`. Empty if that is not known.
         orphaned: Whether its session moved on to another entry while this one was open.
         requests: The names of the calls that changed it; see `Caller.request`.
         confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
@@ -118,6 +132,7 @@ class Ghap:
     hypothesis: str
     action: str
     prediction: str
+    agent: str = ""
     history: tuple[Revision, ...] = ()
     notes: tuple[str, ...] = ()
     orphaned: bool = False

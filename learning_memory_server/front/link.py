@@ -72,6 +72,7 @@ def hello_of(place: rendezvous.Place, role: str) -> dict[str, Any]:
         "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
+        "process": os.getpid(),
         "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
     }
 

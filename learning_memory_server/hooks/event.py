@@ -67,6 +67,8 @@ def arguments_of(given: object) -> dict[str, str]:
     tool_input = tool_input if isinstance(tool_input, dict) else {}
     command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None
     found: dict[str, Any] = {
+        # Only a client's main agent begins a session.
+        "agent": "" if given.get("hook_event_name") == SESSION_START else given.get("agent_id"),
         "event": given.get("hook_event_name"),
         "session": given.get("session_id"),
         "folder": given.get("cwd"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from learning_memory_server.hooks.event import Event
     from learning_memory_server.hooks.sessions import Sessions
     from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.observation.live_sessions import LiveSessions
     from learning_memory_server.views.context_views import SessionContext
 
 _LINE: Final = 160
@@ -40,6 +41,7 @@ class Hooks:
         advisor: Knows what bears on a prompt.
         shield: Knows what mended errors before.
         sessions: What was said to the sessions that are running.
+        live: Which sessions are running.
         clock: Tells the time.
         check_in_calls: After how many tool calls with the same open entry an agent is asked about it; 0 for never.
     """
@@ -51,6 +53,7 @@ class Hooks:
         advisor: Advisor,
         shield: Shield,
         sessions: Sessions,
+        live: LiveSessions,
         clock: Clock,
         *,
         check_in_calls: int = 0,
@@ -60,6 +63,7 @@ class Hooks:
         self._advisor = advisor
         self._shield = shield
         self._sessions = sessions
+        self._live = live
         self._clock = clock
         self._check_in_calls = check_in_calls
         self._answers = {
@@ -82,6 +86,7 @@ class Hooks:
         Raises:
             LearningMemoryError: If something could not be kept or read.
         """
+        self._live.heard(caller.session)
         answer = self._answers.get(event.kind)
         text = await answer(event, caller) if answer else ""
         if not text:
@@ -92,9 +97,10 @@ class Hooks:
     async def _session_start(self, _event: Event, caller: Caller) -> str:
         return self._context.text(caller)
 
-    async def _session_end(self, event: Event, _caller: Caller) -> str:
+    async def _session_end(self, event: Event, caller: Caller) -> str:
         """Forget what was said. The session's open entry stays as it is, and its own if the session is resumed."""
         self._sessions.end(event.session)
+        self._live.ended(caller.session)
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
@@ -113,7 +119,7 @@ class Hooks:
         entry = self._check_in_calls and self._collector.find_current(caller)
         if not entry:
             return ""
-        session = self._sessions.of(event.session)
+        session = self._sessions.of(f"{event.session} {caller.agent}")
         if session.entry != entry.id:
             session.entry, session.calls = entry.id, 0
         session.calls += 1

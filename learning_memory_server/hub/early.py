@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import frames
+from learning_memory_server.server.calls import TOOL_USE
 
 if TYPE_CHECKING:
     from learning_memory_server.frames import Frame
@@ -148,7 +149,10 @@ class EarlyCalls:
         """Answer a plain call. Return whether the client is still there; if not, the call is cancelled."""
         assert isinstance(frame.parameters, dict)  # noqa: S101 - a plain call has them
         arguments: dict[str, Any] = frame.parameters.get("arguments", {})
-        call = asyncio.create_task(self._calls.call(frame.identity, frame.parameters["name"], arguments))
+        tool_use = frame.parameters.get("_meta", {}).get(TOOL_USE)
+        call = asyncio.create_task(
+            self._calls.call(frame.identity, frame.parameters["name"], arguments, tool_use=tool_use)
+        )
         try:
             if not await self.keep_until(call):
                 return False

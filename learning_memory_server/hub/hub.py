@@ -215,8 +215,9 @@ class Hub:
         early = EarlyCalls(lines, calls)
         self._fronts += 1
         try:
-            if (self._protocol and self._protocol.done()) or await early.serve():
-                await self._serve_session(calls, early)
+            with self._services.live.connected(caller.session, hello.get("process")):
+                if (self._protocol and self._protocol.done()) or await early.serve():
+                    await self._serve_session(calls, early)
         finally:
             self._fronts -= 1
             early.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.domain.advice import Citation, Effect, Kind
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.domain.run import Run
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
@@ -21,6 +22,7 @@ def ghap_to_data(ghap: Ghap) -> Data:
             "id": ghap.id,
             "project": ghap.project,
             "agent_session": ghap.agent_session,
+            "agent": ghap.agent,
             "created_at": ghap.created_at.isoformat(),
             "domain": ghap.domain.value,
             "strategy": ghap.strategy.value,
@@ -68,6 +70,7 @@ def ghap_from_data(data: Data) -> Ghap:
         hypothesis=data["hypothesis"],
         action=data["action"],
         prediction=data["prediction"],
+        agent=data.get("agent", ""),
         history=tuple(
             Revision(
                 datetime.fromisoformat(item["at"]),
@@ -128,8 +131,13 @@ def _resolution_to_data(resolution: Resolution) -> Data:
             "surprise": resolution.surprise,
             "root_cause": root_cause
             and {"category": root_cause.category.value, "description": root_cause.description},
-            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
+            # Programs that do not know a lesson without `what_worked` read an empty one.
+            "lesson": lesson and {"what_worked": lesson.what_worked, **lean({"takeaway": lesson.takeaway})},
             "auto_captured": resolution.auto_captured or None,
+            "cited": [
+                {"id": each.id, "kind": each.kind.value, "effect": each.effect.value}
+                for each in resolution.cited
+            ],
         }
     )
 
@@ -145,6 +153,9 @@ def _resolution_from_data(data: Data) -> Resolution:
         and RootCause(RootCauseCategory(root_cause["category"]), root_cause["description"]),
         lesson=lesson and Lesson(lesson["what_worked"], lesson.get("takeaway")),
         auto_captured=data.get("auto_captured", False),
+        cited=tuple(
+            Citation(item["id"], Kind(item["kind"]), Effect(item["effect"])) for item in data.get("cited", ())
+        ),
     )
 
 

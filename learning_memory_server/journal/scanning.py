@@ -37,8 +37,8 @@ _TAIL: Final = 400
 _OURS: Final[Mapping[str, frozenset[str]]] = {
     "ghap": frozenset(
         """
-        v id agent_session created_at domain strategy requests history[].at resolution.status resolution.resolved_at
-        resolution.root_cause.category
+        v id agent_session agent created_at domain strategy requests history[].at resolution.status resolution.resolved_at
+        resolution.root_cause.category resolution.cited
         """.split()  # noqa: SIM905 - words read better than a list
     ),
     "value": frozenset({"id", "cluster_id", "created_at", "request", "supersedes", "evidence", "earlier"}),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
-from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.indexing.document import point_id
 from learning_memory_server.journal.entry_codec import GHAP
 from learning_memory_server.journal.records import Records
+from learning_memory_server.observation.open_entries import OpenEntries
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.observation.timeline import Timeline
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
+    from learning_memory_server.domain.advice import Citation
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Lesson, RootCause
     from learning_memory_server.domain.moment import Clock
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
-
-_NAMED: Final = 5
-"""How many open entries a message names: the newest."""
+    from learning_memory_server.observation.open_entries import Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,24 @@ class Started:
 class ObservationCollector:
     """Open and resolved entries. Every change is on the disk before the call returns.
 
-    Each caller has its own current entry, which no other agent sees. The journal is read once, at first use. Nothing
-    here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot interleave
-    their writes.
+    Each agent has its own current entry, as far as its client tells agents apart. The journal is read once, at first
+    use. Nothing here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot
+    interleave their writes.
 
     Args:
         journal: Where entries are kept. The process must have its lock to change them.
         clock: Tells the time.
+        is_live: Returns whether a session is running; none is by default.
     """
 
-    def __init__(self, journal: Journal, clock: Clock) -> None:
+    def __init__(
+        self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False
+    ) -> None:
         self._journal = journal
         self._clock = clock
         self._resolved = Records(journal.entries, GHAP)
         self._loaded = False
-        self._open: dict[str, Ghap] = {}
+        self._open = OpenEntries(journal, is_live)
         self._timeline = Timeline()
 
     def start(  # noqa: PLR0913 - a GHAP has six parts
@@ -82,6 +85,7 @@ class ObservationCollector:
             id=ghap_id,
             project=caller.project,
             agent_session=caller.session,
+            agent=caller.agent or "",
             created_at=now,
             domain=domain,
             strategy=strategy,
@@ -93,10 +97,10 @@ class ObservationCollector:
             first_confidence=confidence,
             requests=_with(caller),
         )
-        orphan = self._current(caller)
-        self._save_open(entry)
+        orphan = self._open.current(caller)
+        self._open.save(entry)
         if orphan is not None:
-            self._save_open(replace(orphan, orphaned=True))
+            self._open.save(replace(orphan, orphaned=True))
         return Started(entry, orphan)
 
     def update(  # noqa: PLR0913 - each part can change by itself
@@ -113,9 +117,11 @@ class ObservationCollector:
     ) -> Ghap:
         """Change an open entry: the caller's current one, or the one with the given id.
 
-        A caller without a current entry adopts the one it names, if that belongs to its project.
+        A caller without a current entry adopts the one it names, if that belongs to its project and nobody else is at
+        work on it.
 
         Raises:
+            InvalidInputError: If no id is given and the entry may be any of several.
             NoActiveGhapError: If no id is given and the caller has no current entry.
             NotFoundError: If the entry with that id is not open.
         """
@@ -123,8 +129,9 @@ class ObservationCollector:
         if done := self._done(caller):
             return done
         entry = self._get_open(caller, ghap_id)
-        if self._current(caller) is None and entry.project == caller.project:
-            entry = replace(entry, agent_session=caller.session, orphaned=False)
+        is_free = entry.project == caller.project and not self.owner(entry, caller).is_elsewhere
+        if is_free and self._open.current(caller) is None:
+            entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
         entry = entry.revised(
             at=self._clock(),
             hypothesis=hypothesis,
@@ -135,33 +142,34 @@ class ObservationCollector:
             confidence=confidence,
         )
         entry = replace(entry, requests=_with(caller, entry))
-        self._save_open(entry)
+        self._open.save(entry)
         return entry
 
     def add_run(self, caller: Caller, run: Run) -> Ghap | None:
-        """Keep how a test or build command ended with the caller's current entry, and return it, if there is one.
+        """Keep how a test or build command ended with the caller's current entry, and return it, if it is known.
 
         Raises:
             JournalUnavailableError: If it cannot be written.
         """
-        self.load()
-        entry = self._current(caller)
-        if entry is None:
+        entry = self.find_current(caller)
+        if entry is None or self.is_ambiguous(caller):
             return None
-        self._save_open(entry.with_run(run))
-        return self._open[entry.id]
+        entry = entry.with_run(run)
+        self._open.save(entry)
+        return entry
 
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
         """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.
 
         Raises:
+            InvalidInputError: If no id is given and the entry may be any of several.
             NoActiveGhapError: If no id is given and the caller has no current entry.
             NotFoundError: If the entry with that id is not open.
         """
         self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
 
-    def resolve(  # noqa: PLR0913 - an outcome has five parts
+    def resolve(  # noqa: PLR0913 - an outcome has six parts
         self,
         caller: Caller,
         ghap_id: str | None = None,
@@ -171,11 +179,13 @@ class ObservationCollector:
         surprise: str | None = None,
         root_cause: RootCause | None = None,
         lesson: Lesson | None = None,
+        cited: tuple[Citation, ...] = (),
     ) -> Ghap:
         """Resolve an open entry: the caller's current one, or the one with the given id.
 
         Raises:
-            InvalidInputError: If a falsified hypothesis is not explained.
+            InvalidInputError: If a falsified hypothesis is not explained, or no id is given and the entry may be any of
+                several.
             NoActiveGhapError: If no id is given and the caller has no current entry.
             NotFoundError: If the entry with that id is not open.
         """
@@ -184,11 +194,11 @@ class ObservationCollector:
             return done
         entry = self._get_open(caller, ghap_id)
         now = self._clock()
-        resolution = Resolution(status, result, now, surprise, root_cause, lesson)
+        resolution = Resolution(status, result, now, surprise, root_cause, lesson, cited=cited)
         resolution.require_explanation()
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
         self._resolved.add(resolved, at=now)
-        self._open.pop(resolved.id, None)
+        self._open.by_id.pop(resolved.id, None)
         self._timeline.add(resolved)
         # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
         with suppress(JournalUnavailableError):
@@ -202,7 +212,7 @@ class ObservationCollector:
         """
         self.load()
         new = self._resolved.add_new(
-            (entry for entry in entries if entry.id not in self._open), self._clock()
+            (entry for entry in entries if entry.id not in self._open.by_id), self._clock()
         )
         for entry in new:
             self._timeline.add(entry)
@@ -214,7 +224,7 @@ class ObservationCollector:
         unknown = self.look_up(entry.id for entry in entries).unknown
         new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id in unknown}
         for entry in new.values():
-            self._save_open(entry)
+            self._open.save(entry)
         return list(new.values())
 
     def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
@@ -225,9 +235,9 @@ class ObservationCollector:
         """
         self.load()
         altered = 0
-        for entry in [entry for entry in self._open.values() if entry.id in ids]:
+        for entry in [entry for entry in self._open.by_id.values() if entry.id in ids]:
             if (changed := change(entry)) != entry:
-                self._save_open(changed)
+                self._open.save(changed)
                 altered += 1
         return altered
 
@@ -248,12 +258,12 @@ class ObservationCollector:
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
         self.load()
-        return self._resolved.look_up(ids, self._open)
+        return self._resolved.look_up(ids, self._open.by_id)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
         """Return what `forget` would return for everything in a project, and change nothing."""
         self.load()
-        entries = (*self._timeline, *self._open.values())
+        entries = (*self._timeline, *self._open.by_id.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
@@ -262,11 +272,11 @@ class ObservationCollector:
         The caller must remove their points from the index.
         """
         self.load()
-        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open)
+        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open.by_id)
         gone = {entry.id for entry in forgetting.found}
         self._timeline = self._timeline.without({each.id for each in forgetting.found if each.resolution})
         for ghap_id in gone:
-            if self._open.pop(ghap_id, None):
+            if self._open.by_id.pop(ghap_id, None):
                 # The tombstone is on the disk: a leftover open file is removed at the next start.
                 with suppress(JournalUnavailableError):
                     self._journal.close_entry(ghap_id)
@@ -303,14 +313,26 @@ class ObservationCollector:
     def find_current(self, caller: Caller) -> Ghap | None:
         """Return the caller's current entry, if it has one."""
         self.load()
-        return self._current(caller)
+        return self._open.current(caller)
 
     def list_orphans(self, caller: Caller) -> list[Ghap]:
-        """Return the project's other open entries, newest first."""
+        """Return the project's other open entries at which nobody else is at work, newest first."""
         self.load()
-        current = self._current(caller)
-        others = (e for e in self._open.values() if e.project == caller.project and e is not current)
-        return sorted(others, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        return self._open.others(caller, elsewhere=False)
+
+    def list_elsewhere(self, caller: Caller) -> list[Ghap]:
+        """Return the project's open entries at which another agent or session is at work, newest first."""
+        self.load()
+        return self._open.others(caller, elsewhere=True)
+
+    def is_ambiguous(self, caller: Caller) -> bool:
+        """Return whether any of several entries may be the caller's, because nobody told which agent it is."""
+        self.load()
+        return self._open.is_ambiguous(caller)
+
+    def owner(self, entry: Ghap, caller: Caller) -> Owner:
+        """Return who works on an open entry."""
+        return self._open.owner(entry, caller)
 
     def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
         """Return the resolved entries that match, most recently resolved first."""
@@ -330,40 +352,14 @@ class ObservationCollector:
             return
         self._timeline = Timeline(self._resolved.all())
         still_open = {entry.id: entry for entry in self._journal.open_entries()}
-        self._open = {ghap_id: still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown}
-        # A crash in `start` can leave a caller with two entries that are not orphaned; the newest is current.
-        newest = {
-            (entry.project, entry.agent_session): entry for entry in self._open.values() if not entry.orphaned
-        }
-        for entry in list(self._open.values()):
-            if not entry.orphaned and newest[entry.project, entry.agent_session] is not entry:
-                self._open[entry.id] = replace(entry, orphaned=True)
+        self._open.load(still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown)
         self._loaded = True
-
-    def _current(self, caller: Caller) -> Ghap | None:
-        mine = (
-            entry
-            for entry in reversed(self._open.values())
-            if entry.agent_session == caller.session
-            and entry.project == caller.project
-            and not entry.orphaned
-        )
-        return next(mine, None)
 
     def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
         if ghap_id is None:
-            entry = self._current(caller)
-            if entry is None:
-                others = ", ".join(entry.id for entry in self.list_orphans(caller)[:_NAMED])
-                raise NoActiveGhapError(
-                    "You have no open GHAP entry.",
-                    hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
-                    if others
-                    else "Call start_ghap first.",
-                )
-            return entry
-        if ghap_id in self._open:
-            return self._open[ghap_id]
+            return self._open.get_current(caller)
+        if ghap_id in self._open.by_id:
+            return self._open.by_id[ghap_id]
         if resolved := self._resolved.find(ghap_id):
             raise NotFoundError(
                 f"{ghap_id} is already resolved ({resolved.outcome.status}) and cannot be changed.",
@@ -379,12 +375,8 @@ class ObservationCollector:
         """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""
         if not (caller.request and caller.again):
             return None
-        still_open = (entry for entry in self._open.values() if caller.request in entry.requests)
+        still_open = (entry for entry in self._open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self._resolved.find_by_request(caller.request)
-
-    def _save_open(self, entry: Ghap) -> None:
-        self._journal.save_open(entry)
-        self._open[entry.id] = entry
 
 
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 _PLAIN: Final = frozenset(
     """
     goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway
-    text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at date timestamp project agent_session session domain
+    text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at date timestamp project agent_session agent session domain
     strategy status category kind language ghap_id memory_id cluster_id request requests history resolution data
     records entries event level tool outcome type
     """.split()  # noqa: SIM905 - words read better than a list
@@ -39,7 +39,7 @@ _MOMENT: Final = re.compile(
 )
 _FORMS: Final = {
     **dict.fromkeys(("id", "memory_id"), _UUID),
-    **dict.fromkeys(("agent_session",), re.compile(r"[0-9a-f]{16}")),
+    **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
     **dict.fromkeys(
         "since date_from date_to timestamp date at created_at resolved_at captured_at".split(),  # noqa: SIM905 - words
         _MOMENT,

@@ -15,6 +15,7 @@ from learning_memory_server.frames import APPS
 from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
+from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.tools.catalog import OF_APPS
 from learning_memory_server.server.tools.picture import DASHBOARD_URI
 from learning_memory_server.server.tools.toolset import Progress
@@ -79,7 +80,10 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         arguments = dict(params.arguments or {})
-        result = await calls.call(context.request_id, params.name, arguments, _progress(context))
+        tool_use = (context.meta or {}).get(TOOL_USE)
+        result = await calls.call(
+            context.request_id, params.name, arguments, _progress(context), tool_use=tool_use
+        )
         content: list[ContentBlock] = [TextContent(type="text", text=result.text)]
         if result.structured is None:
             return CallToolResult(content=content, is_error=result.is_error)

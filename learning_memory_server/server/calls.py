@@ -8,12 +8,13 @@ import json
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from learning_memory_server.dashboard.document import Dashboard
 from learning_memory_server.dashboard.page import as_text, page
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
+from learning_memory_server.server.tools.hook import CallingAgents
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.server.tools.toolset import Progress
     from learning_memory_server.server.wire import Result
+
+
+TOOL_USE: Final = "claudecode/toolUseId"
+"""What Claude Code says in a call's `_meta`: the id that its hooks know the call by."""
 
 
 class Calls:
@@ -53,7 +58,8 @@ class Calls:
         self.around = around
         self.tools = WITH_HOOKS if has_hooks else TOOLS
         # Which clients render pages is known only once they have said hello; the others do not see those tools.
-        self._boundary = Boundary([*self.tools, *OF_APPS], services)
+        self._agents = CallingAgents()
+        self._boundary = Boundary([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._session_context = cast("SessionContext", services[SessionContext])
         self._caller = caller
@@ -74,7 +80,13 @@ class Calls:
         return page(await asyncio.to_thread(as_text, document))
 
     async def call(
-        self, identity: object, tool: str, arguments: dict[str, Any], progress: Progress | None = None
+        self,
+        identity: object,
+        tool: str,
+        arguments: dict[str, Any],
+        progress: Progress | None = None,
+        *,
+        tool_use: object = None,
     ) -> Result:
         """Call a tool and return its result or failure.
 
@@ -83,6 +95,7 @@ class Calls:
             tool: The tool's name.
             arguments: Its arguments.
             progress: Tells the client how far the call is.
+            tool_use: What the client's hooks call this call; see `TOOL_USE`.
         """
         front = self._front
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
@@ -90,7 +103,7 @@ class Calls:
             return await self._boundary.call(
                 tool,
                 arguments,
-                replace(self._caller, again=identity in self._asked_again),
+                replace(self._caller, agent=self._agents.find(tool_use), again=identity in self._asked_again),
                 progress,
                 name_call,
             )

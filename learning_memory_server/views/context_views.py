@@ -57,16 +57,18 @@ class SessionContext:
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
         others = self.advisor.withheld_from(each for each in still_open if each is not current)
+        elsewhere = self.collector.list_elsewhere(caller)
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
             latest(self.collector, caller.project),
             self.budget,
             others,
+            elsewhere,
         )
         if self.advisor.may_show(caller, Channel.CONTEXT, found.items):
             return found.text
-        return context(still_open, (), (), self.budget).text
+        return context(still_open, (), (), self.budget, elsewhere=elsewhere).text
 
 
 def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
@@ -87,14 +89,15 @@ class Context:
     items: tuple[Item, ...]
 
 
-def context(
+def context(  # noqa: PLR0913 - what there is to say, and how much of it
     still_open: Sequence[Ghap],
     values: Sequence[Standing],
     resolved: Sequence[Ghap],
     budget: int,
     withheld: Container[str] = (),
+    elsewhere: Sequence[Ghap] = (),
 ) -> Context:
-    """Return the open entries, the values in force and the latest lessons, each on a line.
+    """Return the open entries, the values in force, the latest lessons and what others do, each on a line.
 
     An item that does not fit is left out whole. Lessons of falsified entries come before those of confirmed ones, and a
     lesson that is said already is not repeated.
@@ -105,6 +108,7 @@ def context(
         resolved: Resolved entries, the newest first.
         budget: Bytes of UTF-8, line feeds included.
         withheld: The ids of values and entries to leave out.
+        elsewhere: Entries at which somebody else is at work, the most important first.
     """
     text = _OPENING
     said: list[Item] = []
@@ -112,6 +116,7 @@ def context(
         ("Open entries (get_active_ghap):", _open_items(still_open)),
         ("Values:", _value_items(each for each in values if each.value.id not in withheld)),
         ("Lessons:", _lesson_items([each for each in resolved if each.id not in withheld])),
+        ("Others are at work on:", _open_items(elsewhere)),
     ):
         lead = f"{title}\n"
         shown = 0

@@ -26,7 +26,7 @@ class RootCauseView(TypedDict):
 class LessonView(TypedDict):
     """What is worth doing again."""
 
-    what_worked: str
+    what_worked: NotRequired[str]
     takeaway: NotRequired[str]
 
 
@@ -36,6 +36,7 @@ class EntryKey(TypedDict):
     id: str
     goal: str
     created_at: str
+    owner: NotRequired[str]
 
 
 class OpenEntry(TypedDict, total=False):
@@ -99,6 +100,7 @@ class WholeEntry(Experience, total=False):
     """Everything about an entry; an open one has no outcome."""
 
     resolved_at: str
+    cited: list[dict[str, str]]
     confidence: float
     first_confidence: float
     history: list[dict[str, Any]]
@@ -232,7 +234,12 @@ def whole_entry(entry: Ghap) -> dict[str, Any]:
     shown = open_entry(entry)
     if entry.resolution is None:
         return shown
-    return shown | experience(entry) | {"resolved_at": entry.resolution.resolved_at.isoformat()}
+    cited = [{"id": each.id, "effect": each.effect.value} for each in entry.resolution.cited]
+    return (
+        shown
+        | experience(entry)
+        | lean({"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited})
+    )
 
 
 def member(entry: Ghap) -> dict[str, Any]:

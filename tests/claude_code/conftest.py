@@ -22,7 +22,7 @@ from tests.claude_code.model import ScriptedModel
 from tests.docs.test_documents import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tests.claude_code.model import Said
 
@@ -130,10 +130,11 @@ class ClaudeCode:
         script: Iterable[Said],
         *options: str,
         plugin: Path | None = PLUGIN,
+        agents: Mapping[str, Iterable[Said]] | None = None,
         **variables: str,
     ) -> Session:
-        """Run a session in which the model says what the script has."""
-        model = ScriptedModel(script)
+        """Run a session in which the model says what the script has, and subagents what theirs have."""
+        model = ScriptedModel(script, agents)
         threading.Thread(target=model.serve_forever, daemon=True).start()
         given = ["--plugin-dir", str(plugin)] if plugin else []
         try:
@@ -142,7 +143,7 @@ class ClaudeCode:
                 prompt,
                 *given,
                 "--allowedTools",
-                "Bash,mcp__plugin_learning-memory_memory",
+                "Bash,Agent,mcp__plugin_learning-memory_memory",
                 *options,
                 **{"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", **variables},
             )

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     Block = dict[str, Any]
     Said = Block | Callable[[], Block]
@@ -22,6 +22,7 @@ class ScriptedModel(ThreadingHTTPServer):
 
     Args:
         script: Blocks, or functions that return one when their turn comes.
+        agents: The scripts of subagents, each by a word that only its task has.
 
     Attributes:
         requests: The bodies of all requests for messages.
@@ -29,9 +30,10 @@ class ScriptedModel(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, script: Iterable[Said]) -> None:
+    def __init__(self, script: Iterable[Said], agents: Mapping[str, Iterable[Said]] | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self._script = list(script)
+        self._agents = {name: list(said) for name, said in (agents or {}).items()}
         self._lock = threading.Lock()
         self.requests: list[dict[str, Any]] = []
 
@@ -43,9 +45,11 @@ class ScriptedModel(ThreadingHTTPServer):
         """Return the next block. A request without tools is a side question, such as for a title."""
         with self._lock:
             self.requests.append(request)
-            if not request.get("tools") or not self._script:
+            task = json.dumps(request["messages"][:1])
+            script = next((said for name, said in self._agents.items() if name in task), self._script)
+            if not request.get("tools") or not script:
                 return say("Done.")
-            said = self._script.pop(0)
+            said = script.pop(0)
         return said() if callable(said) else said
 
 
@@ -89,6 +93,11 @@ def say(text: str) -> Block:
 def use(tool: str, **given: Any) -> Block:
     """Return a block that calls a tool."""
     return {"type": "tool_use", "id": f"toolu_{next(_numbers)}", "name": tool, "input": given}
+
+
+def delegate(task: str) -> Block:
+    """Return a block that gives a task to a subagent, which works beside the main agent."""
+    return use("Agent", description=task, prompt=task, subagent_type="general-purpose")
 
 
 def run(command: str) -> Block:

@@ -14,7 +14,11 @@ from learning_memory_server.hooks.event import Event, arguments_of
     [
         (
             {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/shop", "source": "resume"},
-            {"event": "SessionStart", "session": "s", "folder": "/shop", "again": ""},
+            {"event": "SessionStart", "agent": "", "session": "s", "folder": "/shop", "again": ""},
+        ),
+        (
+            {"hook_event_name": "PostToolUse", "agent_id": "a1"},
+            {"event": "PostToolUse", "agent": "a1", "again": ""},
         ),
         (
             {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": True},

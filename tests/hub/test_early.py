@@ -156,7 +156,7 @@ async def test_what_arrives_during_a_call_is_read_and_a_client_that_leaves_ends_
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     class Waiting(Calls):
-        async def call(self, *_arguments: Any) -> Result:
+        async def call(self, *_arguments: Any, **_others: Any) -> Result:
             started.set()
             try:
                 return await asyncio.Future()

@@ -102,7 +102,7 @@ def test_a_second_start_orphans_the_first_and_says_so(
 def test_an_orphan_never_becomes_current_by_itself(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
     second = start(collector)
-    assert confirm(collector).id == second.id
+    assert confirm(collector, ghap_id=second.id) == collector.get(second.id)
 
     for each in (collector, reloaded(journal)):
         assert each.find_current(ALICE) is None
@@ -118,7 +118,7 @@ def test_only_the_newer_of_two_entries_that_a_crash_left_current_is_current(jour
     collector = reloaded(journal)
 
     assert collector.find_current(ALICE) == newer
-    confirm(collector)
+    confirm(collector, ghap_id=newer.id)
 
     assert collector.find_current(ALICE) is None
     assert ids(collector.list_orphans(ALICE)) == [older.id]
@@ -126,10 +126,10 @@ def test_only_the_newer_of_two_entries_that_a_crash_left_current_is_current(jour
 
 def test_naming_an_orphan_adopts_it_once_nothing_is_current(collector: ObservationCollector) -> None:
     first = start(collector)
-    start(collector)
+    second = start(collector)
     collector.update(ALICE, first.id, note="seen while busy")
     assert collector.find_current(ALICE) != collector.update(ALICE, first.id, note="again")
-    confirm(collector)
+    confirm(collector, ghap_id=second.id)
 
     adopted = collector.update(ALICE, first.id, note="back to it")
 

@@ -183,6 +183,7 @@ async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_sess
             patient(services),
             services.shield,
             Sessions(),
+            services.live,
             services.clock,
         )
         async with agent_of(services) as agent:

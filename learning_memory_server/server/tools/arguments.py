@@ -47,7 +47,7 @@ ProjectName = Annotated[
     Field(description="A name, or `current`; default: all."),
 ]
 RelatedIds = Annotated[
-    list[Identifier], Field(max_length=limits.CITED_MAX, description="Ids from `related` that did.")
+    list[Identifier], Field(max_length=limits.CITED_MAX, description="Ids that did, shown or found.")
 ]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
@@ -74,9 +74,9 @@ class RootCauseArgument(Arguments):
 class LessonArgument(Arguments):
     """What is worth doing again."""
 
-    what_worked: Annotated[Narrative, Field(description="What worked.")]
+    what_worked: Annotated[Narrative, Field(description="What worked.")] | None = None
     takeaway: Annotated[Narrative, Field(description="A rule for next time.")] | None = None
 
     def to_domain(self) -> Lesson:
         """Return the domain's lesson."""
-        return Lesson(self.what_worked, self.takeaway)
+        return Lesson(self.what_worked or "", self.takeaway)

@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.advice.advisor import Advisor
+from learning_memory_server.advice.citing import Citing
 from learning_memory_server.calibration.rates import track_record
 from learning_memory_server.composition.projects import Projects
 from learning_memory_server.domain import limits
@@ -19,6 +20,7 @@ from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.observation.open_entries import Owner
 from learning_memory_server.observation.persister import ObservationPersister
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.server.replies import STORED_TEXT, fitted, page
@@ -97,7 +99,8 @@ class ValueToJudge(TypedDict):
 class ResolvedEntry(TypedDict):
     """The entry that was closed; `indexed` tells whether semantic search can find it yet.
 
-    `runs`: how the last test and build commands ended while it was open.
+    `owner`: who worked on it, if not you. `runs`: how the last test and build commands ended while it was open.
+    `not_recorded`: what of helped and misled does not count.
     """
 
     id: str
@@ -105,6 +108,8 @@ class ResolvedEntry(TypedDict):
     confidence_tier: str
     resolved_at: str
     indexed: bool
+    owner: NotRequired[str]
+    not_recorded: NotRequired[list[str]]
     warning: NotRequired[str]
     runs: NotRequired[list[str]]
     value: NotRequired[ValueToJudge]
@@ -113,10 +118,14 @@ class ResolvedEntry(TypedDict):
 
 
 class ActiveEntry(entry_views.OpenEntry, total=False):
-    """The whole open entry, if there is one, and the other open entries of the project."""
+    """The whole open entry, if there is one, and the other open entries of the project.
+
+    At those in `open_elsewhere` somebody else is at work.
+    """
 
     has_active: bool
     orphaned: list[entry_views.EntryKey]
+    open_elsewhere: list[entry_views.EntryKey]
     hint: str
     stored_text: str
     left_out: dict[str, str]
@@ -185,8 +194,8 @@ async def start_ghap(
     if started.orphan is not None:
         reply["orphaned_id"] = started.orphan.id
         reply["warning"] = (
-            "Your previous entry is still open. Close it with resolve_ghap and its id as ghap_id; "
-            "status abandoned is an honest end."
+            f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
+            "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
     if related := advice_views.related(await advisor.advise(entry, Channel.START)):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
@@ -229,9 +238,10 @@ async def update_ghap(
         note=note,
         confidence=confidence,
     )
-    if not changes and entry.agent_session != caller.session:
+    if not changes and entry != collector.find_current(caller):
         raise InvalidInputError(
-            f"{entry.id} was not adopted: you already have an open entry, or it belongs to another project.",
+            f"{entry.id} was not adopted: you already have an open entry, it belongs to another project, or somebody "
+            "else is at work on it.",
             hint="Resolve your own entry first, or give the changes together with ghap_id.",
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
@@ -244,7 +254,7 @@ async def update_ghap(
 @toolset.tool("Resolve a GHAP entry", changes=True)
 async def resolve_ghap(
     collector: ObservationCollector,
-    advisor: Advisor,
+    citing: Citing,
     persister: ObservationPersister,
     judge: ValueJudge,
     caller: Caller,
@@ -265,7 +275,9 @@ async def resolve_ghap(
     abandoned: you stopped before you knew. Add a lesson if there is one, and what of `related` helped or
     misled. Be honest: wrong guesses teach most.
     """
-    effects = advisor.checked(collector.get_target(caller, ghap_id), helped or (), misled or ())
+    target = collector.get_target(caller, ghap_id)
+    owner = collector.owner(target, caller)
+    cited = citing.sort(target, helped or (), misled or ())
     entry = collector.resolve(
         caller,
         ghap_id,
@@ -274,8 +286,10 @@ async def resolve_ghap(
         surprise=surprise,
         root_cause=root_cause.to_domain() if root_cause else None,
         lesson=lesson.to_domain() if lesson else None,
+        cited=tuple(cited.found),
     )
-    advisor.record(entry, effects)
+    if cited.shown:
+        citing.advice.mark(entry, cited.shown, entry.outcome.resolved_at)
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
     indexed, value = _or_none(done[0]) or False, _or_none(done[1])
@@ -286,6 +300,10 @@ async def resolve_ghap(
         "resolved_at": entry.outcome.resolved_at.isoformat(),
         "indexed": indexed,
     }
+    if owner is not Owner.CALLER:
+        reply["owner"] = owner.value
+    if cited.not_recorded:
+        reply["not_recorded"] = cited.not_recorded
     if entry.runs:
         reply["runs"] = [str(run) for run in entry.runs[-_RUNS_SHOWN:]]
     if not indexed:
@@ -312,26 +330,37 @@ def _or_none(result: T | BaseException) -> T | None:
 
 @toolset.tool("Show the open GHAP entry", changes=False)
 async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) -> ActiveEntry:
-    """Show your open GHAP entry, and entries of this project that others or earlier sessions left open.
+    """Show your open GHAP entry, and what else is open in this project.
 
     Call it when you resume work, to continue where you stopped. To adopt an orphaned entry, call
-    update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned.
+    update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned. Entries in
+    `open_elsewhere` are others' work.
     """
     entry = collector.find_current(caller)
-    orphans = [entry_views.entry_key(orphan) for orphan in collector.list_orphans(caller)]
+    orphans = collector.list_orphans(caller)
+    elsewhere = collector.list_elsewhere(caller)
     reply: dict[str, Any] = {"has_active": entry is not None}
     if entry is not None:
         reply |= entry_views.open_entry(entry)
     if orphans:
-        reply["orphaned"] = list(reversed(orphans))
-        if entry is None:
-            reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
-    if entry is not None or orphans:
+        reply["orphaned"] = [entry_views.entry_key(each) for each in reversed(orphans)]
+    if elsewhere:
+        reply["open_elsewhere"] = [
+            entry_views.entry_key(each) | {"owner": collector.owner(each, caller).value}
+            for each in reversed(elsewhere)
+        ]
+    if collector.is_ambiguous(caller):
+        reply["hint"] = (
+            "Several entries are open in this session: give the id of yours as ghap_id in each call."
+        )
+    elif orphans and entry is None:
+        reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
+    if len(reply) > 1:
         reply |= STORED_TEXT
     shown = fitted(reply, limits.REPLY_MAX)
-    if "orphaned" in shown:
-        shown["orphaned"] = list(reversed(shown["orphaned"]))
-    return cast("ActiveEntry", shown)
+    # The newest first; the oldest were left out.
+    newest_first = {name: shown[name][::-1] for name in ("orphaned", "open_elsewhere") if name in shown}
+    return cast("ActiveEntry", shown | newest_first)
 
 
 @toolset.tool("Show a GHAP entry", changes=False)

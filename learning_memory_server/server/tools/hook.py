@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Final
 
 from pydantic import Field
 
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.caller import MAIN_AGENT, Caller
 from learning_memory_server.hooks.event import Event
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.identity import session_hash
@@ -15,8 +16,28 @@ from learning_memory_server.server.wire import SILENT
 
 toolset = ToolSet()
 
+_CALLS: Final = 256
+"""Calls whose agents are remembered: more than a session has at once."""
+
 HOOK = "hook"
 """The tool's name."""
+
+
+class CallingAgents:
+    """Which agent of a connection's session makes which tool call, as the hook before the call says."""
+
+    def __init__(self) -> None:
+        self._agents: dict[object, str] = {}
+
+    def note(self, call: str, agent: str) -> None:
+        """Note that an agent is about to make a call."""
+        self._agents[call] = agent
+        if len(self._agents) > _CALLS:
+            del self._agents[next(iter(self._agents))]
+
+    def find(self, call: object) -> str | None:
+        """Return the agent that makes a call, None if no hook has told."""
+        return self._agents.get(call) if isinstance(call, str) else None
 
 
 # Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
@@ -24,6 +45,7 @@ HOOK = "hook"
 @toolset.tool("Answer a hook", changes=True, wire=SILENT, for_models=False, kept=("command",))
 async def hook(
     hooks: Hooks,
+    agents: CallingAgents,
     caller: Caller,
     /,
     *,
@@ -38,11 +60,19 @@ async def hook(
     background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
     task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
     again: Annotated[str, Field(description="`true` if the agent goes on because of this hook.")] = "",
+    agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
+    call: Annotated[str, Field(description="The call of this server that it is about to make.")] = "",
 ) -> str:
     """Tell an agent what bears on an event of its session, and keep what the event teaches.
 
-    For a client's hooks. Every argument is a text; what a client does not know is empty.
+    For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook with `call` nothing
+    is kept but which agent it is.
     """
+    if agent is not None:
+        caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
+    if call and caller.agent:
+        agents.note(call, caller.agent)
+        return ""
     return await hooks.answer(
         Event(
             event,

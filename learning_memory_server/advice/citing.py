@@ -1,0 +1,65 @@
+"""What an agent says helped or misled it: what it was shown unasked, what it found by itself, and what is nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from learning_memory_server.domain.advice import Citation, Effect, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from learning_memory_server.advice.log import AdviceLog
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.memories.log import MemoryLog
+    from learning_memory_server.observation.collector import ObservationCollector
+    from learning_memory_server.values.log import ValueLog
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What an agent names when it resolves an entry.
+
+    Args:
+        shown: The effects of what was shown for the entry unasked, by id. Only these say whether advice helps.
+        found: The rest of what exists.
+        not_recorded: A sentence for each other id.
+    """
+
+    shown: dict[str, Effect] = field(default_factory=dict)
+    found: list[Citation] = field(default_factory=list)
+    not_recorded: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    """Sorts what an agent names. None of it is refused."""
+
+    advice: AdviceLog
+    collector: ObservationCollector
+    values: ValueLog
+    memories: MemoryLog
+
+    def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
+        """Return which of the ids count for an entry, and as what."""
+        shown = {item.id for each in self.advice.of(entry) if not each.withheld for item in each.items}
+        cited = Cited()
+        for name in dict.fromkeys((*helped, *misled)):
+            effect = Effect.HELPED if name in helped else Effect.MISLED
+            if name in helped and name in misled:
+                cited.not_recorded.append(f"{name}: it is in both helped and misled.")
+            elif name in shown:
+                cited.shown[name] = effect
+            elif (kind := self._kind(name)) and name != entry.id:
+                cited.found.append(Citation(name, kind, effect))
+            else:
+                cited.not_recorded.append(f"{name}: there is no other entry, value or memory with this id.")
+        return cited
+
+    def _kind(self, name: str) -> Kind | None:
+        if self.collector.look_up([name]).found:
+            return Kind.EXPERIENCE
+        if self.values.find(name):
+            return Kind.VALUE
+        return Kind.MEMORY if self.memories.find(name) else None
