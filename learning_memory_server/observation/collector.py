@@ -328,7 +328,7 @@ class ObservationCollector:
     def is_ambiguous(self, caller: Caller) -> bool:
         """Return whether any of several entries may be the caller's, because nobody told which agent it is."""
         self.load()
-        return self._open.is_ambiguous(caller)
+        return len(self._open.candidates(caller)) > 1
 
     def owner(self, entry: Ghap, caller: Caller) -> Owner:
         """Return who works on an open entry."""

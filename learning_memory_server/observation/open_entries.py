@@ -79,9 +79,11 @@ class OpenEntries:
         mine = (each for each in reversed(self.by_id.values()) if not each.orphaned and _agent(each) == agent)
         return next(mine, None)
 
-    def is_ambiguous(self, caller: Caller) -> bool:
-        """Return whether any of several entries may be the caller's, because nobody told which agent it is."""
-        return caller.agent is None and len(self._of_session(caller)) > 1
+    def candidates(self, caller: Caller) -> list[Ghap]:
+        """Return the entries of which one is the caller's, newest first, if nobody told which agent it is."""
+        if caller.agent is not None:
+            return []
+        return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
 
     def get_current(self, caller: Caller) -> Ghap:
         """Return the entry that a call without an id is about.
@@ -90,8 +92,7 @@ class OpenEntries:
             InvalidInputError: If it may be any of several.
             NoActiveGhapError: If the caller has none.
         """
-        here = self._of_session(caller) if caller.agent is None else []
-        if len(here) > 1:
+        if len(here := self.candidates(caller)) > 1:
             named = "; ".join(f"{each.id} ({shortened(one_line(each.goal), _GOAL)})" for each in here)
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {named}.",
@@ -122,9 +123,6 @@ class OpenEntries:
             for entry in self._newest(caller)
             if entry is not current and self.owner(entry, caller).is_elsewhere == elsewhere
         ]
-
-    def _of_session(self, caller: Caller) -> list[Ghap]:
-        return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
 
     def _newest(self, caller: Caller) -> list[Ghap]:
         here = (entry for entry in self.by_id.values() if entry.project == caller.project)
