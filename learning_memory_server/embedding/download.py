@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +27,6 @@ def download_model(model: str, *, show_progress: bool) -> Path:
     Raises:
         EmbeddingUnavailableError: If the model does not exist or cannot be downloaded; the message says which.
     """
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
     from huggingface_hub.errors import (  # noqa: PLC0415
         GatedRepoError,

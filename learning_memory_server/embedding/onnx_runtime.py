@@ -102,9 +102,16 @@ class OnnxEmbedder:
                 raise EmbeddingUnavailableError(f"{name} of the model is damaged.")
         # Tokenizing eight texts is not worth a thread per core.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from onnxruntime import InferenceSession, OrtValue, SessionOptions  # noqa: PLC0415 - only here
+        from onnxruntime import (  # noqa: PLC0415 - only here
+            InferenceSession,
+            OrtValue,
+            SessionOptions,
+            disable_telemetry_events,
+        )
         from tokenizers import Tokenizer  # noqa: PLC0415
 
+        # The variable that the package sets does not reach what Windows itself collects.
+        disable_telemetry_events()
         options = SessionOptions()
         # A thread that spins while it waits for the next operator slows down every other process.
         options.intra_op_num_threads = options.inter_op_num_threads = 1

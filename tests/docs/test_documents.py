@@ -37,6 +37,8 @@ FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|cluster
 MADE_ELSEWHERE: Final = (
     *("settings.json", "settings.local.json", "mcp.json", ".mcp.json"),
     "server.json",
+    "about.json",
+    "hub.json",
     "config.toml",
     "qdrant-owner.json",
     "values.jsonl",
