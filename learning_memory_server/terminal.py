@@ -20,7 +20,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.domain.lines import one_line, without_controls
+from learning_memory_server.invisible import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,21 +73,25 @@ def show_json(document: Mapping[str, Any]) -> None:
     stream = output().file
     # A stream that cannot encode every character gets escapes.
     is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
-    write_line(json.dumps(document, ensure_ascii=not is_unicode, indent=2))
+    text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
+    # Escaped, they are seen, and programs read the text as it was.
+    write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
 
 
 def show_failure(error: LearningMemoryError) -> None:
     """Print what is wrong and what to do, on standard error."""
     errors().print(
         Text.assemble(
-            ("error: ", "bold red"), (error.message, "red"), f"\n{error.hint}" if error.hint else ""
+            ("error: ", "bold red"),
+            (text_lines(error.message), "red"),
+            f"\n{text_lines(error.hint)}" if error.hint else "",
         )
     )
 
 
 def show_notice(sentence: str) -> None:
     """Print a notice, on standard error."""
-    errors().print(Text(sentence, "yellow"))
+    errors().print(Text(text_lines(sentence), "yellow"))
 
 
 def show_table(
@@ -163,7 +168,7 @@ def show_facts(facts: Sequence[tuple[str, Cell]]) -> None:
     console = output()
     width = max((len(name) for name, _ in facts), default=0)
     for name, value in facts:
-        content = value if isinstance(value, Text) else Text(str(value))
+        content = value if isinstance(value, Text) else Text(text_lines(str(value)))
         show_hanging(console, Text(f"{name:<{width}}  ", "bold"), content)
 
 
@@ -242,10 +247,11 @@ def shortened(text: str, columns: int) -> str:
 
 
 def text_lines(text: str) -> str:
-    """Return a text without control characters except line feeds: a terminal would obey what an agent wrote."""
-    return "\n".join(
-        "".join(c if c.isprintable() else " " for c in line.expandtabs(4)) for line in text.splitlines()
-    )
+    """Return a text without control characters except line feeds: a terminal would obey what an agent wrote.
+
+    Characters that would hide something are named.
+    """
+    return "\n".join(without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
 
 
 def date_and_time(moment: datetime) -> str:

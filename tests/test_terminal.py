@@ -1,14 +1,21 @@
 """How numbers and texts look."""
 
+import json
+
 import pytest
 from rich.cells import cell_len
 
 from learning_memory_server.domain.lines import one_line
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.terminal import (
     counted,
     readable_size,
     short_project,
     shortened,
+    show_facts,
+    show_failure,
+    show_json,
+    show_notice,
     text_lines,
 )
 
@@ -52,3 +59,22 @@ def test_lines_are_kept_and_what_controls_a_terminal_is_not() -> None:
 def test_a_project_is_named_by_its_last_part() -> None:
     names = ("garden", "github.com/someone/garden", "garden/", "/")
     assert [short_project(name) for name in names] == ["garden", "garden", "garden", "/"]
+
+
+def test_json_has_what_nobody_sees_in_escapes_and_programs_read_it_as_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = {"text": "a\u202eb\u200b", "na\u2066me": "\U000e0041"}
+    show_json(document)
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert json.loads(printed) == document
+
+
+def test_errors_notices_and_facts_name_what_nobody_sees(capsys: pytest.CaptureFixture[str]) -> None:
+    show_failure(InvalidInputError("no\x1b[2J\u202eproject", hint="try\u200b"))
+    show_notice("a\u2066b")
+    show_facts([("name", "c\u200ed")])
+    out, err = capsys.readouterr()
+    assert err == "error: no [2J[U+202E]project\ntry[U+200B]\na[U+2066]b\n"
+    assert out == "name  c[U+200E]d\n"

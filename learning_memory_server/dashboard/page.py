@@ -9,6 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.invisible import shown
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -38,10 +40,10 @@ _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """Return a document as JSON text that can stand in a page."""
+    """Return a document as JSON text that can stand in a page, with names of characters that would hide something."""
     # A lone surrogate, which an older import may have left, is not UTF-8.
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    text = text.encode("utf-8", "replace").decode()
+    text = shown(text.encode("utf-8", "replace").decode())
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return text

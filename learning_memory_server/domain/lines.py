@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from learning_memory_server.invisible import shown
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""With what separates lines, and halves of pairs, which no stream can encode."""
+
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without control characters and marks that nobody sees.
+    """Return a text on one line, without control characters, and with names of characters that would hide something.
 
     A terminal would obey them, and a reader would see another text than the model.
     """
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return " ".join(without_controls(shown(text)).split())
+
+
+def without_controls(text: str) -> str:
+    """Return a text with spaces in place of control characters."""
+    return text if text.isprintable() else _CONTROL.sub(" ", text)
 
 
 def shortened(text: str, most: int) -> str:

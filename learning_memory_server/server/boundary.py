@@ -86,7 +86,7 @@ class Boundary:
                 payload = await self.run(name, arguments, caller, progress, name_call)
             except LearningMemoryError as error:
                 call_log.refused(error)
-                return wire.failure(error)
+                return wire.failure(error).shown()
             except asyncio.CancelledError:
                 call_log.cancelled()
                 raise
@@ -95,7 +95,9 @@ class Boundary:
                 call_log.crashed(error)
                 return wire.failure(unforeseen(request))
             call_log.succeeded(wire.facts(payload))
-            return wire.reply(payload)
+            reply = wire.reply(payload)
+            # Whoever asks for whole texts may go on with them: they are as they were.
+            return reply if arguments.get("full_text") is True else reply.shown()
 
     async def run(
         self,

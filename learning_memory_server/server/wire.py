@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from learning_memory_server.domain.limits import REPLY_MAX
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
+from learning_memory_server.invisible import shown
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import explain, explain_fields
 
@@ -37,6 +39,15 @@ class Result:
     text: str
     structured: dict[str, Any] | None = None
     is_error: bool = False
+
+    def shown(self) -> Result:
+        """Return the result with names of characters that would hide something from whoever reads it."""
+        text = shown(self.text)
+        if text == self.text:
+            return self
+        if len(text) > REPLY_MAX:
+            text = shown(self.text, lambda _: "\N{REPLACEMENT CHARACTER}")
+        return replace(self, text=text, structured=self.structured and json.loads(text))
 
 
 class Wire(Protocol):

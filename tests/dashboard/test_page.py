@@ -12,6 +12,7 @@ from importlib import resources
 import pytest
 
 from learning_memory_server.dashboard.page import OWN, VENDORED, as_text, page
+from learning_memory_server.invisible import shown
 from tests.dashboard.making import HOSTILE
 
 ASSETS = resources.files("learning_memory_server.dashboard").joinpath("assets")
@@ -54,7 +55,7 @@ def test_stored_text_cannot_leave_the_data(text: str) -> None:
     plain, hostile = Elements(page(as_text({"said": "x"}))), Elements(page(as_text({"said": text, text: 1})))
     assert [name for name, _, _ in hostile.found] == [name for name, _, _ in plain.found]
     (data,) = (content for about, content in hostile.named("script") if about.get("id") == "data")
-    assert json.loads(data) == {"said": text, text: 1}
+    assert json.loads(data) == {"said": shown(text), shown(text): 1}
     assert "<" not in data
 
 

@@ -8,7 +8,7 @@ from learning_memory_server.domain.lines import one_line, preview, shortened
 
 
 def test_a_line_has_nothing_that_controls_or_hides() -> None:
-    assert one_line(" one\n\x1b[31m two\u202e\t three") == "one [31m two three"
+    assert one_line(" one\n\x1b[31m two\u202e\t three") == "one [31m two[U+202E] three"
 
 
 @pytest.mark.parametrize(

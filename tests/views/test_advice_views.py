@@ -10,10 +10,13 @@ from learning_memory_server.views.advice_views import related
 from tests.support import CONFIRMED, numbered
 
 
-def test_what_an_agent_is_shown_has_nothing_that_nobody_sees() -> None:
+def test_an_agent_is_shown_what_nobody_would_see() -> None:
     lesson = Lesson("looking closely", "one\n\x1b[31m\u202etwo\u200b")
     entry = numbered(1, goal="first\u202e\nsecond", resolution=replace(CONFIRMED, lesson=lesson))
 
     (item,) = related(Related((entry,)))
 
-    assert (item["learned"], item["goal"]) == ("one [31m two", "first second")
+    assert (item["learned"], item["goal"]) == (
+        "one [31m[U+202E]two[U+200B]",
+        "first[U+202E] second",
+    )

