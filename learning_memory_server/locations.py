@@ -78,8 +78,8 @@ def runtime_folder(environment: Mapping[str, str]) -> str:
     return f"/tmp/{APPLICATION}-{os.getuid()}"  # noqa: S108 - checked to be this user's alone
 
 
-def socket_file(journal: str, storage: str, environment: Mapping[str, str]) -> str:
-    """Return where the hub of some data listens.
+def socket_files(journal: str, storage: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return where the hub of some data listens, and where if another user could use the folder of that, or does.
 
     Args:
         journal: The journal folder, without symbolic links.
@@ -87,7 +87,10 @@ def socket_file(journal: str, storage: str, environment: Mapping[str, str]) -> s
         environment: This user's variables.
     """
     name = digest(f"{journal}\n{storage}")
-    return os.path.join(runtime_folder(environment), f"{name}.sock")  # noqa: PTH118
+    return (
+        os.path.join(runtime_folder(environment), f"{name}.sock"),  # noqa: PTH118
+        os.path.join(storage, "hub.sock"),  # noqa: PTH118
+    )
 
 
 def digest(text: str) -> str:

@@ -83,16 +83,34 @@ def exclusive(
             raise AlreadyRunningError(
                 f"{describe_holder(folder) or 'Another process'} is using {name} {folder}.", hint=hint
             )
-        # Only for people: the lock itself decides, and it cannot go stale. A full disk must not prevent anyone from
-        # freeing space.
-        about = {"pid": os.getpid(), "purpose": purpose, **({"socket": str(socket)} if socket else {})}
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, json.dumps(about).encode())
+        _describe(descriptor, {"purpose": purpose, **({"socket": str(socket)} if socket else {})})
         yield
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def name_socket(folder: Path, socket: Path) -> None:
+    """Say in the lock file of a folder that this process has locked where it listens.
+
+    Raises:
+        LockUnavailableError: If the file cannot be opened.
+    """
+    about = holder(folder) or {}
+    with suppress(OSError):
+        descriptor = os.open(folder / LOCK, os.O_WRONLY | files.PLAIN)
+        try:
+            _describe(descriptor, {**about, "socket": str(socket)})
+        finally:
+            os.close(descriptor)
+
+
+def _describe(descriptor: int, about: dict[str, object]) -> None:
+    # Only for people: the lock itself decides, and it cannot go stale. A full disk must not prevent anyone from
+    # freeing space.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps({"pid": os.getpid(), **about}).encode())
 
 
 def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bool:

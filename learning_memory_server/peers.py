@@ -74,6 +74,15 @@ def check_folder(folder: Path) -> None:
     )
 
 
+def is_private(folder: Path) -> bool:
+    """Return whether `check_folder` passes."""
+    try:
+        check_folder(folder)
+    except UntrustedSocketError:
+        return False
+    return True
+
+
 def connect(path: Path, timeout: float | None = None) -> socket.socket:
     """Connect to the hub's socket, after checking that it is this user's.
 

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from contextlib import suppress
 from pathlib import Path
 
 from learning_memory_server import locations, paths, peers
-from learning_memory_server.errors import UntrustedSocketError
-from learning_memory_server.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +39,6 @@ FRAME_MAX: Final = 64 * 1024 * 1024
 LOG: Final = "hub.log"
 """The hub's log, in the storage folder."""
 
-_PACKAGE: Final = __name__.partition(".")[0]
-_RECORD: Final = "hub.json"
 _OF_THE_CALLER: Final = ("project", "log_level", "commands_start_hub")
 """Settings in which a front may differ from its hub."""
 
@@ -55,7 +51,8 @@ class Place:
     Attributes:
         journal: The journal folder.
         storage: The folder of everything else.
-        socket: The hub's socket.
+        socket: Where the hub listens.
+        second_socket: Where it listens if another user could use the folder of that one, or does.
         settings: A digest of every setting of the hub.
     """
 
@@ -66,69 +63,21 @@ class Place:
         self.project = str(raw["project"]) if raw.get("project") else None
         for name in (*_OF_THE_CALLER, "journal_path", "storage_path"):
             raw.pop(name, None)
-        self.socket = Path(locations.socket_file(str(self.journal), str(self.storage), environment))
+        sockets = locations.socket_files(str(self.journal), str(self.storage), environment)
+        self.socket, self.second_socket = map(Path, sockets)
         self.settings = locations.digest(
             json.dumps({name: str(value) for name, value in raw.items()}, sort_keys=True)
         )
 
     def sockets(self) -> list[Path]:
-        """Return the sockets where the hub may listen: this one, and the one that the holder of the journal names."""
-        found = [self.socket]
-        try:
-            written = json.loads((self.journal / paths.LOCK).read_bytes())
-            named = Path(written["socket"])
-            # A dead process may have named it, so a folder that is not this user's is no reason to stop.
-            peers.check_folder(named.parent)
-            found.append(named)
-        except (OSError, ValueError, KeyError, TypeError, UntrustedSocketError):
-            return found
-        return list(dict.fromkeys(found))
+        """Return the sockets where the hub may listen: the two, and the one that the holder of the journal names.
 
-    def newest_program(self) -> dict[str, Any]:
-        """Return the program to start as the hub: this one, or a newer one that was the hub of this data before.
-
-        A front that was started before an upgrade keeps running, and must not bring the old hub back.
+        Those in folders that another user could use are left out. A dead process may have named such a folder.
         """
-        own = program()
-        recorded = self._recorded_program()
-        # In the same folder, an upgrade or downgrade has replaced what was recorded.
-        if (
-            recorded
-            and recorded["folder"] != own["folder"]
-            and is_newer(recorded["build"], own["build"])
-            and os.access(recorded["executable"], os.X_OK)
-            and os.path.isdir(os.path.join(recorded["folder"], _PACKAGE))  # noqa: PTH112, PTH118
-        ):
-            return recorded
-        return own
-
-    def record_program(self) -> None:
-        """Record this program as the one to start, unless a newer one is recorded; see `newest_program`.
-
-        Raises:
-            OSError: If the storage folder cannot be written.
-        """
-        own = program()
-        if self.newest_program()["folder"] == own["folder"]:
-            temporary = self.storage / f"{_RECORD}.{os.getpid()}"
-            temporary.write_text(json.dumps(own), "utf-8")
-            temporary.replace(self.storage / _RECORD)
-
-    def _recorded_program(self) -> dict[str, Any] | None:
-        try:
-            with open(self.storage / _RECORD, "rb") as file:  # noqa: PTH123 - for its descriptor
-                state = os.fstat(file.fileno())
-                recorded = json.loads(file.read())
-            build = recorded["build"]
-            found = {
-                "executable": str(recorded["executable"]),
-                "folder": str(recorded["folder"]),
-                "build": {**build, "version": str(build["version"]), "newest": int(build["newest"])},
-            }
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        # What another user could have written is not run.
-        return found if state.st_uid == os.geteuid() and not state.st_mode & 0o022 else None
+        found = [self.socket, self.second_socket]
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
+        return [path for path in dict.fromkeys(found) if peers.is_private(path.parent)]
 
 
 def progress(doing: str, done: int, total: int) -> bytes:
@@ -147,41 +96,6 @@ def resolved(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def program() -> dict[str, Any]:
-    """Return how to start this program: the interpreter, the folder of the package, and the build."""
-    package = os.path.dirname(__file__)  # noqa: PTH120
-    return {"executable": sys.executable, "folder": os.path.dirname(package), "build": build()}  # noqa: PTH120
-
-
-def build() -> dict[str, Any]:
-    """Return which code this process runs: the version, a fingerprint of the sources, and their latest time."""
-    newest, sources = 0, []
-    package = os.path.dirname(__file__)  # noqa: PTH120 - os.walk is three times as fast as Path.rglob
-    for folder, folders, files in os.walk(package):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        for name in files:
-            if name.endswith(".py"):
-                state = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118
-                newest = max(newest, state.st_mtime_ns)
-                sources.append(f"{folder[len(package) :]}/{name} {state.st_size} {state.st_mtime_ns}")
-    return {
-        "version": VERSION,
-        "fingerprint": locations.digest("\n".join(sorted(sources))),
-        "newest": newest,
-    }
-
-
-def is_newer(this: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether one build should take over from another: a later version, or the same with later sources."""
-    if this["fingerprint"] == other["fingerprint"]:
-        return False
-    return (_version(this), this["newest"]) > (_version(other), other["newest"])
-
-
 def again(identities: list[Any]) -> bytes:
     """Return the private line that lists requests that were sent to another hub before."""
     return json.dumps({"hub": "again", "ids": identities}, separators=(",", ":")).encode() + b"\n"
-
-
-def _version(build: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(part) for part in str(build["version"]).split(".") if part.isdigit())

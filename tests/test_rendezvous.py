@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server import rendezvous
-from learning_memory_server.rendezvous import Place, build, is_newer
+from learning_memory_server.rendezvous import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOCKET_PATH_MAX = 107
-PACKAGE = Path(rendezvous.__file__).parent
 
 
 @pytest.fixture
@@ -78,16 +73,25 @@ def test_other_data_has_another_socket(tmp_path: Path) -> None:
 
 def test_a_hub_that_listens_elsewhere_is_found_through_its_lock(tmp_path: Path) -> None:
     place = Place(variables(tmp_path, storage_path=str(tmp_path)))
-    assert place.sockets() == [place.socket]
+    usual = [place.socket, place.second_socket]
+    assert place.sockets() == usual
     place.journal.mkdir()
     # Any user may write to /tmp.
     for garbage in ("", "garbage", "[]", '{"pid": 1}', '{"socket": 1}', '{"socket": "/tmp/a.sock"}'):
         (place.journal / ".lock").write_text(garbage)
-        assert place.sockets() == [place.socket]
+        assert place.sockets() == usual
     (place.journal / ".lock").write_text(json.dumps({"socket": "/elsewhere/a.sock"}))
-    assert place.sockets() == [place.socket, Path("/elsewhere/a.sock")]
+    assert place.sockets() == [*usual, Path("/elsewhere/a.sock")]
     (place.journal / ".lock").write_text(json.dumps({"socket": str(place.socket)}))
-    assert place.sockets() == [place.socket]
+    assert place.sockets() == usual
+
+
+def test_a_socket_is_not_looked_for_where_another_user_could_listen(tmp_path: Path, runtime: Path) -> None:
+    place = Place({**variables(tmp_path, storage_path=str(tmp_path)), "XDG_RUNTIME_DIR": str(runtime)})
+    place.socket.parent.mkdir(mode=0o755)
+    assert place.sockets() == [place.second_socket]
+    tmp_path.chmod(0o750)
+    assert place.sockets() == []
 
 
 def test_a_hub_with_other_settings_is_recognized(tmp_path: Path) -> None:
@@ -100,93 +104,9 @@ def test_a_hub_with_other_settings_is_recognized(tmp_path: Path) -> None:
     assert from_file == Place(variables(tmp_path, min_experiences="5")).settings
 
 
-@pytest.mark.slow
-def test_a_build_changes_with_any_source(tmp_path: Path) -> None:
-    copy = tmp_path / "learning_memory_server"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    before = build_of(tmp_path)
-    assert before == build_of(tmp_path)
-    (copy / "__pycache__").mkdir(exist_ok=True)
-    (copy / "__pycache__" / "new.py").write_text("")
-    (copy / "notes.txt").write_text("")
-    assert before == build_of(tmp_path)
-    source = copy / "domain" / "limits.py"
-    later = source.stat().st_mtime_ns + 1
-    os.utime(source, ns=(later, later))
-    assert build_of(tmp_path)["fingerprint"] != before["fingerprint"]
-    (copy / "domain" / "new.py").write_text("")
-    changed = build_of(tmp_path)
-    assert is_newer(changed, before)
-    assert not is_newer(before, changed)
-
-
-def build_of(folder: Path) -> dict[str, object]:
-    """Return the build of the package in a folder, as another process sees it."""
-    code = "import json; from learning_memory_server import rendezvous; print(json.dumps(rendezvous.build()))"
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
-
-
-def test_a_later_version_is_newer_whatever_its_source_times() -> None:
-    this = {"version": "0.10.0", "fingerprint": "a", "newest": 1}
-    assert is_newer(this, {"version": "0.9.9", "fingerprint": "b", "newest": 2})
-    assert not is_newer({"version": "0.9.9", "fingerprint": "b", "newest": 2}, this)
-    assert is_newer({"version": "0.10.0", "fingerprint": "b", "newest": 2}, this)
-    assert not is_newer(this, {"version": "0.10.0", "fingerprint": "b", "newest": 2})
-
-
-def test_the_same_sources_are_not_newer() -> None:
-    assert not is_newer(build(), build())
-
-
 def test_data_reached_through_a_link_has_the_same_socket(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     real = Place(variables(tmp_path, storage_path=str(tmp_path / "real")))
     linked = Place(variables(tmp_path, storage_path=str(tmp_path / "link" / "." / ".." / "link")))
     assert (linked.socket, linked.journal, linked.storage) == (real.socket, real.journal, real.storage)
-
-
-def recorded(storage: Path, **changes: object) -> Path:
-    """Record a newer program, which exists, as a hub's."""
-    folder = storage / "newer"
-    (folder / "learning_memory_server").mkdir(parents=True, exist_ok=True)
-    build_ = {**build(), "version": "99.0", "fingerprint": "newer"}
-    written = {"executable": sys.executable, "folder": str(folder), "build": build_, **changes}
-    path = storage / "hub.json"
-    path.write_text(json.dumps(written))
-    path.chmod(0o600)
-    return folder
-
-
-def test_a_newer_program_is_started_and_not_recorded_over(tmp_path: Path) -> None:
-    place = Place(variables(tmp_path, storage_path=str(tmp_path)))
-    place.record_program()
-    assert place.newest_program() == rendezvous.program()
-    folder = recorded(tmp_path)
-    assert place.newest_program()["folder"] == str(folder)
-    place.record_program()
-    assert place.newest_program()["folder"] == str(folder)
-
-
-@pytest.mark.parametrize("flaw", ["an older build", "no package", "no program", "open to others", "garbage"])
-def test_a_recorded_program_that_is_not_usable_is_replaced(tmp_path: Path, flaw: str) -> None:
-    place = Place(variables(tmp_path, storage_path=str(tmp_path)))
-    folder = recorded(tmp_path)
-    match flaw:
-        case "an older build":
-            recorded(tmp_path, build={**build(), "version": "0.0.1", "fingerprint": "older"})
-        case "no package":
-            (folder / "learning_memory_server").rmdir()
-        case "no program":
-            recorded(tmp_path, executable=str(tmp_path / "none"))
-        case "open to others":
-            (tmp_path / "hub.json").chmod(0o666)
-        case _:
-            (tmp_path / "hub.json").write_text('{"build": {"version": [], "newest": "x"}}')
-    assert place.newest_program() == rendezvous.program()
-    place.record_program()
-    assert json.loads((tmp_path / "hub.json").read_bytes()) == rendezvous.program()

@@ -47,10 +47,16 @@ def in_the_way(who: Mapping[str, object]) -> str:
 def describe_hub(status: dict[str, Any]) -> str:
     """Describe a hub in one line."""
     return (
-        f"process {status['pid']}, version {status['version']}, "
+        f"process {status['pid']}, {describe_program(status['build'])}, "
         f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
         f"model {describe_model(status)}, {describe_pending(status)} pending"
     )
+
+
+def describe_program(program: Mapping[str, Any]) -> str:
+    """Name a program that runs a hub, or would; see `programs`."""
+    # Version 0.1.0 does not say where it is.
+    return f"version {program['version']} in {program.get('folder', 'an unknown folder')}"
 
 
 def describe_pending(status: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import socket
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server import peers, rendezvous
+from learning_memory_server import peers, programs, rendezvous
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -65,7 +65,7 @@ class HubClient:
         self._path = path
         self._first: socket.socket | None = connection
         self._hung_after = hung_after
-        self._build = rendezvous.build()
+        self._program = programs.this_program()
 
     def control(self, command: str, **fields: object) -> dict[str, Any]:
         """Send the hub a command and return its reply, however long that takes.
@@ -115,7 +115,7 @@ class HubClient:
         return {
             "hello": rendezvous.PROTOCOL_VERSION,
             "role": "control",
-            "build": self._build,
+            "build": self._program,
             "journal": str(self.place.journal),
             "storage": str(self.place.storage),
         }

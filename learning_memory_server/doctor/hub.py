@@ -6,10 +6,16 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.access.connection import running_hub
-from learning_memory_server.access.describing import describe_hub, describe_model, in_the_way
+from learning_memory_server.access.describing import (
+    describe_hub,
+    describe_model,
+    describe_program,
+    in_the_way,
+)
 from learning_memory_server.access.reading import holder_of
 from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.errors import LearningMemoryError, LockUnavailableError
+from learning_memory_server.programs import to_start
 
 if TYPE_CHECKING:
     from learning_memory_server.access.hub_client import HubClient
@@ -39,7 +45,13 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
             "run: learning-memory-server hub stop"
         )
         return yellow("hub", sentence), status
-    return green("hub", f"One is running: {describe_hub(status)}."), status
+    first = to_start(settings.storage_path)[0]
+    sentence = f"One is running: {describe_hub(status)}."
+    if first["folder"] != status["build"].get("folder"):
+        return yellow(
+            "hub", f"{sentence} The next session to start one starts {describe_program(first)}."
+        ), status
+    return green("hub", sentence), status
 
 
 def _find_hub(settings: Settings) -> HubClient | None:
@@ -65,7 +77,8 @@ def _check_holder(settings: Settings) -> Finding:
             "hub", "None is running, and none can start: the lock file cannot be opened (see above)."
         )
     if who is None:
-        return green("hub", "None is running; the next session starts one.")
+        program = describe_program(to_start(settings.storage_path)[0])
+        return green("hub", f"None is running; the next session starts one, of {program}.")
     if "socket" in who:
         sentence = (
             f"One (process {who.get('pid')}) has locked the data, but does not listen at {who['socket']}. If it is not "

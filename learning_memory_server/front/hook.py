@@ -56,13 +56,14 @@ def _answer(given: bytes) -> bytes:
     if sys.platform == "linux" and not has_file:
         journal = os.path.realpath(locations.journal_folder(raw, os.environ))
         storage = os.path.realpath(locations.storage_folder(raw, os.environ))
-        if connection := _connect(locations.socket_file(journal, storage, os.environ)):
-            project = str(raw["project"]) if "project" in raw else None
-            return _ask(connection, _hello(journal, storage, project, given))
+        for socket in locations.socket_files(journal, storage, os.environ):
+            if connection := _connect(socket):
+                project = str(raw["project"]) if "project" in raw else None
+                return _ask(connection, _hello(journal, storage, project, given))
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
     from contextlib import suppress  # noqa: PLC0415
 
-    from learning_memory_server import peers, rendezvous  # noqa: PLC0415
+    from learning_memory_server import peers, programs, rendezvous  # noqa: PLC0415
 
     if not peers.has_hubs():
         return b""
@@ -73,7 +74,7 @@ def _answer(given: bytes) -> bytes:
             return _ask(connection, _hello(str(place.journal), str(place.storage), place.project, given))
     from learning_memory_server.front.link import spawn_hub  # noqa: PLC0415
 
-    spawn_hub(place)
+    spawn_hub(place, programs.to_start(place.storage)[0])
     return b""
 
 

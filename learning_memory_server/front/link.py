@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from learning_memory_server import paths, peers, rendezvous, steering
+from learning_memory_server import paths, peers, programs, rendezvous, steering
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -39,6 +39,8 @@ _DEATHS_MAX: Final = 5
 """How many hubs in a row may end before their ack. After that something is broken that another start would not fix."""
 _FAILED_STARTS_MAX: Final = 6
 """How many hubs may be started without any of them locking the data."""
+_FAILURES_OF_ONE: Final = 3
+"""How many starts, and ends before the ack, tell that a program fails. Then the next one is tried."""
 _QUEUE_SECONDS: Final = 1.0
 """How long a connection may wait while the hub's queue of them is full."""
 _DRAIN_SECONDS: Final = 20.0
@@ -64,7 +66,7 @@ def hello_of(place: rendezvous.Place, role: str) -> dict[str, Any]:
     return {
         "hello": rendezvous.PROTOCOL_VERSION,
         "role": role,
-        "build": rendezvous.build(),
+        "build": programs.this_program(),
         "journal": str(place.journal),
         "storage": str(place.storage),
         "settings": place.settings,
@@ -142,7 +144,7 @@ class HubLink:
                 if time.monotonic() >= begun + _HELD_SECONDS and self._is_held():
                     break
                 is_hopeless = spawned >= _FAILED_STARTS_MAX and self._holder() is None
-                spawn_hub(self._place)
+                self._start((spawned + deaths) // _FAILURES_OF_ONE)
                 spawned += 1
                 spawn_at = time.monotonic() + _SPAWN_AGAIN
             # Jitter, so that many fronts do not reconnect at the same moment.
@@ -150,6 +152,14 @@ class HubLink:
                 return None
             pause = min(pause * 1.3, 0.2)
         raise self._failure(is_hopeless=is_hopeless or deaths > 0)
+
+    def _start(self, failed: int) -> None:
+        """Start a hub: of the first program, or of the next one after those that have failed."""
+        candidates = programs.to_start(self._place.storage)
+        program = candidates[min(failed, len(candidates) - 1)]
+        # A hub that runs is better than another end of it for a program that fails.
+        self._hello["settles"] = programs.outranks(self._hello["build"], program)
+        spawn_hub(self._place, program)
 
     def _try_connect(self) -> socket.socket | None:
         for path in self._place.sockets():
@@ -190,11 +200,9 @@ class HubLink:
             raise StorageUnavailableError(
                 f"The memory hub refused this {self._hello['role']}: {ack['refused']}."
             )
-        if rendezvous.is_newer(self._hello["build"], ack["build"]):
+        # Hubs of version 0.1.0 do not say whether they do.
+        if ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"])):
             self._say(f"Asking the hub (process {ack['pid']}) to shut down for a newer version.")
-            # Older fronts that lose this hub then start the newer one.
-            with suppress(OSError):
-                self._place.record_program()
             # It closes the connection when its calls are done and its data is on disk, or at once if another front
             # has asked before.
             with suppress(OSError):
@@ -275,9 +283,13 @@ def _last_sentence(storage: Path) -> str:
     return last.removeprefix(prefix) if last.startswith(prefix) else ""
 
 
-def spawn_hub(place: rendezvous.Place) -> None:
-    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
-    program = place.newest_program()
+def spawn_hub(place: rendezvous.Place, program: programs.Program) -> None:
+    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams.
+
+    Args:
+        place: Its data.
+        program: What runs it.
+    """
     environment = {
         **steering.for_hub(os.environ),
         "LEARNING_MEMORY_STORAGE_PATH": str(place.storage),

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import frames
 from learning_memory_server.server.calls import TOOL_USE
+from learning_memory_server.server.startup import fast_imports
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from learning_memory_server.frames import Frame
     from learning_memory_server.server.calls import Calls
-    from learning_memory_server.server.session import Lines
+    from learning_memory_server.server.session import Lines, Session
     from learning_memory_server.server.wire import Result
+
+    OpenSession = Callable[[Calls, "EarlyCalls"], Session]
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25")
 """Protocols of which the result of a call is the same."""
@@ -178,3 +183,11 @@ def _is_unicode(data: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def import_protocol() -> OpenSession:
+    """Import what the MCP SDK is needed for, and return what makes a session."""
+    with fast_imports():
+        from learning_memory_server.server.app import build_server  # noqa: PLC0415 - half of a hub's imports
+        from learning_memory_server.server.session import Session  # noqa: PLC0415
+    return lambda calls, lines: Session(build_server(calls), lines)

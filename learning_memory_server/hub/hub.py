@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server import peers, rendezvous
+from learning_memory_server import peers, programs, rendezvous
 from learning_memory_server.composition.logging import configure_file_logging
 from learning_memory_server.composition.services import services_over
 from learning_memory_server.composition.statistics import damage_notice
@@ -25,13 +25,12 @@ from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
-from learning_memory_server.hub.early import EarlyCalls
+from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import project_of, session_hash
 from learning_memory_server.interrupts import leave_shortly
 from learning_memory_server.paths import LOCK
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.startup import fast_imports
 from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.settings import unknown_variables
 
@@ -42,11 +41,10 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.door import Door
+    from learning_memory_server.hub.early import OpenSession
     from learning_memory_server.operations import Report
     from learning_memory_server.server.session import Session
     from learning_memory_server.settings import Settings
-
-    OpenSession = Callable[[Calls, EarlyCalls], Session]
 
 log = structlog.get_logger()
 
@@ -77,7 +75,6 @@ def run(
         packaged: Loads the packaged model, or waits for one that is being loaded.
     """
     configure_file_logging(settings.log_level, settings.storage_path / rendezvous.LOG)
-
     sys.setswitchinterval(_TURN_SECONDS)
     for sentence in unknown_variables(os.environ):
         log.warning("setting.unknown", message=sentence)
@@ -102,7 +99,7 @@ class Hub:
         self._services = services
         self._place = place
         self._door = door
-        self._build = rendezvous.build()
+        self._program = programs.this_program()
         self._started = time.time()
         self._sessions: set[Session] = set()
         self._fronts = 0
@@ -128,11 +125,13 @@ class Hub:
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         await self._listen()
+        # Only now that the journal is open: a program that cannot read it must not be the one to start.
+        self._record()
         background = [
             asyncio.create_task(self._services.writer.run_after(self._used)),
             asyncio.create_task(self._watch()),
         ]
-        log.info("hub.started", pid=os.getpid(), version=self._build["version"])
+        log.info("hub.started", pid=os.getpid(), version=self._program["version"])
         await self._ending.wait()
         if self._server:
             self._server.close()
@@ -162,8 +161,8 @@ class Hub:
                 await self._control(hello, reader, writer)
             elif hello["role"] == "hook":
                 await self._answer_hook(hello, writer)
-            elif await self._acknowledge(hello, writer):
-                await self._serve_front(hello, reader, writer)
+            elif (ack := await self._acknowledge(hello, writer))["refused"] is None:
+                await self._serve_front(hello, ack, reader, writer)
         except (TimeoutError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.info("connection.broken", reason=type(error).__name__)
         finally:
@@ -171,15 +170,24 @@ class Hub:
             self._last_needed = time.monotonic()
             writer.close()
 
-    async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
-        """Send the ack. Return whether the hub serves this connection."""
-        refused = self._reason_to_refuse(hello)
+    def _gives_way_to(self, hello: dict[str, Any]) -> bool:
+        """Return whether this hub ends, if it is asked, for the program of whoever says this hello."""
+        return programs.replaces(hello["build"], self._program) and not hello.get("settles")
+
+    def _record(self, successor: dict[str, Any] | None = None) -> None:
+        # A store that cannot be written is still read.
+        with suppress(OSError):
+            programs.record(self._place.storage, self._program, successor)
+
+    async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
+        """Send the ack, and return it."""
         ack = {
             "ack": rendezvous.PROTOCOL_VERSION,
             "pid": os.getpid(),
-            "build": self._build,
+            "build": self._program,
             "settings": self._place.settings,
-            "refused": refused,
+            "refused": self._reason_to_refuse(hello),
+            "gives_way": self._gives_way_to(hello),
             # The front cannot check these: the module that knows the settings is slow to import.
             "notices": unknown_variables(hello.get("variables", ())) + self._damage(),
         }
@@ -187,16 +195,22 @@ class Hub:
             # A command checks its own variables, and reports damage where it matters.
             ack["notices"] = []
         await commands.send(writer, ack)
-        return refused is None
+        return ack
 
     async def _serve_front(
-        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        hello: dict[str, Any],
+        ack: dict[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         caller = Caller(await self._project(hello), session_hash(hello["session"]))
 
         def on_drain() -> None:
-            if rendezvous.is_newer(hello["build"], self._build):
+            if ack["gives_way"]:
                 log.info("hub.asked_to_drain", version=hello["build"]["version"])
+                # The older fronts that lose this hub start that program, too.
+                self._record(successor=hello["build"])
                 self._ending.set()
 
         lines = FrontLines(reader, writer, on_drain)
@@ -247,7 +261,7 @@ class Hub:
 
     async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
         """Leave a connection to the SDK, once it is imported."""
-        self._protocol = self._protocol or in_daemon_thread(_import_protocol)
+        self._protocol = self._protocol or in_daemon_thread(import_protocol)
         imported = asyncio.wrap_future(self._protocol)
         if not await lines.keep_until(imported) or self._ending.is_set():
             return
@@ -303,8 +317,8 @@ class Hub:
     async def _status(self) -> dict[str, Any]:
         return {
             "pid": os.getpid(),
-            "version": self._build["version"],
-            "build": self._build,
+            "version": self._program["version"],
+            "build": self._program,
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": self._fronts,
             "calls": self._calls,
@@ -380,11 +394,3 @@ class Hub:
                     await asyncio.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
-
-
-def _import_protocol() -> OpenSession:
-    """Import what the MCP SDK is needed for, and return what makes a session."""
-    with fast_imports():
-        from learning_memory_server.server.app import build_server  # noqa: PLC0415 - half of a hub's imports
-        from learning_memory_server.server.session import Session  # noqa: PLC0415
-    return lambda calls, lines: Session(build_server(calls), lines)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Final, NoReturn
+from contextlib import suppress
+from typing import Final, NoReturn
 
 from learning_memory_server import paths, rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
-from learning_memory_server.hub.door import Door
+from learning_memory_server.hub.door import open_door
 from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.locking import hold
 from learning_memory_server.server.startup import fast_imports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DESCRIPTORS: Final = 65_536
 """Open files that the hub may have, where the system permits so many."""
@@ -29,7 +26,7 @@ def main() -> NoReturn:
         _raise_descriptor_limit()
         with (
             hold(place.journal, place.storage, "the memory hub", socket=place.socket),
-            _door_of(place) as door,
+            open_door(place) as door,
         ):
             # Fronts can connect now; they wait for the ack during these imports.
             with fast_imports():
@@ -52,20 +49,6 @@ def main() -> NoReturn:
     sys.stderr.flush()
     # Everything is closed. A plain exit would wait for the import of the model.
     os._exit(status)
-
-
-@contextmanager
-def _door_of(place: rendezvous.Place) -> Iterator[Door]:
-    """Listen while the block runs.
-
-    Raises:
-        AlreadyRunningError: If a newer version has been the hub, or is about to be: an old front started this process.
-    """
-    if place.newest_program()["folder"] != rendezvous.program()["folder"]:
-        raise AlreadyRunningError("A newer version of the hub is to be started instead.")
-    place.record_program()
-    with closing(Door(place.socket)) as door:
-        yield door
 
 
 def _raise_descriptor_limit() -> None:

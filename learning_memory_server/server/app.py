@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server import Server
@@ -19,6 +18,7 @@ from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.tools.catalog import OF_APPS
 from learning_memory_server.server.tools.picture import DASHBOARD_URI
 from learning_memory_server.server.tools.toolset import Progress
+from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -112,7 +112,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
 
     server = Server(
         APPLICATION,
-        version=metadata.version(APPLICATION),
+        version=VERSION,
         title="Learning memory",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

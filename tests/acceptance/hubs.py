@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import learning_memory_server
+from learning_memory_server.version import VERSION
 from tests.acceptance.wire import COMMAND, Wire
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ def copy_of_the_package(folder: Path, version: str) -> Path:
     source = Path(learning_memory_server.__file__ or "").parent
     copy = folder / version / "learning_memory_server"
     shutil.copytree(source, copy)
-    (copy / "version.py").write_text(f'"""Another version."""\n\nVERSION = "{version}"\n')
+    named = (copy / "version.py").read_text("utf-8")
+    (copy / "version.py").write_text(named.replace(f'"{VERSION}"', f'"{version}"'), "utf-8")
     return copy.parent
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import stat
 import subprocess
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from learning_memory_server import rendezvous
+from learning_memory_server import programs, rendezvous
 from learning_memory_server.access.hub_client import find_hub
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
-from tests.acceptance.hubs import ENTRY, entries_in, is_alive, memory_in, until
+from tests.acceptance.hubs import ENTRY, copy_of_the_package, entries_in, is_alive, memory_in, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.archive.making import archived
 from tests.storage.stub import Stub
@@ -286,20 +284,40 @@ def test_no_hub_is_started_where_the_settings_say_so(
     assert memory.processes() == []
 
 
-def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
+def broken_program(memory: Memory, folder: Path) -> None:
+    """Record a program of a later version that cannot be started."""
+    (folder / "learning_memory_server").mkdir(parents=True)
+    later = {**programs.this_program(), "version": "99.0", "fingerprint": "later"}
+    programs.record(memory.storage, {**later, "executable": "/bin/false", "folder": str(folder)})
+    (memory.storage / programs.RECORD).chmod(0o600)
+
+
+def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
     memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
     journal_of(memory.storage, FEW)
-    # A newer version is to be the hub, and is broken.
-    (tmp_path / "newer" / "learning_memory_server").mkdir(parents=True)
-    program = {
-        "executable": "/bin/false",
-        "folder": str(tmp_path / "newer"),
-        "build": {**rendezvous.build(), "version": "99.0", "fingerprint": "newer"},
-    }
-    recorded = memory.storage / "hub.json"
-    recorded.write_text(json.dumps(program), "utf-8")
-    recorded.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    broken_program(memory, tmp_path / "later")
+    status, shown, noticed = run("search", "the cache")
+    assert (status, noticed) == (0, "")
+    assert "mode: hybrid" in shown
+    hub = memory.hub()
+    # What has opened the journal is what the next session starts.
+    (started,) = programs.to_start(memory.storage)
+    assert started["folder"] == programs.this_program()["folder"]
+    assert use_a_session(memory) in resolved_in(memory)
+    assert memory.hub() == hub
+
+
+def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
+    memory: Memory,
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal_of(memory.storage, FEW)
+    broken = copy_of_the_package(tmp_path, "99.0.0")
+    (broken / "learning_memory_server" / "hub" / "main.py").write_text("raise SystemExit(1)\n")
+    monkeypatch.setenv("PYTHONPATH", str(broken))
     status, shown, noticed = run("search", "the cache")
     assert status == 0
     assert "mode: hybrid" in shown

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server import peers, rendezvous
+from learning_memory_server import peers, programs, rendezvous
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.front.relay import Relay
 
@@ -39,7 +39,7 @@ def hello_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
     return {
         "hello": rendezvous.PROTOCOL_VERSION,
         "role": "session",
-        "build": rendezvous.build(),
+        "build": programs.this_program(),
         "journal": str(place.journal),
         "storage": str(place.storage),
         "settings": place.settings,
@@ -55,7 +55,7 @@ def ack_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
     return {
         "ack": rendezvous.PROTOCOL_VERSION,
         "pid": os.getpid(),
-        "build": rendezvous.build(),
+        "build": programs.this_program(),
         "settings": place.settings,
         "refused": None,
         **changes,

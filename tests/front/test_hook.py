@@ -151,7 +151,7 @@ def test_the_short_way_leads_where_the_long_one_does(settings: dict[str, str]) -
     place = rendezvous.Place(settings)
 
     assert (journal, storage) == (str(place.journal), str(place.storage))
-    assert locations.socket_file(journal, storage, settings) == str(place.socket)
+    assert locations.socket_files(journal, storage, settings) == (str(place.socket), str(place.second_socket))
 
 
 def test_a_folder_that_others_can_use_is_not_trusted(

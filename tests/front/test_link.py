@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server import rendezvous
+from learning_memory_server import programs
 from learning_memory_server.errors import DeadlineExceededError, StorageUnavailableError
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.locking import exclusive
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Connect = Callable[..., Future[socket.socket]]
 
-OLDER = {**rendezvous.build(), "version": "0.0.1", "fingerprint": "older"}
-NEWER = {**rendezvous.build(), "version": "99.0", "fingerprint": "newer"}
+OLDER = {**programs.this_program(), "version": "0.0.1", "fingerprint": "older"}
+NEWER = {**programs.this_program(), "version": "99.0", "fingerprint": "newer"}
 
 
 @pytest.fixture

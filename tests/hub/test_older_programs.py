@@ -1,0 +1,139 @@
+"""Real earlier versions and the present one on the same data: nobody is locked out, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server import peers, programs, rendezvous
+from learning_memory_server.rendezvous import Place
+from learning_memory_server.version import JOURNAL_FORMAT, VERSION
+from tests.acceptance.hubs import ENTRY, entries_in, memory_in, package_of, until
+from tests.acceptance.wire import SECONDS, environment
+from tests.front.scripted import hello_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.acceptance.hubs import Memory
+    from tests.acceptance.wire import Wire
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
+]
+
+HERE = Path(programs.__file__).parent
+FORMATS = "learning_memory_server/journal/formats.py"
+
+
+def git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", "-C", str(HERE.parent), *arguments], capture_output=True, check=False)  # noqa: S607
+    return done.stdout if done.returncode == 0 else b""
+
+
+def commit_before(words: str, path: str) -> str:
+    """Return the last commit that did not have these words in a file; empty if the history does not go back so far."""
+    found = git("log", "--format=%H", "-S", words, "--", path).decode().split()
+    return git("rev-parse", "--verify", "--quiet", f"{found[-1]}^").decode().strip() if found else ""
+
+
+@pytest.fixture(params=["another rule for who is newer", "an earlier format of the journal"])
+def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The package of an earlier commit, with the latest file times there are."""
+    if request.param.startswith("another"):
+        commit = commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py")
+    else:
+        commit = commit_before("_unchanged, _unchanged", FORMATS)
+    if not commit:
+        pytest.skip("the history of this checkout does not go back so far")
+    folder = tmp_path / "older"
+    folder.mkdir()
+    archive = git("archive", commit, "learning_memory_server")
+    subprocess.run(["tar", "-x", "-m", "-C", str(folder)], input=archive, check=True)  # noqa: S607
+    return folder
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+def learn(front: Wire, goal: str) -> str:
+    ghap_id: str = front.call("start_ghap", **{**ENTRY, "goal": goal})["id"]
+    front.call("resolve_ghap", status="confirmed", result=goal, ghap_id=ghap_id)
+    return ghap_id
+
+
+def kept(memory: Memory) -> list[str]:
+    return [data["id"] for data in entries_in(memory.storage)]
+
+
+def test_the_older_one_first(memory: Memory, older: Path) -> None:
+    old = memory.greeted("old", package=older)
+    written = [learn(old, "by the older one")]
+    assert package_of(memory.hub()) == str(older)
+    new = memory.greeted("new")
+    written += [learn(new, "by the newer one"), learn(old, "by the older one, through the newer one")]
+    assert package_of(memory.hub()) == str(HERE.parent)
+    os.kill(memory.hub(), signal.SIGKILL)
+    written += [learn(old, "the older one starts the newer one"), learn(new, "and the newer one goes on")]
+    assert package_of(memory.hub()) == str(HERE.parent)
+    assert kept(memory) == written
+
+
+def test_the_newer_one_first(memory: Memory, older: Path) -> None:
+    new = memory.greeted("new")
+    written = [learn(new, "by the newer one")]
+    hub = memory.hub()
+    old = memory.greeted("old", package=older)
+    written += [learn(old, "by the older one, through the newer one"), learn(new, "still here")]
+    assert memory.hub() == hub
+    memory.end_hub()
+    written.append(learn(memory.greeted("also old", package=older), "the older one starts the newer one"))
+    assert package_of(memory.hub()) == str(HERE.parent)
+    assert kept(memory) == written
+
+
+def test_an_older_one_that_is_recorded_locks_nobody_out(memory: Memory, older: Path) -> None:
+    written = [learn(memory.greeted("new"), "by the newer one")]
+    memory.end_hub()
+    # As if it had been there first; it may not be able to read what is there now.
+    (memory.storage / programs.RECORD).unlink()
+    old = memory.front("old", package=older)
+    old.handshake()
+    old.send_call("get_active_ghap")
+    until((memory.storage / programs.RECORD).exists, "the older one started no hub")
+    old.kill()
+    new = memory.greeted("new again")
+    written.append(learn(new, "the newer one goes on"))
+    assert package_of(memory.hub()) == str(HERE.parent)
+    recorded = json.loads((memory.storage / programs.RECORD).read_bytes())
+    assert recorded["build"]["version"] == VERSION
+    assert kept(memory) == written
+
+
+def test_a_program_that_cannot_read_the_journal_does_not_drain_its_hub(memory: Memory) -> None:
+    memory.greeted("new")
+    hub = memory.hub()
+    (path,) = memory.sockets
+    place = Place({**environment(memory.storage), **memory.variables()})
+    # It says nothing about the journal, or reads less of it.
+    for reads in ({}, {"journal": JOURNAL_FORMAT - 1}):
+        build = {"version": "99.0", "fingerprint": "older", "newest": 2**62, **reads}
+        with peers.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
+            connection.sendall(json.dumps(hello_of(place, build=build)).encode() + b"\n")
+            assert json.loads(lines.readline())["gives_way"] is False
+            connection.sendall(rendezvous.DRAIN + rendezvous.PING)
+            assert lines.readline() == rendezvous.PONG
+    assert learn(memory.greeted("another"), "it is still here") in kept(memory)
+    assert memory.hub() == hub
