@@ -10,8 +10,8 @@ from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.value import Value
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.terminal import SHOWN, counted, shortened

@@ -54,6 +54,8 @@ _UNUSED: Final = frozenset({"evidence", "server"})
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
+_NAMED_MAX: Final = 50
+"""Names in an error; this program writes fewer."""
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _SCORE_MAX: Final = 10
 """The highest score of advice: present ones are below 1.2."""
@@ -178,7 +180,11 @@ def _take(contents: Contents, record: JournalRecord) -> None:
     elif record.kind == CLUSTERS:
         contents.clusters.append(checked_record(record))
     else:
-        contents.records[record.kind, record.id] = checked_record(record)
+        checked = checked_record(record)
+        if record.kind == _FAILURE:
+            # No session of this machine saw it, as far as anybody knows here.
+            checked = replace(checked, data={**checked.data, "imported": True})
+        contents.records[record.kind, record.id] = checked
 
 
 def _is_id(text: str) -> bool:
@@ -266,6 +272,10 @@ def _checked_failure(record: JournalRecord) -> dict[str, Any]:
         raise InvalidInputError("created_at: must have an offset from UTC.")
     if isinstance(failure.times, bool) or not isinstance(failure.times, int) or failure.times < 1:
         raise InvalidInputError("times: must be a whole number above 0.")
+    if not (isinstance(failure.imported, bool) and len(failure.named) <= _NAMED_MAX):
+        raise InvalidInputError("imported, named: are not what this program writes.")
+    for name in failure.named:
+        limits.checked_text("named", name, limits.ID_MAX)
     if failure.support is not None and not _is_within(failure.support, 0, 1):
         raise InvalidInputError("support: must be a number from 0 to 1.")
     return failure_to_data(failure)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings
-from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (

@@ -16,7 +16,7 @@ from learning_memory_server.cli.hub import hub_facts
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import (
     COLOURS,

@@ -34,13 +34,13 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.experience_clusters.child import ChildFitting
 from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
-from learning_memory_server.failures.log import FailureLog
-from learning_memory_server.failures.shield import Shield
 from learning_memory_server.hooks.hooks import Hooks
 from learning_memory_server.hooks.sessions import Sessions
+from learning_memory_server.hooks.shield import Shield
 from learning_memory_server.indexing.index import VectorIndex
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
 from learning_memory_server.locking import hold

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.calibration.lift import lift, trials_of
 from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.failures.remedies import remedy_for
 from learning_memory_server.indexing.document import Collection, point_id
 from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.values.standing import weigh_all
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
     from learning_memory_server.experience_clusters.clusters import AxisClusters
-    from learning_memory_server.failures.log import FailureLog
     from learning_memory_server.indexing.index import VectorIndex
+    from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.memories.log import MemoryLog
     from learning_memory_server.observation.collector import ObservationCollector
@@ -113,7 +114,7 @@ class Dashboard:
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
-            "failures": [_failure(each) for each in self.failures.all() if _is_of(project, each.project)],
+            "failures": await asyncio.to_thread(_failures, self.failures, project),
             "memories": [
                 _memory(each) for each in reversed(self.memories.all()) if _is_of(project, each.project)
             ],
@@ -250,13 +251,20 @@ def _advice(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
+def _failures(failures: FailureLog, project: str | None) -> list[dict[str, Any]]:
+    known = {each[0].error: each for each in failures.errors() if _is_of(project, each[0].project)}
+    return [_failure(each, known[each.error]) for each in failures.all() if each.error in known]
+
+
+def _failure(failure: Failure, known: list[Failure]) -> dict[str, Any]:
+    remedy = remedy_for(failure.command, known)
     return {
         "id": failure.id,
         "error": failure.error,
         "signature": failure.signature,
         "command": failure.command,
-        "remedy": failure.remedy,
+        "remedy": remedy and remedy.text,
+        "mended": failure.remedy is not None,
         "shown": failure.shown,
         "support": failure.support,
         "times": failure.times,

@@ -27,6 +27,8 @@ class Failure:
         times: How often the error had been seen in the project, this time included.
         support: The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an
             earlier version recorded it.
+        named: What the error names: options, variables and commands, with a `?` before those that it does not know.
+        imported: Whether it came with an archive, so that no session of this machine saw it.
     """
 
     id: str
@@ -39,6 +41,8 @@ class Failure:
     shown: str | None = None
     times: int = 1
     support: float | None = None
+    named: tuple[str, ...] = ()
+    imported: bool = False
 
     @property
     def error(self) -> str:

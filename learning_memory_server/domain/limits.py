@@ -35,6 +35,8 @@ SIGNATURE_MAX: Final = 200
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
 beginning is enough to recognize them."""
+FAILURES_KEPT: Final = 20
+"""How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
 
 SEARCH_RESULTS_MAX: Final = 50
 """How many experiences one search may return."""

@@ -38,6 +38,7 @@ class Event:
         error: What the client says of a command that failed.
         is_background: Whether it goes on in the background, so that nothing is known of its end.
         is_again: Whether the agent goes on because of a hook of this event.
+        is_unknown: Whether the client does not say if the command succeeded.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Event:
     error: str = ""
     is_background: bool = False
     is_again: bool = False
+    is_unknown: bool = False
 
     @property
     def kind(self) -> str:
@@ -84,7 +86,7 @@ def arguments_of(given: object) -> dict[str, str]:
             "task": response.get("backgroundTaskId"),
         }
     elif isinstance(response, str):
-        found["output"] = response
+        found |= {"output": response, "unknown": "true"}
     output = found.get("output")
     # Clients without an event of its own for failures say so at the end of the output.
     if isinstance(output, str) and not found["error"] and (status := _EXIT_CODE.search(output)):

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock
-    from learning_memory_server.failures.shield import Shield
     from learning_memory_server.hooks.event import Event
     from learning_memory_server.hooks.sessions import Sessions
+    from learning_memory_server.hooks.shield import Shield
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.observation.live_sessions import LiveSessions
     from learning_memory_server.views.context_views import SessionContext
@@ -147,18 +147,19 @@ class Hooks:
 
     async def _seen(self, event: Event, project: str) -> str:
         """Let a command's end teach what mends an error, and return what is known of this one."""
-        told = None
+        told, command, folder = None, event.command, event.folder or None
         if not event.error:
-            await self._shield.succeeded(
-                project=project, session=event.session, command=event.command, folder=event.folder or None
+            told = await self._shield.succeeded(
+                project=project,
+                session=event.session,
+                command=command,
+                output=event.output,
+                folder=folder,
+                is_known=not event.is_unknown,
             )
         elif exit_status(event.error) is not None:
             told = await self._shield.failed(
-                project=project,
-                session=event.session,
-                command=event.command,
-                error=event.error,
-                folder=event.folder or None,
+                project=project, session=event.session, command=command, error=event.error, folder=folder
             )
         return f"{_OPENING} {told}" if told else ""
 

@@ -6,16 +6,16 @@ Only counts are taken from an output.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.domain.run import Run
-from learning_memory_server.failures.shell import calls, program, steps
-from learning_memory_server.failures.texts import tidied
+from learning_memory_server.failures.parse import head, parse, program
+from learning_memory_server.failures.sanitize import tidied
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 SHOWN_MAX: Final = 200
@@ -87,7 +87,8 @@ _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
-    return any(_is_such(call) for step in steps(command) for call in calls(step))
+    steps = parse(command).steps
+    return any(_is_such(call) for step in steps if (call := step.words[step.start :]))
 
 
 def run_of(  # noqa: PLR0913 - what is known of a command
@@ -138,18 +139,18 @@ def shown(command: str, project: str, folder: str) -> str:
     return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), SHOWN_MAX)
 
 
-def _is_such(call: list[str]) -> bool:
-    if program(call) in _BY_NAME and any(map(_tests_or_builds, islice(calls(call[1:]), 1))):
-        return True
-    return _tests_or_builds(call)
+def _is_such(call: Sequence[str]) -> bool:
+    length, _ = head(call)
+    named = list(dropwhile(lambda word: word.startswith("-"), call[1:])) if program(call) in _BY_NAME else []
+    return any(map(_tests_or_builds, filter(None, (call, call[length - 1 :], named))))
 
 
-def _tests_or_builds(call: list[str]) -> bool:
+def _tests_or_builds(call: Sequence[str]) -> bool:
     name = program(call)
     return name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(call[1:], _PROGRAMS[name]))
 
 
-def _named_in(words: list[str], wanted: frozenset[str]) -> bool:
+def _named_in(words: Sequence[str], wanted: frozenset[str]) -> bool:
     """Return whether one of the first words is wanted; `test:unit` is a script that tests."""
     return any(word.partition(":")[0] in wanted for word in words[:4])
 

@@ -179,6 +179,8 @@ def failure_to_data(failure: Failure) -> Data:
             "shown": failure.shown,
             "support": failure.support,
             "times": failure.times,
+            "named": list(failure.named),
+            "imported": failure.imported or None,
         }
     )
 
@@ -200,6 +202,8 @@ def failure_from_data(data: Data) -> Failure:
         shown=data.get("shown"),
         support=data.get("support"),
         times=data["times"],
+        named=tuple(data.get("named", ())),
+        imported=data.get("imported", False),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -16,14 +17,14 @@ from learning_memory_server.composition.backends import redaction_gate
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.failures.learning import Learner, unknown
-from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.identity import project_of
 from learning_memory_server.journal.codec import FAILURE, MEMORY
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
 from learning_memory_server.maintenance.learning_report import Lesson
+from learning_memory_server.maintenance.past_failures import Learner, unknown
 from learning_memory_server.maintenance.past_tasks import is_over, memory_of
 from learning_memory_server.maintenance.restoring import batches, file_errors
 from learning_memory_server.options import current_project
@@ -40,7 +41,6 @@ from learning_memory_server.transcripts.claude_code import (
 if TYPE_CHECKING:
     from learning_memory_server.journal.codec import Codec
     from learning_memory_server.settings import Settings
-    from learning_memory_server.transcripts.claude_code import Ran
 
 T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
@@ -121,7 +121,10 @@ class _Projects:
 async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, tasks: bool) -> None:
     """Read the transcripts, and sort out what is new here."""
     gate = redaction_gate(settings)
-    learner, memories = Learner(gate), dict[str, Memory]()
+    # What is read from elsewhere may be of another machine, as what an archive brings.
+    own = projects_folder(os.environ).resolve()
+    learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
+    memories = dict[str, Memory]()
     with file_errors(lesson.place), working("Looking for transcripts") as report:
         found = find_transcripts(lesson.place, lesson.passed)
         wanted = [(path, name) for path in found if (name := projects.of(path))]
@@ -137,8 +140,8 @@ async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, task
             progress(0)
             for ran in commands_in(path, lesson.passed, progress):
                 lesson.commands += 1
-                lesson.failed += ran.error is not None
-                await _take(learner, ran, project)
+                lesson.failed += bool(ran.has_failed)
+                await learner.saw(replace(ran, project=project))
             if tasks and (task := task_in(path)) and is_over(task, now := utc_now()):
                 memory = await memory_of(task, project, gate, now)
                 memories[memory.id] = memory
@@ -154,24 +157,6 @@ async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, task
     fresh = set(Records(journal.memories, MEMORY).look_up(memories).unknown)
     lesson.known += len(memories) - len(fresh)
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
-
-
-async def _take(learner: Learner, ran: Ran, project: str) -> None:
-    folder = ran.folder or None
-    if ran.error is None:
-        await learner.succeeded(
-            project=project, session=ran.session, agent=ran.agent, command=ran.command, folder=folder
-        )
-        return
-    await learner.failed(
-        project=project,
-        session=ran.session,
-        agent=ran.agent,
-        command=ran.command,
-        error=ran.error,
-        at=ran.at,
-        folder=folder,
-    )
 
 
 async def _keep(lesson: Lesson, settings: Settings) -> None:

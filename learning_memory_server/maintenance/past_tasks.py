@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.memory import Memory
-from learning_memory_server.failures.texts import tidied, whole_words
+from learning_memory_server.failures.sanitize import tidied, whole_words
 from learning_memory_server.identity import session_hash
 
 if TYPE_CHECKING:

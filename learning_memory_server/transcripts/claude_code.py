@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from learning_memory_server.hooks.outcomes import exit_status
+from learning_memory_server.hooks.shield import Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,27 +47,6 @@ _MADE: Final = (
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 _SHELL: Final = "Bash"
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """A shell command that ended.
-
-    Args:
-        session: Claude Code's id of the session.
-        agent: Which of the session's agents ran it; empty for the main one.
-        at: When it ended.
-        folder: The working directory, empty if it is not known.
-        command: The command.
-        error: What it wrote, if it failed; None if it succeeded.
-    """
-
-    session: str
-    agent: str
-    at: datetime
-    folder: str
-    command: str
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +140,8 @@ def started_in(path: Path) -> str:
 def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
     """Yield the commands of a transcript that succeeded or failed by themselves, in the order in which they ended.
 
+    The project is not known here, and empty.
+
     Commands in the background, and those that the user refused or interrupted, are left out: nothing is known of them.
     Only one line is in RAM at a time.
 
@@ -248,12 +230,12 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
             if not command or at is None:
                 continue
             is_error = part.get("is_error") is True
-            error = _output(part.get("content")) if is_error else None
-            if _is_unknown(record.get("toolUseResult")) or (error is not None and exit_status(error) is None):
+            output = _output(part.get("content"))
+            if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
                 continue
             agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
             session = _text(record.get("sessionId")) or path.name.partition(".")[0]
-            yield Ran(session, agent, at, _text(record.get("cwd")), command, error)
+            yield Ran("", session, command, output, is_error, at, _text(record.get("cwd")) or None, agent)
 
 
 def _is_unknown(result: object) -> bool:

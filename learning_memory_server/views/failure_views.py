@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.failures.shield import mended_by, seen
+from learning_memory_server.failures.remedies import remedy_for, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class RepeatedError(TypedDict):
     """An error of a project. `command` is the newest that failed with it, and `remedy` what is shown if it fails again.
 
-    There is no `remedy` if none is known, if remedies disagree, or if it was shown and did not help. `failures` are the
-    last ones, newest first.
+    There is no `remedy` if none is known that may be shown, if remedies disagree, or if it was tried and did not help.
+    `failures` are the last ones, newest first.
     """
 
     id: str
@@ -32,7 +32,7 @@ class RepeatedError(TypedDict):
 
 
 class FailedCommand(TypedDict):
-    """A command that failed, and the similar one that succeeded after it; the same one if something else was mended."""
+    """A command that failed, and what is shown if it fails again."""
 
     id: str
     at: str
@@ -40,14 +40,23 @@ class FailedCommand(TypedDict):
     remedy: NotRequired[str]
 
 
-def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
+def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
     """Return a `RepeatedError`.
 
     Args:
         known: The failures of one error, oldest first.
+        folder: The project's folder, if it is known.
     """
     newest = known[-1]
-    shown, _ = mended_by(newest.command, known) or (None, None)
+    failures = [
+        {
+            "id": each.id,
+            "at": each.created_at.isoformat(),
+            "command": each.command,
+            **_remedy(each, known, folder),
+        }
+        for each in reversed(known)
+    ]
     return {
         "id": newest.error,
         "project": newest.project,
@@ -55,15 +64,12 @@ def repeated_error(known: Sequence[Failure]) -> dict[str, Any]:
         "times": seen(known),
         "last_seen": newest.created_at.isoformat(),
         "command": newest.command,
-        **({"remedy": shown.remedy} if shown else {}),
-        "failures": [_failed_command(each) for each in reversed(known)],
+        **_remedy(newest, known, folder),
+        "failures": failures,
     }
 
 
-def _failed_command(failure: Failure) -> dict[str, Any]:
-    return {
-        "id": failure.id,
-        "at": failure.created_at.isoformat(),
-        "command": failure.command,
-        **({"remedy": failure.remedy} if failure.remedy else {}),
-    }
+def _remedy(failure: Failure, known: Sequence[Failure], folder: str | None) -> dict[str, str]:
+    """Return what a new session is shown if the command fails again."""
+    remedy = remedy_for(failure.command, known, folder=folder)
+    return {"remedy": remedy.text} if remedy else {}

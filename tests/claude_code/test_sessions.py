@@ -36,12 +36,12 @@ CONFIRMED = {
     "lesson": {"what_worked": "clearing the cache", "takeaway": LESSON},
 }
 CHECK = """\
-if [ "$1" = --fresh ]; then echo "= 4 passed in 0.1s ="; exit 0; fi
-echo "error: the price cache is stale" >&2
+if [ -n "$1" ]; then echo "= 4 passed in 0.1s ="; exit 0; fi
+echo "error: the price cache is stale, use --silent" >&2
 echo "= 1 failed, 3 passed in 0.1s ="
 exit 3
 """
-STALE, FRESH = "make -f rules check", "make -f rules check ARGS=--fresh"
+STALE, FRESH = "make -f rules check", "make --silent -f rules check"
 
 
 def load() -> Block:
@@ -58,7 +58,7 @@ def resolve() -> Block:
 
 def with_rules(claude: ClaudeCode) -> None:
     (claude.project / "check.sh").write_text(CHECK)
-    (claude.project / "rules").write_text("check:\n\t@sh check.sh $(ARGS)\n")
+    (claude.project / "rules").write_text("check:\n\t@sh check.sh $(findstring s,$(MAKEFLAGS))\n")
 
 
 def session_id(session: Session) -> str:

@@ -13,8 +13,8 @@ from learning_memory_server.domain.failure import Failure, error_id, failure_id
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.vocabulary import Axis, Stance
-from learning_memory_server.failures.log import FailureLog
 from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.values.log import ValueLog

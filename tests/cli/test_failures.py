@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.failures.log import FailureLog
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from tests.cli.kept import ERROR, NOON, keep
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.failures.texts import tidied
+from learning_memory_server.failures.sanitize import tidied
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ from learning_memory_server.hooks.event import Event, arguments_of
                 "tool_input": {"command": "make"},
                 "tool_response": "built",
             },
-            {"event": "PostToolUse", "command": "make", "output": "built", "again": ""},
+            {"event": "PostToolUse", "command": "make", "output": "built", "unknown": "true", "again": ""},
         ),
         (
             {"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": {"command": "make"}},

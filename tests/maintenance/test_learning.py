@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.failures.log import FailureLog
-from learning_memory_server.failures.shield import Shield
+from learning_memory_server.hooks.shield import Shield
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.transcripts.claude_code import folder_name
@@ -99,7 +99,7 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
     )
     assert asyncio.run(failing) == (
         "This error was seen once before in this project, last on 2026-01-05. "
-        "This worked: python3 -m pytest -q (in place of: python -m pytest -q)"
+        "This worked: python3 -m pytest tests (in place of: python -m pytest tests)"
     )
 
 

@@ -206,16 +206,16 @@ async def test_a_failing_command_is_answered_with_what_mended_its_error_in_anoth
     failing = {
         "folder": "/work/shop",
         "command": "npm run build",
-        "error": "Exit code 1\nsh: 1: tsc: not found",
+        "error": "Exit code 1\nerror: the output is lost, use --verbose",
     }
     async with hooked_to(services) as hooked:
         assert await hooked.fire("PostToolUseFailure", **failing) == ""
-        await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --if-present")
+        await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose")
 
         told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
 
         assert "seen once before" in told
-        assert "This worked: npm run build --if-present" in told
+        assert "This worked: npm run build --verbose (in place of: npm run build)" in told
         # What a user did not permit says nothing of the command.
         assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 

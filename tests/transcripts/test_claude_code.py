@@ -25,7 +25,10 @@ from tests.transcripts.written import MISSING, NOON, failed, lines_of, ran, writ
 
 
 def read(path: Path, passed: Passed | None = None) -> list[tuple[str, str | None]]:
-    return [(each.command, each.error) for each in commands_in(path, passed or Passed())]
+    return [
+        (each.command, each.output if each.has_failed else None)
+        for each in commands_in(path, passed or Passed())
+    ]
 
 
 def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None:
@@ -34,8 +37,8 @@ def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None
     )
     first, second = commands_in(path, Passed())
     assert (first.session, first.agent, first.folder) == ("first", "", "/work/shop")
-    assert (first.command, first.error, first.at) == ("python -m pytest", MISSING, NOON)
-    assert (second.command, second.error) == ("python3 -m pytest", None)
+    assert (first.command, first.output, first.at) == ("python -m pytest", MISSING, NOON)
+    assert (second.command, second.has_failed) == ("python3 -m pytest", False)
 
 
 def test_what_did_not_end_by_itself_is_left_out(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ LM.views.push({
       ));
     }
     if (failures.length) {
-      const mended = failures.filter((failure) => failure.remedy).length;
-      view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended by a similar command.`,
+      const mended = failures.filter((failure) => failure.mended).length;
+      view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended soon after.`,
         LM.list(failures, (failure) => LM.make("li", {},
-          LM.make("div", {class: "facts"}, failure.remedy ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time")),
+          LM.make("div", {class: "facts"}, failure.mended ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time")),
           LM.text(failure.signature),
           LM.make("code", {class: "text soft", dir: "auto"}, LM.plain(failure.command)),
           failure.shown ? LM.reminder(failure) : null,
-          failure.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, failure.remedy === failure.command ? "The same command succeeded after something else was changed." : "What helped: "), failure.remedy === failure.command ? null : LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.remedy))) : null,
+          failure.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, "Shown if it fails again: "), LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.remedy))) : null,
         )),
       ));
     }
@@ -67,9 +67,9 @@ LM.reminder = (failure) => {
   const support = typeof failure.support !== "number" ? "" : ` (${LM.percent(failure.support)} of what is known of this error spoke for it)`;
   return LM.make("div", {class: "items"},
     LM.make("span", {class: "soft small"}, `Shown, because it mended the same error${before ? "" : " before"}${support}: `),
-    before ? LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.remedy)) : LM.make("span", {class: "soft small"}, "it is forgotten"),
+    before?.remedy ? LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.remedy)) : LM.make("span", {class: "soft small"}, before ? "no longer shown" : "it is forgotten"),
     before ? LM.make("div", {class: "soft small"}, "in place of ", LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.command))) : null,
-    failure.remedy ? null : LM.make("div", {class: "soft small"}, "Nothing mended it this time."),
+    failure.mended ? null : LM.make("div", {class: "soft small"}, "Nothing mended it this time."),
   );
 };
 LM.channels = {start: "when the entry was started", update: "when the hypothesis changed", hook: "by a hook of the client", context: "at the start of the session"};

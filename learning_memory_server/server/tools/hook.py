@@ -59,6 +59,7 @@ async def hook(
     error: Annotated[str, Field(description="What the client says of its failure.")] = "",
     background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
     task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
+    unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
     again: Annotated[str, Field(description="`true` if the agent goes on because of this hook.")] = "",
     agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
     call: Annotated[str, Field(description="The call of this server that it is about to make.")] = "",
@@ -85,6 +86,7 @@ async def hook(
             error,
             is_background=background == "true" or bool(task),
             is_again=again == "true",
+            is_unknown=unknown == "true",
         ),
         caller,
     )

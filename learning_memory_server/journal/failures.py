@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.domain.failure import Failure
-from learning_memory_server.failures.remedies import KEPT
+from learning_memory_server.domain.limits import FAILURES_KEPT
 from learning_memory_server.journal.codec import FAILURE
 from learning_memory_server.journal.records import Forgetting, Records
 
@@ -59,6 +59,13 @@ class FailureLog(Records[Failure]):
             for each in things:
                 _group(self._projects, each)
 
+    def add_new(self, things: Iterable[Failure], at: datetime | None = None) -> list[Failure]:
+        """Write and return those that are new here, or were only imported so far; see `Records.add_new`."""
+        things = list(things)
+        seen = [each for each in things if (known := self.find(each.id)) and known.imported > each.imported]
+        self.add(*seen, at=at)
+        return [*seen, *super().add_new(things, at)]
+
     def hold(self, *things: Failure) -> None:
         """Replace what has the same ids, without writing it; see `Records.hold`."""
         super().hold(*things)
@@ -103,8 +110,8 @@ class FailureLog(Records[Failure]):
         """
         errors = self._grouped()[project]
         excess = []
-        if len(known := errors[signature]) > _most(KEPT):
-            excess += sorted(known.values(), key=_age)[:-KEPT]
+        if len(known := errors[signature]) > _most(FAILURES_KEPT):
+            excess += sorted(known.values(), key=_age)[:-FAILURES_KEPT]
         if sum(map(len, errors.values())) > _most(self._kept):
             total = chain.from_iterable(error.values() for error in errors.values())
             excess += sorted(total, key=_age)[: -self._kept]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.failures.learning import Learner, unknown
-from learning_memory_server.failures.log import FailureLog
-from learning_memory_server.failures.remedies import KEPT
-from learning_memory_server.failures.shield import Shield
+from learning_memory_server.domain.limits import FAILURES_KEPT as KEPT
+from learning_memory_server.hooks.shield import Ran, Shield
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.maintenance.past_failures import Learner, unknown
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -31,15 +31,19 @@ class Past:
 
     def __init__(self, learner: Learner, session: str, at: datetime = NOON, agent: str = "") -> None:
         self._learner = learner
-        self._about = {"project": "shop", "session": session, "agent": agent}
+        self._session, self._agent = session, agent
         self.at = at
 
     async def fails(self, command: str, error: str = MISSING) -> None:
-        await self._learner.failed(**self._about, command=command, error=error, at=self.at)
-        self.at += timedelta(seconds=1)
+        await self._saw(command, error, has_failed=True)
 
     async def succeeds(self, command: str) -> None:
-        await self._learner.succeeded(**self._about, command=command)
+        await self._saw(command, "", has_failed=False)
+
+    async def _saw(self, command: str, output: str, *, has_failed: bool) -> None:
+        ran = Ran("shop", self._session, command, output, has_failed, self.at, None, self._agent)
+        await self._learner.saw(ran)
+        self.at += timedelta(seconds=has_failed)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -7,12 +8,13 @@ import pytest
 
 from learning_memory_server import files
 from learning_memory_server.domain.failure import Failure, failure_id
-from learning_memory_server.failures.log import FailureLog
-from learning_memory_server.failures.remedies import KEPT
-from learning_memory_server.failures.shield import Shield
+from learning_memory_server.domain.limits import FAILURES_KEPT as KEPT
+from learning_memory_server.hooks.shield import Shield
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +60,7 @@ async def test_an_error_that_comes_again_is_answered_with_what_mended_it(shield:
     await first.succeeds("python3 -m pytest -q")
     assert await Agent(shield, "second").fails("python -m pytest tests/a.py") == (
         "This error was seen once before in this project, last on 2026-03-01. "
-        "This worked: python3 -m pytest -q (in place of: python -m pytest -q)"
+        "This worked: python3 -m pytest tests/a.py (in place of: python -m pytest tests/a.py)"
     )
 
 
@@ -117,16 +119,176 @@ async def test_a_command_that_fails_again_and_again_in_a_session_is_one_failure(
     assert [each.remedy for each in failures.all()] == ["python3 -m pytest"]
 
 
-async def test_what_was_shown_and_did_not_help_is_not_shown_again(
-    shield: Shield, failures: FailureLog
-) -> None:
+async def test_what_was_shown_and_not_tried_is_shown_again(shield: Shield, failures: FailureLog) -> None:
     first = Agent(shield, "first")
     await first.fails("python -m pytest")
     await first.succeeds("python3 -m pytest")
     second = Agent(shield, "second")
     assert await second.fails("python -m pytest -x") is not None
-    assert await second.fails("python -m pytest -x") is None
-    assert [each.shown is not None for each in failures.all()] == [False, True]
+    await second.succeeds("ls")
+    assert await second.fails("python -m pytest -x") is not None
+    assert await Agent(shield, "third").fails("python -m pytest -x") is not None
+    assert [each.shown is not None for each in failures.all()] == [False, True, True]
+
+
+async def test_what_was_tried_and_failed_in_the_same_way_is_not_shown_again(shield: Shield) -> None:
+    first = Agent(shield, "first")
+    await first.fails("python -m pytest")
+    await first.succeeds("python3 -m pytest")
+    second = Agent(shield, "second")
+    assert await second.fails("python -m pytest") is not None
+    assert await second.fails("python3 -m pytest") is None
+    assert await Agent(shield, "third").fails("python -m pytest") is None
+
+
+async def test_a_session_is_not_told_what_it_found_itself(shield: Shield) -> None:
+    agent = Agent(shield, "first")
+    for number in range(3):
+        assert await agent.fails(f"python -m pytest {number}.py") is None
+        await agent.succeeds(f"python3 -m pytest {number}.py")
+    assert await Agent(shield, "second").fails("python -m pytest 0.py") is not None
+
+
+async def test_nothing_is_told_where_other_sessions_mended_it_otherwise(shield: Shield) -> None:
+    for number, remedy in enumerate(["python3 a.py", "python a.py", "python a.py --fast"]):
+        agent = Agent(shield, f"session {number}")
+        await agent.fails("python a.py")
+        await agent.succeeds(remedy)
+    assert await Agent(shield, "another").fails("python a.py") is None
+
+
+async def test_the_commands_say_what_the_hook_says(shield: Shield, failures: FailureLog) -> None:
+    for number in range(2):
+        agent = Agent(shield, f"session {number}")
+        await agent.fails("python a.py")
+        await agent.succeeds("python3 a.py")
+        await agent.fails("kubectl apply -f a", "error: refused")
+        await agent.succeeds("kubectl apply -f a --context prod")
+    shown = {each[0].command: repeated_error(each) for each in failures.errors()}
+    assert shown["python a.py"]["remedy"] == "python3 a.py"
+    assert {each["remedy"] for each in shown["python a.py"]["failures"]} == {"python3 a.py"}
+    assert "prod" not in str(shown)
+    assert await Agent(shield, "another").fails("kubectl apply -f a", "error: refused") is None
+    assert "This worked: python3 a.py (" in (await Agent(shield, "another").fails("python a.py") or "")
+
+
+async def test_more_than_a_word_needs_two_sessions(shield: Shield) -> None:
+    lost = "bash: line 1: cd: web: No such file or directory"
+    for number in range(2):
+        agent = Agent(shield, f"session {number}")
+        assert await agent.fails("cd web && npm test", lost) is None
+        await agent.succeeds("npm test")
+    assert "This worked: npm test (" in (await Agent(shield, "third").fails("cd web && npm test", lost) or "")
+
+
+async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: FailureLog) -> None:
+    now = NOW
+    shield = Shield(failures, RedactionGate(), lambda: now)
+    for number in range(4):
+        agent = Agent(shield, f"session {number}")
+        assert await agent.fails("mkdir a/b", "mkdir: a: No such file or directory") is None
+        await agent.succeeds("mkdir -p a/b")
+        now += timedelta(days=number == 2)
+    told = await Agent(shield, "another").fails("mkdir a/d", "mkdir: a: No such file or directory")
+    assert "This worked: mkdir -p a/d (" in (told or "")
+
+
+async def test_another_operand_does_not_hide_what_two_sessions_found(shield: Shield) -> None:
+    for number in range(2):
+        agent = Agent(shield, f"session {number}")
+        assert await agent.fails(f"python tools/check.py a{number}.txt") is None
+        await agent.succeeds(f"python3 tools/check.py b{number}.txt")
+    told = await Agent(shield, "another").fails("python tools/check.py c.txt")
+    assert "This worked: python3 tools/check.py c.txt (" in (told or "")
+
+
+async def test_what_failed_first_waits_while_the_same_program_fails_in_the_same_way(
+    shield: Shield, failures: FailureLog
+) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("kiln fire pot", "error: the kiln is cold")
+    for number in range(12):
+        await agent.fails(f"kiln fire pot{number}", "error: the kiln is cold")
+        await agent.succeeds("ls")
+    await agent.succeeds("kiln fire --no-color pot")
+    assert next(each for each in failures.all() if each.command == "kiln fire pot").remedy is not None
+
+
+async def test_a_tool_that_is_called_by_its_path_is_not_another_one(
+    shield: Shield, failures: FailureLog
+) -> None:
+    agent = Agent(shield, "first")
+    await agent.fails("bin/kiln fire", "error: the kiln is cold")
+    await agent.succeeds("bin/kiln table")
+    await agent.succeeds("other/kiln fire")
+    assert [each.remedy for each in failures.all()] == [None]
+
+
+async def test_imported_failures_count_once_a_session_here_has_found_the_same(
+    shield: Shield, failures: FailureLog
+) -> None:
+    for number in range(3):
+        agent = Agent(shield, f"session {number}")
+        await agent.fails("cd web && npm test", "bash: cd: web: No such file or directory")
+        await agent.succeeds("npm test")
+    failures.add(*(replace(each, imported=True) for each in failures.all()))
+    lost = "bash: cd: web: No such file or directory"
+    assert await Agent(shield, "a").fails("cd web && npm test", lost) is None
+    await Agent(shield, "a").succeeds("npm test")
+    assert await Agent(shield, "b").fails("cd web && npm test", lost) is not None
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("python -m pytest -q; echo rc=$?", "no tests ran\nrc=1\n"),
+        ('python -m pytest -q; echo "exit: $?"', "/usr/bin/python: No module named pytest\nexit: 1"),
+        ("python -m pytest -q 2>&1 | tail -5", "/usr/bin/python: No module named pytest"),
+        ("python -m pytest -q 2>&1 | head", "/usr/bin/python: No module named pytest"),
+        ("python -m pytest -q || true", "/usr/bin/python: No module named pytest"),
+    ],
+)
+async def test_a_failure_that_hides_is_one(
+    shield: Shield, failures: FailureLog, command: str, output: str
+) -> None:
+    output = f"/usr/bin/python: No module named pytest\n{output}"
+    await shield.succeeded(project="shop", session="first", command=command, output=output)
+    assert [each.signature for each in failures.all()] == ["<path>: No module named pytest"]
+    await Agent(shield, "first").succeeds("python3 -m pytest -q")
+    told = await shield.succeeded(project="shop", session="second", command=command, output=output)
+    assert f"This worked: {command.replace('python', 'python3', 1)} (" in (told or "")
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("cat build.log | tail -5", "error: it failed"),
+        ("grep -rn failed . | head", "a.py: error: it failed"),
+        ("make; echo rc=$?", "error: a test of errors\nrc=0"),
+        ("make 2>&1 | tail -5", "built"),
+        ("make", "error: a test of errors"),
+    ],
+)
+async def test_what_only_reads_or_says_that_it_succeeded_has_not_failed(
+    shield: Shield, failures: FailureLog, command: str, output: str
+) -> None:
+    await shield.succeeded(project="shop", session="first", command=command, output=output)
+    assert failures.all() == []
+
+
+async def test_what_a_client_does_not_say_is_not_a_success(shield: Shield, failures: FailureLog) -> None:
+    about = {"project": "shop", "session": "first"}
+    await shield.succeeded(**about, command="python -m pytest", output=MISSING, is_known=False)
+    await shield.succeeded(**about, command="python3 -m pytest", output="1 passed", is_known=False)
+    assert [each.remedy for each in failures.all()] == [None]
+
+
+async def test_the_text_of_a_here_document_is_not_the_command(shield: Shield) -> None:
+    for number in range(2):
+        agent = Agent(shield, f"session {number}")
+        await agent.fails("python - <<'END'\nmake\nEND")
+        await agent.succeeds("make")
+    assert await Agent(shield, "another").fails("python - <<'END'\nmake\nEND") is None
 
 
 async def test_an_error_that_was_seen_before_its_remedy_is_answered_once_it_is_known(shield: Shield) -> None:
@@ -135,7 +297,6 @@ async def test_an_error_that_was_seen_before_its_remedy_is_answered_once_it_is_k
     await other.fails("python -m pytest")
     await other.succeeds("python3 -m pytest")
     assert await waiting.fails("python -m pytest") is not None
-    assert await waiting.fails("python -m pytest") is None
 
 
 async def test_what_is_known_already_is_not_written_again(shield: Shield, tmp_path: Path) -> None:
@@ -291,7 +452,7 @@ async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(
     hidden = "\u202e\u200b\x1b[2K\x07\u2066"
     output = f"Exit code 1\nerror: it {hidden}failed"
     await first.fails(f"python a.py {hidden}", output)
-    await first.succeeds(f"python3 a.py {hidden}\nls")
+    await first.succeeds(f"python3 a.py {hidden}")
     told = await Agent(shield, "second").fails("python a.py", output)
     assert told is not None
     assert told.isprintable()

@@ -1,4 +1,4 @@
-"""What earlier sessions' commands teach: the failures that were mended, as if they had been seen then."""
+"""What the commands of past sessions teach: the failures that were mended, as if they had been seen then."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from learning_memory_server.failures.log import PROJECT_KEPT
-from learning_memory_server.failures.remedies import KEPT
-from learning_memory_server.failures.watching import Watching
+from learning_memory_server.domain.failure import Failure
+from learning_memory_server.domain.limits import FAILURES_KEPT
+from learning_memory_server.hooks.shield import Watching
+from learning_memory_server.journal.failures import PROJECT_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from learning_memory_server.domain.failure import Failure
-    from learning_memory_server.failures.log import FailureLog
+    from learning_memory_server.hooks.shield import Ran
+    from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
 
 
@@ -29,54 +30,30 @@ class Learner:
 
     Args:
         redaction: Removes secrets from everything that is kept.
+        imported: Whether the sessions were on another machine.
     """
 
-    def __init__(self, redaction: RedactionGate) -> None:
+    def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
         self._watching = Watching(redaction)
+        self._imported = imported
         self._failures: dict[str, Failure] = {}
         self._seen: dict[tuple[str, str, str, datetime], str] = {}
 
-    async def failed(  # noqa: PLR0913 - the parts of a failure
-        self,
-        *,
-        project: str,
-        session: str,
-        agent: str,
-        command: str,
-        error: str,
-        at: datetime,
-        folder: str | None = None,
-    ) -> None:
-        """Take a command that failed; see `Watching.failed`."""
-        failure = await self._watching.failed(
-            project=project,
-            session=session,
-            agent=agent,
-            command=command,
-            error=error,
-            at=at,
-            folder=folder,
-        )
-        if failure is None:
+    async def saw(self, ran: Ran) -> None:
+        """Take a command; see `Watching.saw`."""
+        result = await self._watching.saw(ran)
+        if isinstance(result, Failure):
+            # A session that was continued in another file begins with a copy of what happened in the first.
+            moment = (ran.project, result.signature, result.command, ran.at)
+            if self._seen.setdefault(moment, result.id) == result.id:
+                known = self._failures.setdefault(result.id, replace(result, imported=self._imported))
+                if ran.at < known.created_at:
+                    self._failures[result.id] = replace(known, created_at=ran.at)
             return
-        # A session that was continued in another file begins with a copy of what happened in the first.
-        moment = (project, failure.signature, failure.command, at)
-        if self._seen.setdefault(moment, failure.id) == failure.id:
-            known = self._failures.setdefault(failure.id, failure)
-            if at < known.created_at:
-                self._failures[failure.id] = replace(known, created_at=at)
-
-    async def succeeded(
-        self, *, project: str, session: str, agent: str, command: str, folder: str | None = None
-    ) -> None:
-        """Take a command that succeeded; see `failed`."""
-        mended = await self._watching.succeeded(
-            project=project, session=session, agent=agent, command=command, folder=folder
-        )
-        for name in mended.ids:
+        for name in result.ids:
             # Not the copy of a failure.
-            if known := self._failures.get(name):
-                self._failures[name] = replace(known, remedy=mended.remedy)
+            if known_one := self._failures.get(name):
+                self._failures[name] = replace(known_one, remedy=result.remedy)
 
     def learned(self) -> list[list[Failure]]:
         """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
@@ -87,7 +64,7 @@ class Learner:
             [replace(each, times=number) for number, each in enumerate(known, start=1)]
             for known in errors.values()
         )
-        mended = [[each for each in known if each.remedy][-KEPT:] for known in numbered]
+        mended = [[each for each in known if each.remedy][-FAILURES_KEPT:] for known in numbered]
         newest = self._newest(each for known in mended for each in known)
         return [kept for known in mended if (kept := [each for each in known if each.id in newest])]
 
@@ -104,20 +81,22 @@ def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
 
     Args:
         learned: The failures of one error.
-        here: What is kept.
+        here: What is kept. What was only imported so far is not known, if a session of this machine has seen it.
     """
     learned = list(learned)
     known = here.of(learned[0].project, learned[0].signature) if learned else []
+    known = [each for each in known if each.imported <= learned[0].imported]
+    ids = {each.id for each in known}
     # A hook may have seen the same in the session of which this one is a copy.
     moments = {(each.command, each.created_at) for each in known}
     new = [
         each
         for each in learned
-        if here.find(each.id) is None
+        if each.id not in ids
         and not here.is_forgotten(each.id)
         and (each.command, each.created_at) not in moments
     ]
-    return new[max(len(new) + len(known) - KEPT, 0) :] if known else new
+    return new[max(len(new) + len(known) - FAILURES_KEPT, 0) :] if known else new
 
 
 def _age(failure: Failure) -> tuple[datetime, str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from learning_memory_server.domain.limits import SIGNATURE_MAX
-from learning_memory_server.failures.signature import error_line, normalized
+from learning_memory_server.failures.sanitize import error_line, named_in, normalized, shows_error
 
 TRACEBACK = """Exit code 1
 Traceback (most recent call last):
@@ -126,10 +126,6 @@ def signature(output: str) -> str | None:
             "main.c:(.text+0x5): undefined reference to `area'\ncollect2: error: ld returned 1 exit status",
             "<path>:(.text+<id>): undefined reference to <name>",
         ),
-        (
-            "a.py:1:8: F401 `os` imported but unused\nFound 1 error.",
-            "<path>: F401 <name> imported but unused",
-        ),
         ("│ Error: Unsupported argument\n│   on main.tf line 3", "Error: Unsupported argument"),
         (
             "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---- 1 ----\n    | ValueError: a",
@@ -183,6 +179,56 @@ def test_what_differs_from_time_to_time_is_left_out(one: str, other: str) -> Non
 )
 def test_different_errors_have_different_signatures(one: str, other: str) -> None:
     assert signature(one) != signature(other)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "a.py:1:8: F401 `os` imported but unused\nFound 1 error.",
+        "************* Module shop\nshop.py:1:0: C0114: Missing module docstring (missing-module-docstring)",
+        "platform linux -- Python 3.11.7, pytest-8.3.5\nplugins: timeout-2.1, missing-1.0\ncollected 3 items",
+        "tests/test_missing.py::test_error_not_found PASSED [ 50%]",
+        "Collecting error-handling\n  Downloading unknown-1.0.whl",
+        "Output: built\nError: (none)\nExit Code: 1\nSignal: (none)",
+    ],
+)
+def test_lines_that_are_no_errors_are_passed_over(output: str) -> None:
+    assert signature(output) is None
+    assert not shows_error(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Exit code 1\n/usr/bin/python: No module named pytest",
+        "Output: /usr/bin/python: No module named pytest\nError: (none)\nExit Code: 1\nSignal: (none)",
+        "Command: python -m pytest\nDirectory: (root)\nOutput: /usr/bin/python: No module named pytest",
+    ],
+)
+def test_one_error_has_one_signature_in_every_client(output: str) -> None:
+    assert signature(output) == "<path>: No module named pytest"
+
+
+@pytest.mark.parametrize(
+    ("output", "command", "expected"),
+    [
+        ("hint: pass --ff-only or --rebase", "git pull", ("--ff-only", "--rebase")),
+        ("usage: kiln [--force] [--yes]\nkiln: error: it failed", "kiln", ()),
+        ("error: unrecognized arguments: --fats", "make --fats", ("?--fats",)),
+        (
+            "git: 'comit' is not a git command.\nThe most similar command is\n\tcommit",
+            "git comit",
+            ("commit", "?comit", "?git"),
+        ),
+        ("error: invalid choice 'prdo', did you mean 'prod'?", "ship prdo", ()),
+        ("error: unknown option --token=hunter2", "kiln --token=hunter2", ("?--token",)),
+        ("error: set LC_ALL=C.UTF-8", "flask run", ("LC_ALL",)),
+    ],
+)
+def test_what_an_error_names_is_known_without_its_values(
+    output: str, command: str, expected: tuple[str, ...]
+) -> None:
+    assert named_in(output, command) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,329 @@
+"""Shell commands as their words.
+
+A command is read as a shell reads it: quotes, assignments, operators, redirections, here-documents, comments. What
+only shapes or hides its output is set aside: filters behind a pipe, `|| true`, `; echo done`. Where the reading is not
+certain, as with loops, subshells and substitutions, `is_certain` is false.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import dropwhile, takewhile
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LONGEST: Final = 2000
+"""Characters of a command that are read. The rest of a longer one is a script."""
+_REDACTED: Final = re.compile(r"\[redacted: [^\]]*\]")
+_WORD: Final = r"(?:\\.|\$?'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|()<>'\"\\])+"
+_TOKEN: Final = re.compile(
+    rf"(?P<space>(?:[ \t\r\f\v]|\\\n)+)|(?P<comment>#[^\n]*)"
+    rf"|<<-?(?!<)\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
+    rf"|(?P<redirection>(?:\d+|&)?(?:>>|>\||<<<|>|<)(?:&\d+|&-|\s*{_WORD}))"
+    rf"|(?P<operator>\|\||&&|\|&|;;|[;&|()\n])|(?P<word>{_WORD})",
+    re.DOTALL,
+)
+ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+_SUBSTITUTION: Final = re.compile(r"`|\$\((?!\()|\$\{[^}]*[^\w}\[][^}]*\}")
+_QUOTED: Final = re.compile(r"'[^']*'")
+_DURATION: Final = re.compile(r"[\d.]+[smhd]?")
+_VERSION: Final = re.compile(r"(?<=[A-Za-z])-?[\d.]+$")
+
+_WRAPPERS: Final = frozenset("sudo env time nice nohup exec command timeout xvfb-run stdbuf".split())  # noqa: SIM905
+"""Programs whose argument is the program that matters."""
+_UNREADABLE: Final = frozenset(
+    """
+    for while until if then else elif fi case esac select function do done coproc { } ! [[ eval exec trap alias source
+    . xargs disown set shopt
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Words of the shell after which the rest is not a plain list of programs."""
+_FILTERS: Final = frozenset(
+    """
+    tail head grep egrep fgrep rg sed awk cut tr sort uniq wc cat less more tee jq
+    """.split()  # noqa: SIM905
+)
+_SAYING: Final = frozenset({"echo", "printf", "true", ":", "pwd"})
+_ONLY_OUTPUT: Final = re.compile(r"\d*>&\d|\d*>&-|(?:\d|&)?>{1,2}\s*/dev/null")
+_STATUS: Final = re.compile(r"\$\?|\$\{?PIPESTATUS\[0\]\}?")
+
+_LOOKING: Final = frozenset(
+    """
+    help list ls status history log logs show version info diff ps top images describe get search view outdated
+    --help -h --version -V -version -v
+    """.split()  # noqa: SIM905
+)
+_READING: Final = frozenset(
+    """
+    which type whereis where man ls cat head tail less more grep egrep fgrep rg find file stat wc pwd echo printf tree
+    sed awk diff sort jq
+    """.split()  # noqa: SIM905
+)
+"""Programs that only read: what they write may be another program's error."""
+
+_WITHOUT_COMMANDS: Final = frozenset(
+    """
+    cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black
+    """.split()  # noqa: SIM905
+)
+"""Programs whose first word is what they work on."""
+LEAST_SHARED: Final = 0.25
+"""The least share of two commands' words that similar ones have in common."""
+_TYPO_MAX: Final = 2
+RUNNER_WORDS: Final = tuple(
+    (runner, word) if word else (runner,)
+    for word, runners in (
+        ("run", "uv poetry pipenv pdm rye hatch"),
+        ("exec", "bundle pnpm yarn"),
+        ("", "npx yarn"),
+    )
+    for runner in runners.split()
+)
+"""What runs a program that is installed for the project."""
+_SAME: Final = {"gradlew": "gradle", "mvnw": "mvn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the programs that a command runs.
+
+    Args:
+        joined: The operator before it.
+        words: Its words as they are written.
+        places: Where each of them begins and ends.
+        redirections: Where it reads or writes, other than what only concerns what is seen.
+    """
+
+    joined: str
+    words: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    redirections: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """How many words come before the program: variables, and programs whose argument it is."""
+        rest = dropwhile(lambda word: ASSIGNMENT.match(word) is not None, self.words)
+        return len(self.words) - len(_unwrapped(rest))
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that it changes to, None if it does something else."""
+        return self.words[1] if len(self.words) == 2 and self.words[0] == "cd" else None  # noqa: PLR2004
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Args:
+        text: Its text without comments.
+        steps: What it does, without what only shapes the output.
+        is_certain: Whether this is all that it does.
+        is_hidden: Whether its status is not that of its last step.
+        printed: What says its status in its output, a regular expression; empty if nothing does.
+    """
+
+    text: str
+    steps: tuple[Step, ...]
+    is_certain: bool
+    is_hidden: bool = False
+    printed: str = ""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Its words."""
+        return frozenset(word for step in self.steps for word in step.words)
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """The programs that it runs, by name or path; `cd` only if there is no other."""
+        named = [head(step.words[step.start :])[1] for step in self.steps if len(step.words) > step.start]
+        return frozenset([name for name in named if name != "cd"] or named)
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether it changes nothing, and asks what is there."""
+        return all(_looks(step) for step in self.steps)
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether its programs only read files, so that what they write says nothing of themselves."""
+        return self.programs <= _READING | {"git", "cd"}
+
+
+@lru_cache(1024)
+def parse(text: str) -> Command:
+    """Return a command as its steps."""
+    read = _Reader(text)
+    return Command(read.text.strip(), tuple(read.steps), read.is_certain, read.is_hidden, read.printed)
+
+
+class _Reader:
+    """Reads a command word by word."""
+
+    def __init__(self, text: str) -> None:
+        readable = _REDACTED.sub("redacted", text[:_LONGEST])
+        self.is_certain = readable == text and not text.endswith("\N{HORIZONTAL ELLIPSIS}")
+        self.is_hidden, self.printed, self.text = False, "", ""
+        self.steps: list[Step] = []
+        words: list[tuple[str, int]] = []
+        redirections: list[str] = []
+        joined, ends, place = "", list[str](), 0
+        while place < len(readable):
+            token = _TOKEN.match(readable, place)
+            if token is None:
+                self.is_certain, place = False, place + 1
+                continue
+            place = token.end()
+            if token["comment"]:
+                continue
+            if word := token["word"]:
+                words.append((word, len(self.text)))
+            elif token["redirection"]:
+                redirections.append(token["redirection"])
+            elif token["end"]:
+                ends.append(token["end"])
+                self.is_certain = False
+            elif operator := token["operator"]:
+                self._add(joined, words, redirections)
+                joined, words, redirections = operator, [], []
+                self.is_certain &= operator not in {"&", "(", ")", ";;"}
+                while operator == "\n" and ends:
+                    found = re.compile(rf"^\s*{ends.pop(0)}[ \t]*$", re.MULTILINE).search(readable, place)
+                    place = found.end() if found else len(readable)
+            self.text += token.group()
+        self._add(joined, words, redirections)
+
+    def _add(self, joined: str, words: list[tuple[str, int]], redirections: list[str]) -> None:
+        if not words:
+            self.is_certain &= not redirections
+            return
+        others = tuple(each for each in redirections if not _ONLY_OUTPUT.fullmatch(each))
+        step = Step(
+            joined,
+            tuple(word for word, _ in words),
+            tuple((at, at + len(word)) for word, at in words),
+            others,
+        )
+        program = step.words[0]
+        self.is_certain &= program not in _UNREADABLE
+        self.is_certain &= not any(_SUBSTITUTION.search(_QUOTED.sub("", word)) for word in step.words)
+        if (joined in {"|", "|&"} and program in _FILTERS and not others) or (
+            joined == "||" and (program in _SAYING or program == "exit")
+        ):
+            self.is_hidden = True
+        elif program in _SAYING and not others and (self.steps or joined):
+            if joined in {";", "\n"}:
+                self._says(" ".join(step.words[1:]))
+        else:
+            self.steps.append(step)
+            self.is_hidden = False
+
+    def _says(self, said: str) -> None:
+        """Take a text that is printed in any case: it may be the status, but not that of a filter."""
+        status = _STATUS.search(said)
+        if status and (not self.is_hidden or "PIPE" in status.group()):
+            before = said[: status.start()].replace('"', "").replace("'", "").removeprefix("-e ")
+            self.printed = rf"^{re.escape(before)}(\d+)\b"
+        self.is_hidden = True
+
+
+def program(call: Sequence[str]) -> str:
+    """Return the name of the program that a call runs, without its folder and version."""
+    return without_version(call[0].replace("\\", "/").rsplit("/", 1)[-1])
+
+
+def without_version(word: str) -> str:
+    """Return a word without a number at its end: `python3.11` is `python`."""
+    return _VERSION.sub("", word)
+
+
+def head(words: Sequence[str]) -> tuple[int, str]:
+    """Return how many words name the program, with what runs it, and its name.
+
+    A tool that is called by its path is its path: another folder's may be another tool.
+    """
+    name = words[0].removeprefix("./")
+    plain = program(words)
+    if plain in {"python", "py"} and len(words) > 2 and words[1] == "-m":  # noqa: PLR2004
+        return 3, words[2]
+    for runner in RUNNER_WORDS:
+        rest = words[len(runner) :]
+        if tuple(words[: len(runner)]) == runner and rest and re.match(r"[\w./]", rest[0]):
+            length, name = head(rest)
+            return len(runner) + length, name
+    if tuple(words[:2]) == ("docker", "compose"):
+        return 2, "docker-compose"
+    name = name if "/" in name else without_version(name)
+    return 1, _SAME.get(name, name)
+
+
+def subcommand(name: str, rest: Sequence[str]) -> tuple[str, ...]:
+    """Return the first words after a program that name what it does; a file or a text is none."""
+    names = [word for word in rest if not word.startswith("-")][: 0 if name in _WITHOUT_COMMANDS else 2]
+    return tuple(takewhile(re.compile(r"[a-z][a-z:-]*").fullmatch, names))
+
+
+def are_similar(one: Command, other: Command) -> bool:
+    """Return whether two commands try the same: a program and its sub-command in common, and enough other words."""
+    mine, others = [{about for step in each.steps if (about := _about(step))} for each in (one, other)]
+    if not mine & others:
+        return False
+    words, others_words = [frozenset(map(_unversioned, each.words)) for each in (one, other)]
+    named = {word for about in mine & others for word in about[:1]}
+    together, shared = words | others_words, words & others_words
+    return len(shared) >= LEAST_SHARED * len(together) and bool(
+        shared - named or words <= named or others_words <= named
+    )
+
+
+def likeness(one: Command, other: Command) -> float:
+    """Return the share of their words that two commands have in common, from 0 to 1."""
+    together = one.words | other.words
+    return len(one.words & other.words) / len(together) if together else 1.0
+
+
+def is_typo(one: str, other: str) -> bool:
+    """Return whether two words differ, by at most two letters that were added, left out or replaced."""
+    row = list(range(len(other) + 1))
+    for number, letter in enumerate(one, start=1):
+        before, row = row, [number]
+        for place, wanted in enumerate(other, start=1):
+            row.append(min(before[place] + 1, row[-1] + 1, before[place - 1] + (letter != wanted)))
+    return 0 < row[-1] <= min(_TYPO_MAX, len(one) // 2, len(other) // 2)
+
+
+def _about(step: Step) -> tuple[str, ...]:
+    words = step.words[step.start :]
+    if not words or words[0] == "cd":
+        return ()
+    length, name = head(words)
+    return (name, *subcommand(name, words[length:])[:1])
+
+
+def _unversioned(word: str) -> str:
+    return without_version(word.removeprefix("./"))
+
+
+def _looks(step: Step) -> bool:
+    words = step.words[step.start :]
+    if not words or words[0] in {*_READING, "cd"}:
+        return True
+    length, name = head(words)
+    rest = words[length:]
+    asked = {*subcommand(name, rest)[:1], *(word for word in rest if word.startswith("-"))}
+    return not _LOOKING.isdisjoint(asked - {"-v"} if len(rest) > 1 else asked)
+
+
+def _unwrapped(words: Iterable[str]) -> list[str]:
+    """Return the words from the program that matters on."""
+    return list(
+        dropwhile(
+            lambda word: word in _WRAPPERS or word.startswith("-") or _DURATION.fullmatch(word) is not None,
+            words,
+        )
+    )
