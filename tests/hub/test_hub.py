@@ -310,7 +310,7 @@ def test_a_newer_version_replaces_an_older_hub_and_never_the_reverse(memory: Mem
     assert not is_alive(first)
     assert package_of(second) == str(newer_package)
     assert older.call("get_active_ghap")["id"] == ghap_id
-    assert memory.greeted("also older").call("get_active_ghap")["orphaned"][0]["id"] == ghap_id
+    assert memory.greeted("also older").call("get_active_ghap")["open_elsewhere"][0]["id"] == ghap_id
     assert memory.hub() == second
 
     # Fronts that were there before the update do not bring the old version back.
@@ -337,3 +337,14 @@ def test_an_answer_that_arrives_is_on_the_disk(memory: Memory) -> None:
     front.call("resolve_ghap", status="confirmed", result="totals match")
     os.kill(memory.hub(), signal.SIGKILL)
     assert [entry["id"] for entry in entries_in(memory.storage)] == [ghap_id]
+
+
+def test_a_session_that_is_silent_while_its_hub_is_replaced_keeps_its_entry(memory: Memory) -> None:
+    silent, other = memory.greeted("silent"), memory.greeted("other")
+    ghap_id = silent.call("start_ghap", **ENTRY)["id"]
+    os.kill(memory.hub(), signal.SIGKILL)
+
+    active = other.call("get_active_ghap")
+    assert [each["id"] for each in active["open_elsewhere"]] == [ghap_id]
+    assert "orphaned" not in active
+    assert silent.call("resolve_ghap", status="abandoned", result="mine")["id"] == ghap_id

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from learning_memory_server.domain.caller import MAIN_AGENT
 from learning_memory_server.domain.vocabulary import (
     Domain,
     OutcomeStatus,
@@ -146,11 +147,11 @@ def test_starts_within_one_second_have_different_ids(journal: Journal) -> None:
     assert len({start(collector).id for _ in range(20)}) == 20
 
 
-CALLERS = st.sampled_from([ALICE, BOB])
+AGENTS = replace(ALICE, agent=MAIN_AGENT), replace(BOB, agent=MAIN_AGENT)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["start", "update", "resolve"]),
-        CALLERS,
+        st.sampled_from(AGENTS),
         st.none() | st.integers(0, 5),
         TEXTS,
     ),
@@ -194,7 +195,7 @@ def test_a_new_process_finds_the_state_that_any_calls_left(
         again = reloaded(journal)
         assert again.list_resolved() == collector.list_resolved()
         assert {entry.id for entry in again.list_resolved()} == resolved
-        for caller in (ALICE, BOB):
+        for caller in AGENTS:
             entry = collector.find_current(caller)
             assert (entry.id if entry else None) == current[caller]
             assert again.find_current(caller) == entry

@@ -10,6 +10,7 @@ import pytest
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
+from learning_memory_server.server.tools.hook import CallingAgents
 from scripts.attack_arguments import Generator
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ CALLS = 5_000
 @pytest.mark.timeout(1800)
 async def test_no_generated_call_fails_unexpectedly(indexed: Services) -> None:
     tools = [*WITH_HOOKS, *OF_APPS]
-    boundary = Boundary(tools, indexed.injectable())
+    boundary = Boundary(tools, {**indexed.injectable(), CallingAgents: CallingAgents()})
     chance, ids = random.Random(27), list[str]()  # noqa: S311 - not for secrets
     generator = Generator(chance, ids)
     answers = {"ok": 0, "refused": 0}
