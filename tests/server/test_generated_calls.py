@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,7 +32,10 @@ async def test_no_generated_call_fails_unexpectedly(indexed: Services) -> None:
         tool = chance.choice(tools)
         arguments = generator.arguments(tool.input_schema)
         result = await boundary.call(tool.name, arguments, Caller("shop", f"session {number % 4}"))
-        assert "unexpected" not in result.text, (tool.name, str(arguments)[:1_000])
+        assert not re.search("failed unexpectedly|unexpected error|Unexpected", result.text), (
+            tool.name,
+            str(arguments)[:1_000],
+        )
         answers["refused" if result.is_error else "ok"] += 1
         ids += [result.structured["id"]] if result.structured and "id" in result.structured else []
     # Both kinds, or it would show nothing.
