@@ -29,8 +29,12 @@ def caller_of(environment: Mapping[str, str], project: str | None = None) -> Cal
         project: The name of the project, if a setting names it.
     """
     session = environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION
-    directory = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    return Caller(project or project_of(directory), session_hash(session))
+    return Caller(project or project_of(folder_of(environment)), session_hash(session))
+
+
+def folder_of(environment: Mapping[str, str]) -> Path:
+    """Return the project's folder: what Claude Code says, else the working directory."""
+    return Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
 
 
 def session_hash(session: str) -> str:
@@ -41,10 +45,10 @@ def session_hash(session: str) -> str:
 
 def project_of(directory: Path) -> str:
     """Return `host/owner/name` of the git remote, else the folder name of the main worktree."""
-    remote = _git(directory, "config", "--get", "remote.origin.url")
+    remote = git_output(directory, "config", "--get", "remote.origin.url")
     if remote and (name := normalised_remote(remote)):
         return name
-    common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = git_output(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         git_directory = Path(common)
         # The repository of a submodule, or a bare one, has no worktree to be named after.
@@ -80,14 +84,15 @@ def normalised_remote(url: str) -> str | None:
     return _without_tokens(f"{host}/{path}").lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
 
 
-def _git(directory: Path, *arguments: str) -> str | None:
+def git_output(directory: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str | None:
+    """Return what git says of a folder, or None if it fails, is late, or says nothing."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
             ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=_GIT_SECONDS,
+            timeout=seconds,
             check=False,
             # GIT_DIR and the like name the repository of the process that started this one.
             env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},

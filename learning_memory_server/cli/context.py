@@ -6,14 +6,15 @@ import os
 
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.claims import Claims
 from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.identity import caller_of
+from learning_memory_server.identity import caller_of, folder_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import output
 from learning_memory_server.values.log import ValueLog
 from learning_memory_server.values.standing import ordered, weigh_all
 from learning_memory_server.values.verdict_log import VerdictLog
-from learning_memory_server.views.context_views import context, latest
+from learning_memory_server.views.context_views import UNCONFIRMED, context, latest
 
 
 def show_context() -> None:
@@ -38,5 +39,6 @@ def show_context() -> None:
         settings.budget_bytes,
         AdviceLog(journal.advice).withheld_from(still_open),
     )
-    output().file.write(found.text)
+    is_told = settings.project or Claims(settings.claims_file).may_tell(folder_of(os.environ), caller.project)
+    output().file.write(found.text if is_told or not found.text else UNCONFIRMED)
     output().file.flush()

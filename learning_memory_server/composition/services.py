@@ -13,6 +13,7 @@ from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.claims import Claims
 from learning_memory_server.composition.backends import (
     chunkers,
     load_model,
@@ -27,6 +28,7 @@ from learning_memory_server.composition.projects import Projects
 from learning_memory_server.composition.statistics import Statistics
 from learning_memory_server.dashboard.document import Dashboard
 from learning_memory_server.dashboard.frames import FrameStore
+from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.packaged import load_packaged
@@ -113,6 +115,7 @@ class Services:
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = MemoryLog(journal.memories, chunkers(settings))
         self.servers = ServerLog(journal.servers)
+        self.claims = Claims(settings.claims_file)
 
         # The index of it.
         self.embeddings = EmbeddingService(load, reach=model_server(settings))
@@ -226,6 +229,14 @@ class Services:
                 f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
                 hint=error.hint,
             ) from error
+
+    def knows(self, project: str) -> bool:
+        """Return whether there is an entry or a failure of a project."""
+        return bool(
+            self.collector.timeline.count(project)
+            or self.collector.list_orphans(Caller(project, ""))
+            or any(error[0].project == project for error in self.failure_log.errors())
+        )
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""

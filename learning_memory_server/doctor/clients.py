@@ -11,12 +11,12 @@ from learning_memory_server.clients.change import find_entry
 from learning_memory_server.clients.connecting import connect
 from learning_memory_server.clients.plugin import find_entry as plugin_entry
 from learning_memory_server.doctor.finding import Finding, Level, green, red, yellow
+from learning_memory_server.doctor.project import check_files
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
-from learning_memory_server.project_files import find_steering
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from learning_memory_server.clients.catalog import Client
     from learning_memory_server.clients.names import ClientName
@@ -48,24 +48,10 @@ async def check_client(name: ClientName, machine: Machine, *, quick: bool) -> As
         machine: Where to look.
         quick: Do not start the server.
     """
-    for finding in check_project(machine.environment):
+    for finding in check_files(machine.environment):
         yield finding
     async for finding in _check(CLIENTS[name], machine, quick=quick, missing=Level.RED):
         yield finding
-
-
-def check_project(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Name the variables that files of the project in the working directory set, and that sessions ignore there.
-
-    Args:
-        environment: This process's variables.
-    """
-    for name, file in find_steering(environment):
-        yield yellow(
-            "project",
-            f"{file} sets {name}, which a project may not: sessions and commands ignore it if they get that value. "
-            f"What you want for yourself belongs into {paths.config_file()} or the client's own settings.",
-        )
 
 
 async def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> AsyncIterator[Finding]:

@@ -9,17 +9,19 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+import typer
 from rich.text import Text
 
 from learning_memory_server.clients.places import this_machine
 from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.doctor.clients import check_client, check_clients, check_project
+from learning_memory_server.doctor.clients import check_client, check_clients
 from learning_memory_server.doctor.engine import check_engine
 from learning_memory_server.doctor.finding import Level, green, red, yellow
 from learning_memory_server.doctor.folders import check_folders, check_settings_file
 from learning_memory_server.doctor.hub import check_hub, check_model_of_hub
 from learning_memory_server.doctor.journal import check_journal
 from learning_memory_server.doctor.model import check_model
+from learning_memory_server.doctor.project import check_claim, check_files
 from learning_memory_server.doctor.redaction import check_redaction
 from learning_memory_server.doctor.reranker import check_reranker
 from learning_memory_server.doctor.server import check_elsewhere
@@ -63,7 +65,11 @@ async def examine(
         findings = await _look(check_client(client, this_machine(), quick=quick), show)
         return _conclude(findings, [], as_json=as_json)
     findings = await _look(_checks(quick=quick), show)
-    repairs = [(finding.topic, finding.repair) for finding in findings if finding.repair] if fix else []
+    repairs = [
+        (finding.topic, finding.repair)
+        for finding in findings
+        if fix and finding.repair and (finding.question is None or _agrees(finding.question))
+    ]
     repaired: list[Finding] = []
     for topic, repair in repairs:
         repaired.append(await _repair(topic, repair))
@@ -73,6 +79,11 @@ async def examine(
             output().print()
         findings = await _look(_checks(quick=quick), show)
     return _conclude(findings, repaired, as_json=as_json)
+
+
+def _agrees(question: str) -> bool:
+    """Return whether a person says yes. An agent that runs this command has no terminal."""
+    return sys.stdin.isatty() and typer.confirm(question, err=True)
 
 
 def _as_data(finding: Finding) -> dict[str, str]:
@@ -134,7 +145,7 @@ async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
         yield finding
     for sentence in unknown_variables(os.environ):
         yield yellow("settings", sentence)
-    for finding in check_project(os.environ):
+    for finding in check_files(os.environ):
         yield finding
     try:
         settings = load_settings()
@@ -165,7 +176,12 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
         yield finding
     sound = True
     # Of servers before the engine is opened, which makes an owner where there is none.
-    without_engine = (check_settings_file(), check_folders(settings), check_journal(settings))
+    without_engine = (
+        check_settings_file(),
+        check_folders(settings),
+        check_journal(settings),
+        check_claim(settings, os.environ),
+    )
     for finding in chain(*without_engine, check_elsewhere(settings)):
         sound = sound and finding.level is not Level.RED
         yield finding

@@ -29,12 +29,14 @@ class Finding:
         topic: What was checked, in a word or two.
         sentence: What was found, and what to do unless it is green.
         repair: Repairs it, where that is safe, and returns a sentence that says so.
+        question: What a person must say yes to before it is repaired.
     """
 
     level: Level
     topic: str
     sentence: str
     repair: Repair | None = None
+    question: str | None = None
 
 
 def green(topic: str, sentence: str) -> Finding:

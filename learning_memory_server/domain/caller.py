@@ -18,6 +18,7 @@ class Caller:
         request: The name of this call, if it may be sent twice; stored with what the call writes.
         again: Whether the call is repeated because its answer was lost. A write already stored under `request` is then
             not repeated.
+        is_told: Whether it may be shown unasked what the project knows.
     """
 
     project: str
@@ -25,3 +26,4 @@ class Caller:
     agent: str | None = None
     request: str | None = None
     again: bool = False
+    is_told: bool = True

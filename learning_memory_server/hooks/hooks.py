@@ -104,6 +104,8 @@ class Hooks:
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
+        if not caller.is_told:
+            return ""
         session = self._sessions.of(event.session)
         entry = await self._advisor.find_lesson(event.prompt, caller, session.shown)
         if entry is None:
@@ -143,7 +145,8 @@ class Hooks:
         )
         if run:
             self._collector.add_run(caller, run)
-        return await self._seen(event, caller.project)
+        told = await self._seen(event, caller.project)
+        return told if caller.is_told else ""
 
     async def _seen(self, event: Event, project: str) -> str:
         """Let a command's end teach what mends an error, and return what is known of this one."""

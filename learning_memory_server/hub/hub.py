@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +54,8 @@ _CALLS_END_SECONDS: Final = 10.0
 """How long a draining hub waits for running calls."""
 _PROJECT_SECONDS: Final = 600.0
 """How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""
+_ROOTS_SECONDS: Final = 0.3
+"""How long the first connection of a folder waits for its root commits. Git takes 10 ms for 1,000 commits."""
 _LOOK_SECONDS: Final = 1.0
 """Seconds between checks that the hub is still needed."""
 _TURN_SECONDS: Final = 0.0005
@@ -225,6 +228,7 @@ class Hub:
             front=hello["front"],
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
+            may_tell=await self._telling(hello, caller.project),
         )
         early = EarlyCalls(lines, calls)
         self._fronts += 1
@@ -243,7 +247,10 @@ class Hub:
         arguments = arguments_of(hello["given"])
         session = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
         caller = Caller(await self._project(hello), session)
-        calls = Calls(self._services.injectable(), caller, around=self._counted, has_hooks=True)
+        telling = await self._telling(hello, caller.project)
+        calls = Calls(
+            self._services.injectable(), caller, around=self._counted, has_hooks=True, may_tell=telling
+        )
         result = await calls.call(None, HOOK, arguments)
         writer.write(result.text.encode() + b"\n")
         await writer.drain()
@@ -258,6 +265,19 @@ class Hub:
             found = await asyncio.to_thread(project_of, Path(directory))
             self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
         return found
+
+    async def _telling(self, hello: dict[str, Any], project: str) -> Callable[[], bool]:
+        """Return what tells whether a connection may be told of its project unasked, and begin to find that out."""
+        directory, claims = Path(hello["directory"]), self._services.claims
+        telling = partial(claims.may_tell, directory, project)
+        if hello["project"]:
+            # The user has said which project it is.
+            return lambda: True
+        if not telling():
+            is_new = not self._services.knows(project)
+            looking = in_daemon_thread(partial(claims.look_up, directory, project, is_new=is_new))
+            await asyncio.wait([asyncio.wrap_future(looking)], timeout=_ROOTS_SECONDS)
+        return telling
 
     async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
         """Leave a connection to the SDK, once it is imported."""

@@ -40,6 +40,7 @@ class Calls:
         front: The id of the connection's front, if it repeats calls that were not answered.
         asked_again: The ids of the requests that the front repeats.
         has_hooks: Whether the client has hooks, and so the tool that they call.
+        may_tell: Tells whether the caller may be shown unasked what its project knows.
 
     Attributes:
         tools: The tools that the client sees.
@@ -54,6 +55,7 @@ class Calls:
         front: str | None = None,
         asked_again: Container[object] = (),
         has_hooks: bool = False,
+        may_tell: Callable[[], bool] = lambda: True,
     ) -> None:
         self.around = around
         self.tools = WITH_HOOKS if has_hooks else TOOLS
@@ -65,10 +67,11 @@ class Calls:
         self._caller = caller
         self._front = front
         self._asked_again = asked_again
+        self._may_tell = may_tell
 
     def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
-        return self._session_context.text(self._caller)
+        return self._session_context.text(replace(self._caller, is_told=self._may_tell()))
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project.
@@ -103,7 +106,12 @@ class Calls:
             return await self._boundary.call(
                 tool,
                 arguments,
-                replace(self._caller, agent=self._agents.find(tool_use), again=identity in self._asked_again),
+                replace(
+                    self._caller,
+                    agent=self._agents.find(tool_use),
+                    again=identity in self._asked_again,
+                    is_told=self._may_tell(),
+                ),
                 progress,
                 name_call,
             )

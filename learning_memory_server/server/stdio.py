@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -12,7 +13,8 @@ from anyio import to_thread
 
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.identity import caller_of
+from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.identity import caller_of, folder_of
 from learning_memory_server.rendezvous import FRAME_MAX
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
@@ -50,7 +52,19 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        server = build_server(Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks))
+        directory, claims = folder_of(os.environ), services.claims
+        telling = partial(claims.may_tell, directory, caller.project)
+        if not settings.project and not telling():
+            is_new = not services.knows(caller.project)
+            in_daemon_thread(partial(claims.look_up, directory, caller.project, is_new=is_new))
+        calls = Calls(
+            services.injectable(),
+            caller,
+            around=noticed,
+            has_hooks=has_hooks,
+            may_tell=(lambda: True) if settings.project else telling,
+        )
+        server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run_after(used))
         try:
             await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()

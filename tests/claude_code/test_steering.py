@@ -17,7 +17,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.acceptance.hubs import ENTRY
 from tests.claude_code.model import run, say, use
-from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
+from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
+from tests.test_identity import git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +84,37 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     collector = ObservationCollector(Journal(claude.memory.storage / "journal"), utc_now)
     assert collector.list_orphans(Caller("shop", "-")) == []
     assert len(collector.list_orphans(Caller(project_of(claude.project), "-"))) == 2
+
+
+def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(
+    claude: ClaudeCode, tmp_path: Path
+) -> None:
+    prompt = f"please {ENTRY['goal']}: {ENTRY['hypothesis']}"
+    repository(claude.project, "first")
+    claude.session("begin", [load(), start(), run(STALE), resolve(), say("Closed.")])
+    assert LESSON in claude.session(prompt, [say("I see.")]).told()
+    claude.project = tmp_path / "evil"
+    claude.project.mkdir()
+    repository(claude.project, "another")
+
+    session = claude.session(
+        prompt,
+        [
+            use("ToolSearch", query=f"select:{TOOLS}start_ghap,{TOOLS}list_ghap_entries", max_results=5),
+            use(f"{TOOLS}start_ghap", **ENTRY),
+            run(STALE),
+            use(f"{TOOLS}list_ghap_entries", project="current"),
+            say("Done."),
+        ],
+    )
+
+    assert "says nothing unasked here" in session.told(0)
+    assert LESSON not in json.dumps(session.requests[2])
+    # What is asked for is found.
+    assert '"total":1' in session.results()[-1].replace(" ", "") or ENTRY["goal"] in session.results()[-1]
+
+
+def repository(folder: Path, message: str) -> None:
+    git(folder, "init", "--quiet")
+    git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", message)

@@ -35,7 +35,7 @@ PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|toml|txt|yml|yaml
 FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters)/?")
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = (
-    *("settings.json", "settings.local.json", "mcp.json", ".mcp.json"),
+    *("settings.json", "settings.local.json", "mcp.json", ".mcp.json", "claims.json"),
     "server.json",
     "about.json",
     "hub.json",

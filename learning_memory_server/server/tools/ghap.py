@@ -197,7 +197,7 @@ async def start_ghap(
             f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
             "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
-    if related := advice_views.related(await advisor.advise(entry, Channel.START)):
+    if caller.is_told and (related := advice_views.related(await advisor.advise(entry, Channel.START))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
@@ -246,7 +246,8 @@ async def update_ghap(
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
     changed = hypothesis and entry.has_new_hypothesis
-    if changed and (related := advice_views.related(await advisor.advise(entry, Channel.UPDATE))):
+    is_told = changed and caller.is_told
+    if is_told and (related := advice_views.related(await advisor.advise(entry, Channel.UPDATE))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
