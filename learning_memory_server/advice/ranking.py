@@ -8,12 +8,12 @@ The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z.
 - z: how many standard deviations the cosine is above the mean of the background, from -2 to 5. The background is the
   newest 200 entries of the project; the mean and the deviation of few entries are drawn towards what is usual.
 
-The best two are shown if they reach the threshold. `benchmarks.advice` measures that with two sets. The first has 81
-entries in time order and 71 pairs of a later entry and an earlier one whose lesson applies to it, judged by hand before
-any ranking was tried; 39 entries have one. Reach is the share of these for which one is shown, precision the share of
-what is shown that applies. The second has 150 recorded agent sessions: an earlier one of the same repository applies if
-both edited a same file; 27 have one. The last column is the precision there, with the threshold at which reach in the
-first set is .74:
+The best two are shown if they reach the threshold, which was set with two sets. The first, that of
+`benchmarks.recurrence`, has 81 entries in time order and 71 pairs of a later entry and an earlier one whose lesson
+applies to it, judged by hand before any ranking was tried; 39 entries have one. Reach is the share of these for which
+one is shown, precision the share of what is shown that applies. The second has 150 recorded agent sessions: an earlier
+one of the same repository applies if both edited a same file; 27 have one. The last column is the precision there, with
+the threshold at which reach in the first set is .74:
 
     score                                   reach at precision .80   .75   .70   .66   sessions
     cosine                                                     .54   .59   .59   .69        .13
@@ -56,7 +56,7 @@ SCORE_DIGITS: Final = 3
 """Decimal places of a score that is kept: more would be noise of the model."""
 PROMPT: Final = 0.05
 """What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
-`benchmarks.prompts`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
+`benchmarks.recurrence`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
 silent at .99 of the latter (.98 of one half, 1 of the other), shown at .83 of the former, each time the right one.
 Without it, silent at .96."""
 

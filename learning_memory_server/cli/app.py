@@ -341,6 +341,10 @@ def replay(
         Path | None,
         typer.Option("--judgements", metavar="FILE", help="Judged pairs; others are added to it."),
     ] = None,
+    transcripts: Annotated[
+        Path | None,
+        typer.Option("--transcripts", metavar="PATH", help="Claude Code's, for the errors that came again."),
+    ] = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -350,10 +354,15 @@ def replay(
     model: for how many failures something would have been shown, how near it
     was, and the cases side by side. Whether it applied, only a person can say:
     --judgements writes the pairs to a file, and counts those judged in it.
+
+    With --transcripts, past sessions go through time, too: for how many errors that
+    an earlier session had something would have been said at the failing command,
+    how much of it was right, and how many calls that would have saved, compared
+    with silence and with the last success.
     """
     from learning_memory_server.cli.replay import show_replay  # noqa: PLC0415
 
-    asyncio.run(show_replay(since, project, judgements, as_json=as_json))
+    asyncio.run(show_replay(since, project, judgements, transcripts, as_json=as_json))
 
 
 @app.command()

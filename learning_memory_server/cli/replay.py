@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.cli.replay_sessions import compare, sessions_in
 from learning_memory_server.cli.replaying import Past, at_its_start, replay
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.vocabulary import OutcomeStatus
@@ -32,7 +33,12 @@ _UNMEASURED = "No threshold was measured for this embedding model, so nothing wo
 
 
 async def show_replay(
-    since: str | None, project: str | None, judgements: Path | None, *, as_json: bool
+    since: str | None,
+    project: str | None,
+    judgements: Path | None,
+    transcripts: Path | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print for how many failures something would have been shown, and each case.
 
@@ -40,10 +46,11 @@ async def show_replay(
         since: The value of `--since`: only entries started then or later are told something.
         project: The value of `--project`.
         judgements: A file of judged pairs, to which the pairs that are not in it are added.
+        transcripts: Also replay the sessions of these transcripts.
         as_json: Print a `ReplayDocument`.
 
     Raises:
-        InvalidInputError: If `since` is not a date, or the file is not one of judgements.
+        InvalidInputError: If `since` is not a date, the file is not one of judgements, or transcripts cannot be read.
         JournalUnavailableError: If the journal cannot be read.
     """
     settings = open_settings()
@@ -55,12 +62,21 @@ async def show_replay(
     with working("replaying") as report:
         replayed = await replay(settings, past, since=start, report=report)
     document = document_of(replayed, judged)
+    if transcripts:
+        with working("replaying sessions"):
+            document["recurring"] = await compare(settings, sessions_in(transcripts))
     if judgements:
         write_judgements(judgements, judged, document["cases"])
     if as_json:
         show_json(document)
         return
     _show(document)
+    for way, found in document.get("recurring", {}).items():
+        told, right = (f"{found[part] or 0:.0%}" for part in ("told", "right"))
+        output().print(
+            f"{way}: told at {told} of {counted(found['moments'], 'error')} that came again, right in {right} of "
+            f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
+        )
     if judgements and document["unjudged"]:
         pairs = counted(document["unjudged"], "pair")
         show_notice(

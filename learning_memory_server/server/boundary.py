@@ -177,11 +177,11 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
     parts = [b"{"]
     for name, value in arguments.items():
         try:
-            parts += [b"," if len(parts) > 1 else b"", json.dumps(name).encode(), b":"]
+            parts += [b"," if len(parts) > 1 else b"", json.dumps(name, ensure_ascii=False).encode(), b":"]
             parts.append(json.dumps(value, ensure_ascii=False).encode())
         except UnicodeEncodeError:
             raise InvalidInputError(
-                f"{name}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
+                f"{name.encode(errors='replace').decode()}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
             ) from None
     return b"".join([*parts, b"}"])
 

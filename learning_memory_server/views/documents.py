@@ -222,6 +222,25 @@ class ReplayCase(TypedDict):
     shown: list[ReplayShown]
 
 
+class RecurringFacts(TypedDict):
+    """What a way of telling would have come to for errors that came again; shares with 95 % intervals.
+
+    `right` is of `judged`, `when` counts events, `speech` is bytes, `silent` events. `calls`: how many it takes until
+    it works, if agents follow what they are told.
+    """
+
+    moments: int
+    told: float | None
+    told_interval: list[float]
+    judged: int
+    right: float | None
+    right_interval: list[float]
+    when: dict[str, int]
+    speech: int
+    silent: int
+    calls: float | None
+
+
 class ReplayDocument(TypedDict):
     """What entries would have been told. `precision`: the share of the `judged` pairs that apply, null without any."""
 
@@ -233,6 +252,7 @@ class ReplayDocument(TypedDict):
     precision: float | None
     cases: list[ReplayCase]
     note: NotRequired[str]
+    recurring: NotRequired[dict[str, RecurringFacts]]
 
 
 class FindingFacts(TypedDict):

@@ -28,7 +28,7 @@ SENT: dict[str, dict[str, Any]] = {
     "resolve_ghap": {**FALSIFIED, "result": f"{WORD} gone", "lesson": {"what_worked": f"asking the {WORD}"}},
     "get_active_ghap": {},
     "get_ghap_entry": {"ghap_id": "ghap_0"},
-    "list_ghap_entries": {"project": WORD},
+    "list_ghap_entries": {"project": "current"},
     "get_clusters": {"axis": "full"},
     "get_cluster_members": {"cluster_id": "full_0"},
     "validate_value": {"text": f"{VALUE} {WORD}", "cluster_id": "full_0"},

@@ -1,0 +1,58 @@
+"""Recorded sessions and entries, in the formats in which people have them.
+
+- Ours: the JSON lines of a journal or an export, or of its predecessor: GHAP entries.
+- Claude Code's transcripts: a `.jsonl` or `.jsonl.gz` file of one session, or a folder of them.
+- Documented JSON lines, also packed: one session a line, an object with `session`, `repo`, `at` (ISO 8601), `task`
+  (what was asked; may be absent), and `calls`, a list of objects with `tool` (`Bash`, `bash` and `shell` count),
+  `input` (the command), `output` (what it wrote) and `error` (whether it failed).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.cli.recurring import Session
+from learning_memory_server.cli.replay_sessions import call_of, sessions_in
+from learning_memory_server.observation.importing import parse_entries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.domain.ghap import Ghap
+
+_SHELLS: Final = frozenset({"Bash", "bash", "shell"})
+
+
+def read_sessions(path: Path) -> list[Session]:
+    """Return the sessions of a file or folder, in time order."""
+    first = {} if path.is_dir() else json.loads(_lines(path)[0])
+    if not isinstance(first.get("calls"), list):
+        return sessions_in(path)
+    rows = [json.loads(line) for line in _lines(path)]
+    return sorted(map(_session, rows), key=lambda session: (session.at, session.id))
+
+
+def read_entries(path: Path) -> list[Ghap]:
+    """Return the resolved entries of a file in our format, in the order in which they were started."""
+    with path.open("rb") as lines:
+        parsed = parse_entries(lines, project="recorded")
+    return sorted(parsed.entries.values(), key=lambda entry: (entry.created_at, entry.id))
+
+
+def _lines(path: Path) -> list[bytes]:
+    content = path.read_bytes()
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    return [line for line in content.splitlines() if line.strip()]
+
+
+def _session(row: dict[str, Any]) -> Session:
+    calls = (
+        call_of(call["input"], call["output"], has_failed=call["error"])
+        for call in row["calls"]
+        if call["tool"] in _SHELLS
+    )
+    at = datetime.fromisoformat(row["at"])
+    return Session(row["session"], row["repo"], at, tuple(calls), row.get("task", ""))

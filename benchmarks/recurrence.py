@@ -1,0 +1,230 @@
+"""What is told when something recurs, by this server and by plain ways: `python -m benchmarks.recurrence [--json]`.
+
+--sessions  Recorded sessions (formats: `benchmarks.recorded`). The moments are failing commands whose error came
+            before; the rule, the cure and what is right are in `learning_memory_server.cli.recurring`.
+--entries   Resolved entries. The moments are starts to which the lesson of an earlier entry applies, as judged by hand
+            before any ranking was tried (`benchmarks/data/advice-judgements.json`, or a file of `replay --judgements`).
+            What names such an entry, or says what it taught, is right.
+Always      The prompts of `benchmarks/data/prompts.json`: the moments are those that an experience bears on.
+
+The rules, judgements and prompts were written down before any arm ran. The arms, all in one run:
+
+- nothing: silence.
+- file: the newest lessons, told at each start, of as many bytes as the server says in a session on average.
+- last: at an error its last cure, always; else the newest lesson, always.
+- bm25, dense: the best earlier lesson of the repository, or the two best for an entry, from a threshold on. The
+  threshold is set on the other repositories, or on the other half if there is only one: where right answers exceed
+  wrong ones by most. Vectors and scores are rounded before they are compared, and ties are broken by id.
+- server: all that this server says; and each of its channels alone.
+
+Columns: the share of the moments at which something is told, and how much of it is right, if somebody can say, both
+with 95 % intervals bootstrapped by session; how often something is told elsewhere; bytes of all that is said; events
+that pass in silence, which cost no byte of ours; calls until it works, if agents follow what they are told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.recorded import read_entries, read_sessions
+from benchmarks.recurrence_arms import Event, Lesson, arms
+from benchmarks.values import groups
+from learning_memory_server.advice.advisor import Advisor, Related
+from learning_memory_server.advice.finder import AdviceFinder
+from learning_memory_server.advice.ranking import AT_MOST
+from learning_memory_server.cli.recurring import failures, is_right, last_success
+from learning_memory_server.cli.replay_sessions import PROMPT, START, tell
+from learning_memory_server.composition.logging import configure_logging
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.advice import Channel
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.settings import Settings
+from learning_memory_server.views.advice_views import related
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from learning_memory_server.cli.recurring import Session
+    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.embedding.base import Embedder
+
+
+DATA: Final = Path(__file__).parent / "data"
+JUDGEMENTS: Final = DATA / "advice-judgements.json"
+PROMPTS: Final = DATA / "prompts.json"
+_TAUGHT: Final = 40
+"""Characters of what an entry taught by which a text without ids is known to say it."""
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sessions", type=Path)
+    parser.add_argument("--entries", type=Path)
+    parser.add_argument("--judgements", type=Path, default=JUDGEMENTS)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    configure_logging("error")
+    embedder = load_packaged()
+    report = {}
+    if options.sessions:
+        report["sessions"] = asyncio.run(of_sessions(read_sessions(options.sessions), embedder))
+    if options.entries:
+        judged = json.loads(options.judgements.read_text("utf-8"))["pairs"]
+        report["entries"] = asyncio.run(of_entries(read_entries(options.entries), judged, embedder))
+    report["prompts"] = asyncio.run(of_prompts(embedder))
+    if options.json:
+        print(json.dumps(report))
+        return
+    for name, found_by_arm in report.items():
+        print(f"\n{name}: {next(iter(found_by_arm.values()))['moments']} moments")
+        print(f"  {'':12}{'told':>21}{'right':>21} of elsewhere   bytes  silent  calls  when")
+        for arm, found in found_by_arm.items():
+            shares = "".join(
+                f"{_shown(found[part], found[f'{part}_interval']):>21}" for part in ("told", "right")
+            )
+            counts = f"{found['judged']:>4}{found['elsewhere']:>9}{found['speech']:>9}{found['silent']:>8}"
+            print(f"  {arm:12}{shares}{counts}{found['calls'] or '-':>7}  {' '.join(found['when'])}")
+
+
+async def of_sessions(sessions: Sequence[Session], embedder: Embedder) -> dict[str, Any]:
+    """Return the figures of each arm for the errors of sessions."""
+    found = failures(sessions)
+    cures, told = last_success(found), await tell(Settings(), sessions)
+    happened, said, known = [], list[dict[str, str]](), dict[str, list[tuple[str, Lesson]]]()
+    for failed in found:
+        of_project = known.setdefault(failed.project, [])
+        query = f"{failed.error[1]} {failed.command}"
+        happened.append(
+            Event(
+                failed.session,
+                failed.project,
+                query,
+                tuple(lesson for session, lesson in of_project if session != failed.session),
+                partial(is_right, failed=failed),
+                failed.recurs,
+                failed.calls,
+                cures.get((failed.session, failed.place), ""),
+            )
+        )
+        places = {"start": START, "prompt": PROMPT, "failure": failed.place}
+        said.append({name: told[failed.session, place] for name, place in places.items()})
+        if failed.cure:
+            lesson = Lesson(f"{failed.session} {failed.place:04}", query, failed.cure)
+            of_project.append((failed.session, lesson))
+    return arms(happened, said, len(sessions), len(told), embedder)
+
+
+async def of_entries(
+    entries: Sequence[Ghap], judgements: Sequence[Mapping[str, Any]], embedder: Embedder
+) -> dict[str, Any]:
+    """Return the figures of each arm for the starts of entries."""
+    applicable: dict[str, set[str]] = {}
+    for pair in judgements:
+        # `replay --judgements` also writes those that do not apply, and those that nobody has judged.
+        if pair.get("applies", True):
+            applicable.setdefault(pair["later"], set()).add(pair["earlier"])
+    said = await _told(entries, [(entry, entry.goal) for entry in entries])
+    happened, known = [], list[Lesson]()
+    for entry in entries:
+        right = applicable.get(entry.id, set())
+        query = f"{entry.goal}\n{entry.hypothesis}"
+        happened.append(_asked(entry.id, entry.project, query, tuple(known), right))
+        known.append(_lesson(entry))
+    return arms(happened, said, len(entries), 3 * len(entries), embedder, most=AT_MOST)
+
+
+async def of_prompts(embedder: Embedder) -> dict[str, Any]:
+    """Return the figures of each arm for prompts, of which some are about something that is known."""
+    data = json.loads(PROMPTS.read_text("utf-8"))
+    stored = {
+        f"{group.name}/{place}": replace(member, project="shop")
+        for group in groups()
+        for place, member in enumerate(group.members)
+    }
+    known = tuple(_lesson(entry) for entry in sorted(stored.values(), key=lambda entry: entry.id))
+    asked = [
+        *(
+            (each["text"], {stored[f"{each['group']}/{at}"].id for at in each["answers"]})
+            for each in data["related"]
+        ),
+        *((text, set[str]()) for text in data["unrelated"]),
+    ]
+    said = await _told(list(stored.values()), [(None, text) for text, _ in asked])
+    happened = [_asked(text, "shop", text, known, right) for text, right in asked]
+    return arms(happened, said, len(asked), len(asked), embedder)
+
+
+async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]]) -> list[dict[str, str]]:
+    """Return what the server says to each of those who ask; an entry that asks is learned after that."""
+    said = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_services(
+            Settings(storage_path=Path(folder)), purpose="a benchmark", load=load_packaged
+        ) as services:
+            finder = AdviceFinder(
+                services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
+            )
+            # However long it takes: figures must not depend on the machine.
+            advisor = Advisor(
+                finder,
+                services.advice_log,
+                services.collector,
+                services.value_log,
+                services.clock,
+                within=None,
+            )
+            if not asked[0][0]:
+                services.collector.add_resolved(list(entries))
+            await services.writer.complete()
+            for number, (entry, prompt) in enumerate(asked):
+                project = entry.project if entry else "shop"
+                caller = Caller(project, f"session {number}")
+                lesson = await advisor.find_lesson(prompt, caller, ())
+                heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
+                if entry:
+                    heard["start"] = services.session_context.text(caller)
+                    heard["start_ghap"] = _as_json(await advisor.advise(entry, Channel.START))
+                    services.collector.add_resolved([entry])
+                    await services.persister.persist(entry)
+                said.append(heard)
+    return said
+
+
+def _asked(session: str, project: str, query: str, known: tuple[Lesson, ...], right: set[str]) -> Event:
+    taught = {each.id: json.loads(each.told)[0]["learned"][:_TAUGHT] for each in known if each.id in right}
+
+    def judge(text: str) -> bool:
+        return any(name in text or said in text for name, said in taught.items())
+
+    newest = known[-1].told if known else ""
+    return Event(session, project, query, known, judge, bool(taught), None, newest)
+
+
+def _lesson(entry: Ghap) -> Lesson:
+    return Lesson(entry.id, axis_texts(entry)[Axis.FULL], _as_json(Related((entry,))))
+
+
+def _as_json(found: Related) -> str:
+    items = related(found)
+    return json.dumps(items, ensure_ascii=False) if items else ""
+
+
+def _shown(share: float | None, interval: Sequence[float]) -> str:
+    return "-" if share is None else f"{share:.3f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+
+
+if __name__ == "__main__":
+    main()

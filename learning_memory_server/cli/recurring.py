@@ -1,0 +1,255 @@
+"""What recurs in recorded sessions, and what it would come to if an agent was told of it.
+
+The rule that finds the moments was written down before anything was told:
+
+- An error is a program and a line. The program is that of a command's last step that is neither `cd` nor `echo`,
+  without its folder and version; the line is the last one of the output that sounds like an error, else its last one,
+  without what differs from time to time.
+- A moment is a failing command whose error an earlier session of the same project had; each error has three at most.
+- The cure is the first of the next ten commands that succeeds, is of the same program and shares another word with the
+  failed one. What only asks (`--version`, `--help`, `which`) cures nothing.
+- What is told is right if it names a word that the cure added or, if the cure only left words out, the cure without
+  them. If the cure is the same command, something else was mended, and no command is right.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+EACH: Final = 3
+"""How often a distinct error counts at most."""
+_WITHIN: Final = 10
+_DRAWS: Final = 1_000
+_SOUNDS: Final = re.compile(
+    r"error|exception|not found|no such|cannot|can't|denied|unknown|unrecognized|invalid|no module|failed|fatal",
+    re.IGNORECASE,
+)
+_VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*/\S*|0x[0-9a-f]+|\d+")
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+_ASKS: Final = frozenset({"--version", "-V", "--help", "-h", "which"})
+_WORKED: Final = re.compile(r"This worked: (.*?)(?: \(in place of: .*)?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command, what it wrote if it failed, and what it wrote if not."""
+
+    command: str
+    error: str | None
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A recorded session: its commands, and what it was asked, if that is known."""
+
+    id: str
+    project: str
+    at: datetime
+    calls: tuple[Call, ...]
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A command that failed.
+
+    Args:
+        session: The session's id.
+        project: Its project.
+        place: Which of the session's commands.
+        error: Its program and its line.
+        command: The command.
+        cure: The command that worked, if one did soon.
+        calls: How many more commands it took until one of the program worked, or the session was over.
+        recurs: Whether it is one of the moments that count.
+    """
+
+    session: str
+    project: str
+    place: int
+    error: tuple[str, str]
+    command: str
+    cure: str | None
+    calls: int
+    recurs: bool
+
+    @property
+    def lesson(self) -> str:
+        """What a person would note of it."""
+        return f"{' '.join(self.error)}: {self.cure}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A moment, and what was told there.
+
+    Args:
+        session: The unit of the intervals.
+        told: Whether anything was.
+        right: Whether it was right; None if nobody can say.
+        calls: How many calls it took until it worked, as recorded; None if that is not known.
+        when: At which event it was told.
+    """
+
+    session: str
+    told: bool
+    right: bool | None = None
+    calls: int | None = None
+    when: str = ""
+
+
+def failures(sessions: Sequence[Session]) -> list[Failed]:
+    """Return the failing commands of sessions, which are in time order."""
+    seen: dict[tuple[str, tuple[str, str]], str] = {}
+    counted: Counter[tuple[str, tuple[str, str]]] = Counter()
+    found = []
+    for session in sessions:
+        for place, call in enumerate(session.calls):
+            if call.error is None:
+                continue
+            later = session.calls[place + 1 :]
+            program = _program(call.command)
+            error = program, _line(call.error)
+            key = session.project, error
+            recurs = seen.setdefault(key, session.id) != session.id and counted[key] < EACH
+            counted[key] += recurs
+            works = [each.error is None and _program(each.command) == program for each in later]
+            cures = (
+                each.command
+                for each, did in zip(later[:_WITHIN], works, strict=False)
+                if did and _is_like(call.command, each.command)
+            )
+            calls = works.index(True) + 1 if True in works else len(later)
+            found.append(
+                Failed(
+                    session.id, session.project, place, error, call.command, next(cures, None), calls, recurs
+                )
+            )
+    return found
+
+
+def is_right(told: str, failed: Failed) -> bool | None:
+    """Return whether a text tells what cured a failure; None if nothing did. Each line is a claim of its own."""
+    if failed.cure is None:
+        return None
+    before, after = _words(failed.command), _words(failed.cure)
+    added, removed = after - before, before - after
+    claims = [_words(claim) for claim in (_WORKED.findall(told) or told.splitlines())]
+    if added:
+        return any(added & claim for claim in claims)
+    return any(removed and after <= claim and not removed & claim for claim in claims)
+
+
+def last_success(found: Sequence[Failed]) -> dict[tuple[str, int], str]:
+    """Return the newest cure of each moment's error, from earlier sessions, by session and place."""
+    cures: dict[tuple[str, tuple[str, str]], Failed] = {}
+    told, waiting = {}, list[Failed]()
+    for failed in found:
+        if waiting and waiting[0].session != failed.session:
+            cures |= {(each.project, each.error): each for each in waiting if each.cure}
+            waiting = []
+        if failed.recurs and (known := cures.get((failed.project, failed.error))):
+            told[failed.session, failed.place] = known.cure or ""
+        waiting.append(failed)
+    return told
+
+
+def rows(found: Iterable[Failed], said: Mapping[tuple[str, int], str], when: str) -> list[Row]:
+    """Return the moments, and what is told at each, by session and place."""
+    return [
+        Row(
+            each.session, bool(told), is_right(told, each) if told else None, each.calls, when if told else ""
+        )
+        for each in found
+        if each.recurs
+        for told in [said.get((each.session, each.place), "")]
+    ]
+
+
+def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, Any]:
+    """Return what a way of telling comes to.
+
+    `told` and `right` are shares with 95 % intervals, bootstrapped by session; `right` counts where somebody can say.
+    `calls` is how many it takes until it works if agents follow what they are told: 1 if it is right, one more than
+    recorded if it is wrong.
+
+    Args:
+        moments: The moments.
+        speech: Bytes that were said, at moments or not.
+        silent: Events that were answered with nothing.
+    """
+    by_session: dict[str, list[Row]] = {}
+    for row in moments:
+        by_session.setdefault(row.session, []).append(row)
+    groups, draw = list(by_session.values()), random.Random(0)  # noqa: S311 - reproducible
+    drawn = [
+        _shares(row for group in draw.choices(groups, k=len(groups)) for row in group) for _ in range(_DRAWS)
+    ]
+    told, right = _shares(moments)
+    calls = [
+        row.calls if row.right is None else 1 if row.right else row.calls + 1
+        for row in moments
+        if row.calls is not None
+    ]
+    return {
+        "moments": len(moments),
+        "told": told,
+        "told_interval": _middle([each[0] for each in drawn]),
+        "judged": sum(row.right is not None for row in moments),
+        "right": right,
+        "right_interval": _middle([each[1] for each in drawn]),
+        "when": dict(Counter(row.when for row in moments if row.told)),
+        "speech": speech,
+        "silent": silent,
+        "calls": round(sum(calls) / len(calls), 2) if calls else None,
+    }
+
+
+def _shares(moments: Iterable[Row]) -> tuple[float | None, float | None]:
+    all_of_them = list(moments)
+    judged = [row.right for row in all_of_them if row.right is not None]
+    return _share(sum(row.told for row in all_of_them), len(all_of_them)), _share(sum(judged), len(judged))
+
+
+def _share(part: int, of: int) -> float | None:
+    return round(part / of, 3) if of else None
+
+
+def _middle(values: Sequence[float | None]) -> list[float]:
+    known = sorted(value for value in values if value is not None)
+    return [known[int(share * (len(known) - 1))] for share in (0.025, 0.975)] if known else []
+
+
+def _program(command: str) -> str:
+    plain = _QUOTED.sub("''", command.split("<<", maxsplit=1)[0])
+    steps = [step.split("|")[0].split() for step in re.split(r"&&|;|\n", plain)]
+    real = [step for step in steps if step and step[0] not in ("cd", "echo", "export", "source")]
+    words = [word for word in (real or [["cd"]])[-1] if "=" not in word] or [""]
+    return re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
+
+
+def _line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or [""]
+    line = next((line for line in reversed(lines) if _SOUNDS.search(line)), lines[-1])
+    return _VARYING.sub("*", line)[:200]
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a command, without those that only send its output elsewhere."""
+    kept = [part.split("|")[0] for part in text.split("<<", maxsplit=1)[0].split("&&")]
+    words = (word.strip("'\"();`,") for part in kept for word in part.split())
+    return frozenset(word for word in words if not re.search(r"[<>]", word)) - {"", "&&", "cd"}
+
+
+def _is_like(failed: str, succeeded: str) -> bool:
+    shared = _words(failed) & _words(succeeded)
+    return not _ASKS & set(succeeded.split()) and (bool(shared) or len(_words(failed)) == 1)
