@@ -10,8 +10,8 @@ from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.archive.reading import open_archive
 from learning_memory_server.archive.snapshot import Snapshot, names_any
 from learning_memory_server.archive.writing import write_archive
-from learning_memory_server.journal.journal import open_version
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.open_file import open_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
+from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.open_file import content_of, open_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,17 +175,16 @@ class _Wanted:
 
 def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None, form: Format) -> None:
     name = f"{OPEN}{ghap_id}.json"
+    version = open_version(text)
+    form.refuse_newer(version)
     try:
-        content = json.loads(text)
-        version = content.get("v", 1)
-    except (ValueError, AttributeError, RecursionError):
+        content = content_of(text)
+    except DamagedLineError:
         if project is None:
             snapshot.piece(DAMAGED + name).add(text)
         else:
             snapshot.elsewhere += 1
         return
-    version = version if is_version(version) else 1
-    form.refuse_newer(version)
     if project is not None and content.get("project") != project:
         snapshot.elsewhere += 1
         return

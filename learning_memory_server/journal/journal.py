@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server import files
 from learning_memory_server.errors import JournalUnavailableError
@@ -12,8 +11,10 @@ from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.content import Purge
 from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
-from learning_memory_server.journal.formats import CURRENT, is_version, versions_of
+from learning_memory_server.journal.formats import CURRENT, versions_of
+from learning_memory_server.journal.line import DamagedLineError
 from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.open_file import content_of, open_file_of, open_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.content import Damage
     from learning_memory_server.journal.disk import Disk
     from learning_memory_server.journal.formats import Format
-
-_UNVERSIONED: Final = 1
-"""The version of open files that name none, as the first ones did."""
 
 
 class Journal:
@@ -54,6 +52,7 @@ class Journal:
         self._open = path / "open"
         self._form = form
         self._disk = disk
+        self._unreadable = 0
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -127,15 +126,15 @@ class Journal:
         return [path for log in self._logs() for path in log.set_aside_files()]
 
     def count_damage(self) -> int:
-        """Return how many lines cannot be read. Logs that this process has read before are not read again."""
-        return sum(
+        """Return how many lines cannot be read, open entries included. What this process has read is not read again."""
+        return self._unreadable + sum(
             len(log.read().damage) if log.known_damage is None else log.known_damage for log in self._logs()
         )
 
     @property
     def known_damage(self) -> int:
-        """How many lines could not be read in the logs that this process has read."""
-        return sum(log.known_damage or 0 for log in self._logs())
+        """How many lines could not be read in the logs that this process has read, and how many open entries."""
+        return self._unreadable + sum(log.known_damage or 0 for log in self._logs())
 
     def forgotten(self) -> set[tuple[str, str]]:
         """Return the kind and the id of everything that is forgotten."""
@@ -161,11 +160,9 @@ class Journal:
 
     def save_open(self, ghap: Ghap) -> None:
         """Write or replace the file of an open entry."""
-        data = {"v": self._form.version, **ghap_to_data(ghap)}
-        text = json.dumps(data, ensure_ascii=False, indent=1)
         path = self._open_file(ghap.id)
         with journal_errors(path):
-            self._disk.replace(path, text.encode())
+            self._disk.replace(path, open_file_of({"v": self._form.version, **ghap_to_data(ghap)}))
 
     def close_entry(self, ghap_id: str) -> None:
         """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
@@ -179,9 +176,11 @@ class Journal:
         """
         self._refuse_newer_open_files()
         entries = []
-        for path in self.open_files():
+        paths = self.open_files()
+        for path in paths:
             with suppress(JournalUnavailableError):
                 entries.append(self.read_open(path))
+        self._unreadable = len(paths) - len(entries)
         return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
 
     def read_open(self, path: Path) -> Ghap:
@@ -192,17 +191,18 @@ class Journal:
                 after.
         """
         with journal_errors(path):
-            content = _parsed(path.read_bytes())
-        version = _version(content)
+            text = path.read_bytes()
+        version = open_version(text)
         self._form.refuse_newer(version)
         try:
-            entry = ghap_from_data(self._form.upgraded("ghap", content, version))
+            entry = ghap_from_data(self._form.upgraded("ghap", content_of(text), version))
             if entry.id != path.stem or entry.created_at.tzinfo is None or entry.resolution:
                 raise ValueError(path.name)
         except MALFORMED as error:
             raise JournalUnavailableError(
-                f"The open entry {path.name} cannot be read.",
-                hint="Move the file out of the journal's open folder, or repair it; it is JSON.",
+                f"The open entry {path.name} cannot be read"
+                + (f": {error}." if isinstance(error, DamagedLineError) else "."),
+                hint="Move the file out of the journal's open folder, or repair it: it is JSON, and may lack its `sum`.",
             ) from error
         return entry
 
@@ -256,23 +256,3 @@ class Journal:
             JournalUnavailableError: If their folder cannot be read.
         """
         return matching(self._open, "*.json")
-
-
-def _parsed(text: bytes) -> dict[str, Any]:
-    """Return the JSON object in an open file; an empty one if it has none."""
-    with suppress(ValueError, RecursionError):
-        content = json.loads(text)
-        if isinstance(content, dict):
-            return content
-    return {}
-
-
-def open_version(text: bytes) -> int:
-    """Return the version that the content of an open file names; the first if it names none, or nonsense."""
-    return _version(_parsed(text))
-
-
-def _version(content: dict[str, Any]) -> int:
-    """Return the version that an open file names; the first if it names none, or none that is valid."""
-    version = content.get("v")
-    return version if is_version(version) else _UNVERSIONED

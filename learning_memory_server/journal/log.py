@@ -113,7 +113,8 @@ class Log:
     def recover(self, at: datetime) -> list[Path]:
         """Move the torn last line of each segment to a file `*.corrupt-<time>`, and return those files.
 
-        Damage elsewhere is left alone: a crash does not cause it, so a person should look at it.
+        A line is torn if it has no line feed, which is written last. Other damage is left alone: a crash does not
+        cause it, so a person should look at it.
 
         Raises:
             JournalUnavailableError: If a newer program wrote the log; then nothing is changed.
@@ -121,10 +122,15 @@ class Log:
         self.refuse_newer_format()
         set_aside = []
         for path in self.segments():
-            torn = self._torn_tail(path)
+            torn = _torn_tail(path)
             if torn and self._is_whole(torn + b"\n"):
                 # Only the line feed is missing: an editor removed it, or a crash came just before it.
                 with journal_errors(path):
+                    self._disk.append(path, b"\n")
+            elif torn and self._is_whole(torn[:-1] + b"\n"):
+                # Only the line feed is damaged.
+                with journal_errors(path):
+                    self._disk.truncate(path, path.stat().st_size - 1)
                     self._disk.append(path, b"\n")
             elif torn:
                 aside = path.with_name(f"{path.name}{SET_ASIDE}{at:%Y%m%dT%H%M%S%fZ}")
@@ -217,7 +223,12 @@ class Log:
                 try:
                     yield Line(path, text, JournalRecord.from_line(text, self._form))
                 except DamagedLineError as error:
-                    yield Line(path, text, None, Damage(path, number, str(error), torn=last))
+                    yield Line(
+                        path,
+                        text,
+                        None,
+                        Damage(path, number, str(error), torn=last and not text.endswith(b"\n")),
+                    )
 
     def _is_whole(self, line: bytes) -> bool:
         try:
@@ -226,12 +237,13 @@ class Log:
             return False
         return True
 
-    def _torn_tail(self, path: Path) -> bytes:
-        """Return the last line if it is unfinished or unreadable, else nothing."""
-        for _, line, last in _lines(path):
-            if last and not self._is_whole(line):
-                return line
-        return b""
+
+def _torn_tail(path: Path) -> bytes:
+    """Return the last line if it has no line feed, else nothing."""
+    for _, line, last in _lines(path):
+        if last and not line.endswith(b"\n"):
+            return line
+    return b""
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:

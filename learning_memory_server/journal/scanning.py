@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
+from learning_memory_server.journal.open_file import content_of, open_file_of
 from learning_memory_server.redaction.data import redact_data
 
 if TYPE_CHECKING:
@@ -147,16 +148,17 @@ class Scanner:
 
     def _open_file(self, text: bytes, place: str) -> Scanned:
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            data = None
-        if not (isinstance(data, dict) and isinstance(data.get("id"), str)):
+            data = content_of(text)
+        except DamagedLineError:
+            data = {}
+        if not isinstance(data.get("id"), str):
             return self._unreadable(text, place)
         redacted = self.redact("ghap", data)
         if not redacted.kinds:
             return Scanned(text)
-        written = json.dumps(redacted.data, ensure_ascii=False, indent=1).encode()
-        return Scanned(written, self._findings(OPEN_ENTRY, ("ghap", data["id"]), redacted))
+        return Scanned(
+            open_file_of(redacted.data), self._findings(OPEN_ENTRY, ("ghap", data["id"]), redacted)
+        )
 
     def _findings(self, what: str, key: tuple[str, str], redacted: RedactedData) -> tuple[Finding, ...]:
         # An id should not be a secret, but if it is one, it must not be shown.

@@ -16,6 +16,7 @@ from learning_memory_server.identity import session_hash
 from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, is_version
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.open_file import content_of, open_version
 from learning_memory_server.observation.foreign import ForeignPart
 
 if TYPE_CHECKING:
@@ -117,14 +118,14 @@ def parse_open(text: bytes) -> Ghap:
         InvalidInputError: If there is none.
         JournalUnavailableError: If a newer program wrote it.
     """
+    CURRENT.refuse_newer(open_version(text))
     try:
-        body = json.loads(text)
-        version = body.pop("v", 1)
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        raise InvalidInputError("the open entry is not a JSON object.") from None
+        body = content_of(text)
+    except DamagedLineError as error:
+        raise InvalidInputError(f"the open entry is damaged: {error}.") from None
+    version = body.pop("v", 1)
     if not is_version(version):
         raise InvalidInputError("v: must be a whole number.")
-    CURRENT.refuse_newer(version)
     try:
         data = CURRENT.upgraded("ghap", body, version)
     except MALFORMED as error:

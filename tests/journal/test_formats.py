@@ -11,7 +11,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.journal.log import Log
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import CONFIRMED, NOON, TickingClock, ghap, numbered
@@ -108,13 +108,14 @@ def test_a_line_with_an_invalid_version_is_damaged(tmp_path: Path, version: obje
     assert len(content.damage) == 1
 
 
-def test_a_line_that_cannot_be_upgraded_stops_the_start_and_stays(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_upgraded_is_not_passed_over_and_stays(tmp_path: Path) -> None:
     Log(tmp_path / "log", form=FIRST).append([JournalRecord("ghap", "one", NOON, {"purpose": "rest"})])
     before = tree(tmp_path)
 
     with pytest.raises(JournalUnavailableError, match="journal's line about one is undamaged"):
-        Log(tmp_path / "log", form=SECOND).recover(NOON)
+        Log(tmp_path / "log", form=SECOND).read()
 
+    assert Log(tmp_path / "log", form=SECOND).recover(NOON) == []
     assert tree(tmp_path) == before
 
 
@@ -134,6 +135,7 @@ def test_an_open_file_names_its_version_and_is_upgraded(tmp_path: Path) -> None:
     Journal(tmp_path).save_open(ghap())
     path = tmp_path / "open" / f"{ghap().id}.json"
     content = json.loads(path.read_bytes())
+    assert content.pop("sum") == digest(content)
     assert content == {"v": 4, **ghap_to_data(ghap())}
 
     path.write_text(json.dumps({**content, "title": "as it was called once"}))
@@ -149,7 +151,8 @@ def test_an_open_file_without_a_version_is_of_the_first(tmp_path: Path, version:
     Journal(tmp_path).save_open(ghap())
     path = tmp_path / "open" / f"{ghap().id}.json"
     content = json.loads(path.read_bytes())
-    del content["v"]
+    # Programs that named no version wrote no checksum.
+    del content["v"], content["sum"]
     path.write_text(json.dumps({**content, **({"v": version} if version is not None else {})}))
 
     assert Journal(tmp_path).open_entries() == [ghap()]

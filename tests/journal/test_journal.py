@@ -195,3 +195,19 @@ def test_an_entry_that_is_resolved_while_sizes_are_added_up_is_left_out(journal:
     (journal.path / "open" / "ghap_20260301_120000_000001.json").symlink_to("nowhere")
 
     assert journal.size() == size
+
+
+def test_no_flipped_bit_of_an_open_entry_is_passed_over(journal: Journal) -> None:
+    entry = ghap(goal="caf\u00e9\n\u2028 \U0001f600")
+    journal.save_open(entry)
+    (path,) = journal.open_files()
+    whole = path.read_bytes()
+    for bit in range(len(whole) * 8):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            read = journal.read_open(path)
+        except JournalUnavailableError:
+            continue
+        assert read == entry

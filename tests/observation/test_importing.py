@@ -258,7 +258,7 @@ def test_an_open_file_is_imported_as_an_orphan_without_its_request_ids() -> None
     assert parse_open(json.dumps(data).encode()) == entry
 
 
-@pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff"])
+@pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff", b'{"sum":"0"}'])
 def test_anything_but_an_open_entry_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidInputError):
         parse_open(text)
