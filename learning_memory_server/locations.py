@@ -19,6 +19,9 @@ APPLICATION: Final = "learning-memory-server"
 PREFIX: Final = "LEARNING_MEMORY_"
 CONFIG: Final = f"{PREFIX}CONFIG"
 """The variable that names the settings file."""
+SILENT: Final = "hub.silent"
+"""A file in the storage folder while a hub is known not to answer. Whoever waited in vain makes it, and the hub removes
+it."""
 _RUNTIME_MAX: Final = 60
 """Characters of a folder for sockets."""
 
@@ -91,6 +94,26 @@ def socket_files(journal: str, storage: str, environment: Mapping[str, str]) -> 
         os.path.join(runtime_folder(environment), f"{name}.sock"),  # noqa: PTH118
         os.path.join(storage, "hub.sock"),  # noqa: PTH118
     )
+
+
+def note_silence(storage: str) -> None:
+    """Note that the hub of a storage folder does not answer; see `SILENT`."""
+    try:
+        with open(os.path.join(storage, SILENT), "wb"):  # noqa: PTH118, PTH123
+            pass
+        os.utime(os.path.join(storage, SILENT))  # noqa: PTH118
+    except OSError:
+        # Then the next one waits, too.
+        pass
+
+
+def end_silence(storage: str) -> None:
+    """Note that the hub of a storage folder answers."""
+    try:  # noqa: SIM105 - contextlib is slow to import
+        os.unlink(os.path.join(storage, SILENT))  # noqa: PTH108, PTH118
+    except OSError:
+        # It was not silent, or the folder cannot be written.
+        pass
 
 
 def digest(text: str) -> str:

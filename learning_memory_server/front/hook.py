@@ -23,6 +23,8 @@ _STDIN_SECONDS: Final = 1.0
 """How long the client may take to say something."""
 _HUB_SECONDS: Final = 1.0
 """How long the hub may take. At the end of a session, Claude Code waits one and a half seconds for all of it."""
+_SILENCE_SECONDS: Final = 600.0
+"""How long a hub is taken for silent: one that was killed meanwhile cannot say that it answers again."""
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
 _FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
@@ -56,10 +58,12 @@ def _answer(given: bytes) -> bytes:
     if sys.platform == "linux" and not has_file:
         journal = os.path.realpath(locations.journal_folder(raw, os.environ))
         storage = os.path.realpath(locations.storage_folder(raw, os.environ))
+        if _is_silent(storage):
+            return b""
         for socket in locations.socket_files(journal, storage, os.environ):
             if connection := _connect(socket):
                 project = str(raw["project"]) if "project" in raw else None
-                return _ask(connection, _hello(journal, storage, project, given))
+                return _ask(connection, _hello(journal, storage, project, given), storage)
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
     from contextlib import suppress  # noqa: PLC0415
 
@@ -68,14 +72,29 @@ def _answer(given: bytes) -> bytes:
     if not peers.has_hubs():
         return b""
     place = rendezvous.Place(os.environ)
+    if _is_silent(str(place.storage)):
+        return b""
     for path in place.sockets():
         with suppress(OSError):
             connection = peers.connect(path, _HUB_SECONDS)
-            return _ask(connection, _hello(str(place.journal), str(place.storage), place.project, given))
+            hello = _hello(str(place.journal), str(place.storage), place.project, given)
+            return _ask(connection, hello, str(place.storage))
     from learning_memory_server.front.link import spawn_hub  # noqa: PLC0415
 
     spawn_hub(place, programs.to_start(place.storage)[0])
     return b""
+
+
+def _is_silent(storage: str) -> bool:
+    """Return whether somebody has waited for the hub in vain, and it has not answered since."""
+    from time import time  # noqa: PLC0415 - a C module
+
+    from learning_memory_server import locations  # noqa: PLC0415 - see `_answer`
+
+    try:
+        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < _SILENCE_SECONDS  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _given() -> bytes:
@@ -131,8 +150,10 @@ def _quoted(text: str) -> str:
     return quoted
 
 
-def _ask(connection: Any, hello: bytes) -> bytes:  # noqa: ANN401 - see `_connect`
+def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 - see `_connect`
     """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
+
+    If it is late, the next hooks do not wait for it.
 
     Claude Code takes any other text for context.
     """
@@ -141,6 +162,11 @@ def _ask(connection: Any, hello: bytes) -> bytes:  # noqa: ANN401 - see `_connec
         connection.sendall(hello)
         while read := connection.recv(_CHUNK):
             answer += read
+    except TimeoutError:
+        from learning_memory_server import locations  # noqa: PLC0415 - see `_answer`
+
+        locations.note_silence(storage)
+        return b""
     except OSError:
         return b""
     finally:

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from learning_memory_server import paths, peers, programs, rendezvous, steering
+from learning_memory_server import locations, paths, peers, programs, rendezvous, steering
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -33,6 +33,10 @@ CONNECT_SECONDS: Final = 25.0
 _SILENT_TIMES: Final = 2
 """A hub that was reached may be silent until this many times `CONNECT_SECONDS` have passed. It imports before it
 answers, which took 5 s under a load of 40, and clients commonly wait 60 s."""
+_RUNNING_IS_SILENT: Final = 8.0
+"""The same in seconds, for a hub that locked the data long before, so that it has imported all it needs."""
+_STILL_SILENT: Final = 1.5
+"""The same for one that somebody has waited for in vain."""
 _HELD_SECONDS: Final = 8.0
 """How long to wait for a process other than a hub that has locked the data: it may keep it for as long as it likes."""
 _DEATHS_MAX: Final = 5
@@ -130,13 +134,16 @@ class HubLink:
         while time.monotonic() < deadline and not is_hopeless:
             connection = self._try_connect()
             if connection is not None:
-                silent_until = begun + _SILENT_TIMES * self._connect_seconds
+                silent_until = min(
+                    begun + _SILENT_TIMES * self._connect_seconds, time.monotonic() + self._patience()
+                )
                 ack = self._greet(connection, silent_until)
                 if ack is not None and self._accept(connection, ack):
                     return connection
                 connection.close()
                 if ack is None and time.monotonic() >= silent_until:
-                    raise self._silence()
+                    locations.note_silence(str(self._place.storage))
+                    raise self._silence(time.monotonic() - begun)
                 # It has closed the connection, so it has ended.
                 deaths += ack is None
                 is_hopeless = deaths >= _DEATHS_MAX
@@ -152,6 +159,16 @@ class HubLink:
                 return None
             pause = min(pause * 1.3, 0.2)
         raise self._failure(is_hopeless=is_hopeless or deaths > 0)
+
+    def _patience(self) -> float:
+        """Return the seconds that a hub that was reached has for its ack."""
+        if (self._place.storage / locations.SILENT).exists():
+            return _STILL_SILENT
+        starting = _SILENT_TIMES * self._connect_seconds
+        with suppress(OSError):
+            if time.time() - (self._place.journal / paths.LOCK).stat().st_mtime > starting:
+                return _RUNNING_IS_SILENT
+        return starting
 
     def _start(self, failed: int) -> None:
         """Start a hub: of the first program, or of the next one after those that have failed."""
@@ -223,7 +240,7 @@ class HubLink:
                 self._say(sentence)
         return True
 
-    def _silence(self) -> LearningMemoryError:
+    def _silence(self, seconds: float) -> LearningMemoryError:
         from learning_memory_server.locking import holder  # noqa: PLC0415 - only in trouble
 
         who: dict[str, object] = {}
@@ -233,7 +250,7 @@ class HubLink:
             return self._failure(is_hopeless=False)
         return DeadlineExceededError(
             f"The memory hub (process {who.get('pid')}) listens, but has not answered for "
-            f"{_SILENT_TIMES * self._connect_seconds:.0f} seconds.",
+            f"{seconds:.0f} seconds.",
             hint="If it is only slow to start, call again. If it stays silent, run "
             "`learning-memory-server hub stop`: nothing that it acknowledged is lost.",
         )

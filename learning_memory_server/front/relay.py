@@ -20,6 +20,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.front.answers import Answers
+from learning_memory_server.front.splitting import LineSplitter, Overlong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +35,15 @@ PING_AFTER: Final = 2.0
 """Seconds of silence from the hub, while an answer is due, after which the front pings it."""
 HUNG_AFTER: Final = 15.0
 """Seconds without a sign of life after which open calls fail."""
+STILL_SILENT_AFTER: Final = 1.5
+"""The same for a hub that has been silent before, and has not been heard since."""
 LOSSES_MAX: Final = 3
 """How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
 HOOKS_REST: Final = 10.0
 """Seconds for which hooks are answered with nothing once no hub was reached: each would wait for its own limit."""
 _HOOK: Final = "hook"
+_HOOK_IS_LATE: Final = 1.0
+"""Seconds of silence after which a hook that its client gives up says something about the hub."""
 _SUBSCRIBE: Final = "subscriptions/listen"
 
 
@@ -82,6 +87,8 @@ class Relay:
         self._client_open = True
         self._heard = time.monotonic()
         self._pinged = 0.0
+        self._is_silent = False
+        self._held = bytearray()
         self._losses = 0
         self._rest_until = 0.0
         self._sent_before: dict[Any, None] = {}
@@ -95,8 +102,10 @@ class Relay:
             readable: list[Any] = [self._client_in] if self._client_open else []
             readable += [self._hub] if self._hub else []
             writable = [self._hub] if self._hub and self._to_hub else []
-            waiting = bool(self._hub and self._awaited())
-            ready, sendable, _ = select.select(readable, writable, [], self._ping_after if waiting else None)
+            waits = None
+            if self._hub and self._awaited():
+                waits = min(self._ping_after, STILL_SILENT_AFTER / 4) if self._is_silent else self._ping_after
+            ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
             if self._hub in ready:
@@ -130,7 +139,9 @@ class Relay:
             _write(self._client_out, answer)
             self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
             return
-        if self._hub is None and time.monotonic() < self._rest_until and _is_hook(frame):
+        rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
+        if rests and _is_hook(frame):
+            self._ping()
             _write(self._client_out, frames.silence(frame.identity))
             return
         is_kept = line in self._answers.opening
@@ -142,8 +153,11 @@ class Relay:
             is_kept = True
         elif frame.method == "notifications/cancelled":
             self._forget(frame.parameters)
-        # Kept lines are sent, in order, once there is a hub.
-        if self._hub or not is_kept:
+        # Kept lines are sent, in order, once there is a hub, or a sign of life from it.
+        if self._is_silent and frame.is_request:
+            self._ping()
+            self._held += line
+        elif self._hub or not is_kept:
             self._to_hub += line
 
     def _read(self, line: bytes | Overlong) -> frames.Frame:
@@ -162,7 +176,14 @@ class Relay:
         if isinstance(parameters, dict):
             identity = parameters.get("requestId")
             if isinstance(identity, (str, int)) and identity in self._open:
-                del self._open[identity]
+                _, line = self._open.pop(identity)
+                if (
+                    self._hub
+                    and time.monotonic() - self._heard > _HOOK_IS_LATE
+                    and _is_hook(frames.read(line))
+                ):
+                    self._is_silent = True
+                    self._ping()
                 if self._hub is None:
                     # It has waited for a hub in vain.
                     self._rest_until = time.monotonic() + HOOKS_REST
@@ -179,6 +200,9 @@ class Relay:
             self._lose_hub()
             return
         self._heard = time.monotonic()
+        self._is_silent = False
+        self._to_hub += self._held
+        self._held.clear()
         for line in self._from_hub.feed(data):
             if isinstance(line, bytes) and not line.startswith(rendezvous.PRIVATE):
                 self._from_hub_line(line)
@@ -214,7 +238,8 @@ class Relay:
         self._sent_before.update(dict.fromkeys(self._open))
         # A request that was sent in part is in `_open`, and is sent again as a whole.
         self._to_hub.clear()
-        self._is_partial = False
+        self._held.clear()
+        self._is_silent = self._is_partial = False
         self._from_hub = LineSplitter()
 
     def _reconnect(self) -> None:
@@ -267,18 +292,29 @@ class Relay:
     def _watch(self) -> None:
         """Ask for a sign of life, and fail the open calls if there is none."""
         silent = time.monotonic() - self._heard
-        if silent > self._hung_after:
-            self._give_up(
-                DeadlineExceededError(
-                    f"The memory hub has given no sign of life for {self._hung_after:.0f} seconds.",
-                    hint="Before you call again, check with get_active_ghap or list_ghap_entries whether the call was "
-                    "carried out. If the hub stays silent, run `learning-memory-server hub status` to find its "
-                    "process, and end it.",
-                ),
-                list(self._open),
+        if self._is_silent and silent > STILL_SILENT_AFTER:
+            error = DeadlineExceededError(
+                "The memory hub still gives no sign of life, so this call was not passed on to it.",
+                hint="Calls work again as soon as it answers. `learning-memory-server hub stop` ends it, and the next "
+                "call starts another.",
             )
-            self._heard = time.monotonic()
-        elif silent > self._ping_after and time.monotonic() - self._pinged > self._ping_after:
+            self._held.clear()
+            self._give_up(error, list(self._open))
+        elif silent > self._hung_after:
+            error = DeadlineExceededError(
+                f"The memory hub has given no sign of life for {self._hung_after:.0f} seconds.",
+                hint="Before you call again, check with get_active_ghap or list_ghap_entries whether the call was "
+                "carried out. If the hub stays silent, run `learning-memory-server hub status` to find its "
+                "process, and end it.",
+            )
+            self._give_up(error, list(self._open))
+            self._is_silent = True
+        elif silent > self._ping_after:
+            self._ping()
+
+    def _ping(self) -> None:
+        """Ask the hub for a sign of life, unless that was done a moment ago."""
+        if self._hub and time.monotonic() - self._pinged > self._ping_after:
             self._pinged = time.monotonic()
             self._to_hub += rendezvous.PING
 
@@ -293,53 +329,6 @@ class Relay:
                 _write(self._client_out, frames.failure(identity, method, error))
         # A line that was sent in part is completed, or the hub would take the next line for its rest.
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
-
-
-class Overlong:
-    """The ends of a line that was too long to keep.
-
-    Args:
-        head: Its first bytes.
-        tail: Its last bytes.
-    """
-
-    __slots__ = ("head", "tail")
-
-    def __init__(self, head: bytes, tail: bytes) -> None:
-        self.head = head
-        self.tail = tail
-
-
-class LineSplitter:
-    """Splits a stream into lines. Of a line of more than `limit` bytes, only the ends are kept."""
-
-    def __init__(self, limit: int = rendezvous.FRAME_MAX) -> None:
-        self._limit = limit
-        self._rest = bytearray()
-        self._head: bytes | None = None
-
-    def feed(self, data: bytes) -> list[bytes | Overlong]:
-        """Add data from the stream and return the lines that are now complete."""
-        lines: list[bytes | Overlong] = []
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._add(data[start : end + 1])
-            if self._head is not None:
-                lines.append(Overlong(self._head, bytes(self._rest)))
-            elif self._rest.strip():
-                lines.append(bytes(self._rest))
-            self._rest.clear()
-            self._head = None
-            start = end + 1
-        self._add(data[start:])
-        return lines
-
-    def _add(self, data: bytes) -> None:
-        self._rest += data
-        if self._head is None and len(self._rest) > self._limit:
-            self._head = bytes(self._rest[: frames.HEAD])
-        if self._head is not None:
-            del self._rest[: -frames.TAIL]
 
 
 def _is_hook(frame: frames.Frame) -> bool:

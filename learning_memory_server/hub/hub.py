@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server import peers, programs, rendezvous
+from learning_memory_server import locations, peers, programs, rendezvous
 from learning_memory_server.composition.logging import configure_file_logging
 from learning_memory_server.composition.services import services_over
 from learning_memory_server.composition.statistics import damage_notice
@@ -130,6 +130,7 @@ class Hub:
         await self._listen()
         # Only now that the journal is open: a program that cannot read it must not be the one to start.
         self._record()
+        locations.end_silence(str(self._place.storage))
         background = [
             asyncio.create_task(self._services.writer.run_after(self._used)),
             asyncio.create_task(self._watch()),
@@ -377,6 +378,7 @@ class Hub:
         inode = lock.stat().st_ino
         while True:
             await asyncio.sleep(min(_LOOK_SECONDS, idle_seconds))
+            locations.end_silence(str(self._place.storage))
             if self._tasks:
                 self._last_needed = time.monotonic()
             elif time.monotonic() - self._last_needed > idle_seconds:

@@ -232,6 +232,24 @@ def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.slow
+def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
+    place: rendezvous.Place, answering: Callable[..., OneAnswer]
+) -> None:
+    place.storage.mkdir(mode=0o700)
+    answering(ANSWER + b"\n", delay=30)
+    assert hook._answer(GIVEN) == b""
+    mark = place.storage / locations.SILENT
+    assert mark.exists()
+    place.socket.unlink()
+    hub = answering(ANSWER + b"\n")
+    assert hook._answer(GIVEN) == b""
+    assert hub.heard == {}
+    # As a hub does that is there again.
+    mark.unlink()
+    assert hook._answer(GIVEN) == ANSWER
+
+
 def test_what_the_client_says_cannot_be_a_command_to_the_hub(
     answering: Callable[..., OneAnswer],
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server import programs
+from learning_memory_server import locations, programs
 from learning_memory_server.errors import DeadlineExceededError, StorageUnavailableError
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.locking import exclusive
@@ -189,6 +189,20 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
         starting.result(SECONDS)
     assert connection
     connection.close()
+
+
+def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, hub: ScriptedHub) -> None:
+    del hub
+    place.storage.mkdir(parents=True)
+    link = HubLink(place, hello_of(place), [].append, connect_seconds=SECONDS)
+    locations.note_silence(str(place.storage))
+    begun = time.monotonic()
+    with (
+        exclusive(place.journal, "the memory hub", socket=place.socket),
+        pytest.raises(DeadlineExceededError, match="listens"),
+    ):
+        link.connect()
+    assert time.monotonic() - begun < SECONDS / 2
 
 
 def test_a_hub_that_stays_silent_is_named(place: Place, hub: ScriptedHub) -> None:

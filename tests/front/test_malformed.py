@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.front.relay import LineSplitter, Overlong
+from learning_memory_server.front.splitting import LineSplitter, Overlong
 from tests.front.scripted import answer, error_of, request
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.front.relay import STILL_SILENT_AFTER
 from tests.front.scripted import answer, error_of, ids, notification, request
 
 if TYPE_CHECKING:
@@ -305,6 +306,33 @@ def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(
     connection.answer(1, "late")
     connection.answer("two", "late")
     client.send(request(3))
+    assert connection.read() == request(3)
+    connection.answer(3)
+    assert client.receive() == answer(3)
+
+
+@pytest.mark.slow
+def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(ping_after=0.05, hung_after=60 * STILL_SILENT_AFTER)
+    hook = request("hook", name="hook", arguments={})
+    client.send(hook)
+    connection = hub.accept()
+    assert connection.read_line()
+    # The client has waited for its own limit.
+    assert client.hears_nothing(1.2)
+    client.send(notification("cancelled", requestId="hook"))
+    for identity in (1, 2):
+        client.send(request(identity))
+        error = error_of(client.receive())
+        assert (error["type"], "was not passed on" in error["message"]) == ("timeout", True)
+        client.send({**hook, "id": f"hook {identity}"})
+        assert client.receive()["result"]["isError"] is False
+
+    client.send(request(3))
+    # The cancellation was sent while nobody knew; the calls that have failed were not.
+    assert connection.read()["method"] == "notifications/cancelled"
     assert connection.read() == request(3)
     connection.answer(3)
     assert client.receive() == answer(3)
