@@ -21,13 +21,14 @@ from rich.table import Table
 from rich.text import Text
 
 from learning_memory_server.domain.lines import one_line, without_controls
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.invisible import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
-    from learning_memory_server.errors import LearningMemoryError
     from learning_memory_server.operations import Report
 
     Cell = str | Text | int
@@ -215,6 +216,17 @@ def working(sentence: str) -> Iterator[Report]:
             progress.update(task, description=doing, completed=done, total=total or None)
 
         yield report
+
+
+def each_file(paths: list[Path], work: Callable[[Path], object], failed: list[Path], sentence: str) -> None:
+    """Do some work for each file, and note the files for which it fails."""
+    with working(sentence) as report:
+        for number, path in enumerate(paths):
+            report(sentence, number, len(paths))
+            try:
+                work(path)
+            except (LearningMemoryError, OSError):
+                failed.append(path)
 
 
 class _Count(ProgressColumn):

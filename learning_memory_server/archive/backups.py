@@ -37,7 +37,7 @@ class Backup:
     removed: list[Path]
 
 
-def back_up(journal: Journal, folder: Path, at: datetime, keep: int = BACKUPS_KEPT) -> Backup | None:
+def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BACKUPS_KEPT) -> Backup | None:
     """Write a journal to a dated archive in a folder, and remove the oldest backups there.
 
     An empty journal is not written: in time its backups would displace all those that hold something.
@@ -46,7 +46,7 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int = BACKUPS_KE
         journal: The journal. Nothing is locked.
         folder: Where to.
         at: The present time.
-        keep: How many backups to keep, at least 1.
+        keep: How many backups to keep, at least 1; None removes none.
 
     Returns:
         The backup; None if the journal has no record that can be read.
@@ -62,7 +62,7 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int = BACKUPS_KE
     try:
         make_private_directory(folder)
         write_archive(path, snapshot, at)
-        return Backup(path, snapshot, prune(folder, keep))
+        return Backup(path, snapshot, prune(folder, keep) if keep else [])
     except OSError as error:
         raise InvalidInputError(f"{folder} cannot be written to: {error.strerror}.") from None
 

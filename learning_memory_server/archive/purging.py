@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from learning_memory_server.archive.contents import GHAP, is_forgotten
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.archive.reading import open_archive
+from learning_memory_server.archive.replacing import replace_archive
 from learning_memory_server.archive.snapshot import Snapshot, names_any
-from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import open_version
 
@@ -37,14 +37,15 @@ def count_forgotten(path: Path, forgotten: set[Key]) -> int:
         return _without(archive, forgotten).forgotten
 
 
-def purge_archive(path: Path, forgotten: set[Key]) -> int:
-    """Replace an archive by one without what is forgotten, in one step; remove it if nothing is left.
+def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None) -> int:
+    """Replace an archive by one without what is forgotten; see `replace_archive`.
 
     The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten.
 
     Args:
         path: The archive.
         forgotten: Kinds and ids.
+        fresh: The content of a newer archive.
 
     Returns:
         How many lines and open entries were removed. With 0, the archive is as it was.
@@ -55,10 +56,8 @@ def purge_archive(path: Path, forgotten: set[Key]) -> int:
     """
     with open_archive(path) as archive:
         kept, manifest = _without(archive, forgotten), archive.manifest
-    if kept.forgotten and kept.pieces:
-        write_archive(path, kept, manifest.created_at, project=manifest.project, replace=True)
-    elif kept.forgotten:
-        path.unlink()
+    if kept.forgotten:
+        replace_archive(path, kept, manifest, fresh)
     return kept.forgotten
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.archive.reading import open_archive
+from learning_memory_server.archive.replacing import replace_archive
 from learning_memory_server.archive.snapshot import Snapshot
-from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import open_version
 
@@ -30,10 +30,15 @@ def scan_archive(path: Path, scanner: Scanner) -> list[Finding]:
         return _redacted(archive, scanner)[1]
 
 
-def redact_archive(path: Path, scanner: Scanner) -> list[Finding]:
-    """Replace an archive by one without secrets, in one step, and return what was in it.
+def redact_archive(path: Path, scanner: Scanner, fresh: Snapshot | None = None) -> list[Finding]:
+    """Replace an archive by one without secrets, and return what was in it; see `replace_archive`.
 
     Without secrets, the archive is as it was.
+
+    Args:
+        path: The archive.
+        scanner: Finds the secrets.
+        fresh: The content of a newer archive.
 
     Raises:
         AlreadyRunningError: If another process is writing the same file.
@@ -42,7 +47,7 @@ def redact_archive(path: Path, scanner: Scanner) -> list[Finding]:
     with open_archive(path) as archive:
         (kept, findings), manifest = _redacted(archive, scanner), archive.manifest
     if findings:
-        write_archive(path, kept, manifest.created_at, project=manifest.project, replace=True)
+        replace_archive(path, kept, manifest, fresh)
     return findings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.formats import Format
 
 _ENTRIES: Final = "entries"
+_GHAP: Final = "ghap"
 _STAYS: Final = "servers.jsonl"
 """Not in archives: it says where this storage folder has points, and whoever imports an archive has others."""
 
@@ -48,12 +50,14 @@ class Snapshot:
         forgotten: How many records were left out because they are forgotten.
         elsewhere: How many lines were left out because they do not belong to the project, or cannot be shown to.
         version: The newest format of its lines and open entries.
+        resolved: The ids of its resolved entries.
     """
 
     pieces: dict[str, Piece] = field(default_factory=dict)
     forgotten: int = 0
     elsewhere: int = 0
     version: int = 1
+    resolved: set[str] = field(default_factory=set)
 
     def add_record(self, name: str, line: bytes, record: JournalRecord) -> None:
         """Add a line that can be read to the file of that name."""
@@ -64,6 +68,8 @@ class Snapshot:
             piece.tombstones += 1
         else:
             piece.records[record.kind] += 1
+            if record.kind == _GHAP:
+                self.resolved.add(record.id)
 
     def add_open(self, name: str, text: bytes, version: int) -> None:
         """Add an open entry's file."""
@@ -76,6 +82,19 @@ class Snapshot:
     def piece(self, name: str) -> Piece:
         """Return the file of that name, creating it if necessary."""
         return self.pieces.setdefault(name, Piece())
+
+    def covers(self, older: Snapshot) -> bool:
+        """Return whether everything in an older snapshot is in this one: each line, also a damaged one, as it stands.
+
+        An open entry is if it is unchanged, or was resolved since.
+        """
+        lines = {line for piece in self.pieces.values() for line in io.BytesIO(piece.content)}
+        return all(
+            PurePosixPath(name).stem in self.resolved or self.pieces.get(name) == piece
+            if name.startswith(JOURNAL + OPEN)
+            else lines.issuperset(io.BytesIO(piece.content))
+            for name, piece in older.pieces.items()
+        )
 
     @property
     def records(self) -> Counter[str]:
@@ -148,7 +167,7 @@ def take_snapshot(journal: Path, project: str | None = None, form: Format = CURR
             snapshot.forgotten += 1
         else:
             snapshot.piece(DAMAGED + line.name).add(line.text)
-    closed = {record.id for record in said if record.kind == "ghap"}
+    closed = {record.id for record in said if record.kind == _GHAP}
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
             _add_open(snapshot, ghap_id, text, project, form)

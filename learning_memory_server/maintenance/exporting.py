@@ -106,6 +106,19 @@ def back_up_first(settings: Settings) -> Path | None:
     return made.path
 
 
+def back_up_anew(settings: Settings) -> Snapshot | None:
+    """Back up the journal before earlier backups are replaced, remove none, and return its content if it has any.
+
+    Raises:
+        InvalidInputError: If the backup cannot be written; no other may be touched then.
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    journal = Journal(settings.journal_directory)
+    with working("Backing up the journal"):
+        made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
+    return made.snapshot if made else None
+
+
 def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:
     """Return the moment before reading, and the journal's content."""
     _require_journal(settings)

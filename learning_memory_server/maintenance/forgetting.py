@@ -15,16 +15,17 @@ from learning_memory_server.archive.purging import count_forgotten, purge_archiv
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.maintenance.exporting import back_up_anew
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     SHOWN,
     counted,
+    each_file,
     output,
     show_json,
     show_notice,
     show_rest,
     show_table,
-    working,
 )
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ class _Backups:
     Args:
         is_rewritten: Whether it was removed from them.
         found: How many of their lines.
-        unreadable: The backups that could not be looked at.
+        removed: The backups of which all the rest is in a fresh one.
+        unreadable: The backups that could not be looked at, or written.
     """
 
-    is_rewritten: bool
+    is_rewritten: bool = False
     found: dict[Path, int] = field(default_factory=dict)
+    removed: list[Path] = field(default_factory=list)
     unreadable: list[Path] = field(default_factory=list)
 
 
@@ -99,7 +102,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         _print(found, done, looked)
     elif done:
         _conclude(done, looked, settings)
-    return preview or is_wanted
+    return preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
 
 
 def _confirmed(*, purge: bool, backups: bool) -> bool:
@@ -113,18 +116,33 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
     """Find the backups that still hold what is forgotten, or rewrite them."""
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
-    looked = _Backups(is_rewritten=rewrite)
+    looked = _Backups()
     remove_unfinished_backups(folder)
-    backups = list_backups(folder)
-    with working("Looking into the backups") as report:
-        for number, path in enumerate(backups):
-            report("Looking into the backups", number, len(backups))
-            try:
-                count = (purge_archive if rewrite else count_forgotten)(path, forgotten)
-            except (LearningMemoryError, OSError):
-                looked.unreadable.append(path)
-            else:
-                looked.found |= {path: count} if count else {}
+    counts: dict[Path, int] = {}
+
+    def count(path: Path) -> None:
+        counts[path] = count_forgotten(path, forgotten)
+
+    each_file(list_backups(folder), count, looked.unreadable, "Looking into the backups")
+    looked.found = {path: lines for path, lines in counts.items() if lines}
+    if not (rewrite and looked.found):
+        return looked
+    try:
+        fresh = back_up_anew(settings)
+    except LearningMemoryError as error:
+        show_notice(
+            f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
+        )
+        return looked
+    each_file(
+        list(looked.found),
+        lambda path: purge_archive(path, forgotten, fresh),
+        looked.unreadable,
+        "Rewriting the backups",
+    )
+    looked.is_rewritten = True
+    looked.found = {path: lines for path, lines in looked.found.items() if path not in looked.unreadable}
+    looked.removed = [path for path in looked.found if not path.exists()]
     return looked
 
 
@@ -176,7 +194,10 @@ def _show_backups(looked: _Backups, settings: Settings) -> None:
     console = output()
     for path, count in looked.found.items():
         what = "Removed from" if looked.is_rewritten else "Still in"
-        console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+        if path in looked.removed:
+            console.print(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+        else:
+            console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
     if looked.found and not looked.is_rewritten:
         console.print(
             "To remove it from the backups as well, run: learning-memory-server forget --purge --backups"
@@ -202,5 +223,6 @@ def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups 
     if looked:
         body["backups"] = {path.name: count for path, count in looked.found.items()}
         body["backups_rewritten"] = looked.is_rewritten
+        body["backups_removed"] = [path.name for path in looked.removed]
         body["backups_unreadable"] = [path.name for path in looked.unreadable]
     show_json(body)

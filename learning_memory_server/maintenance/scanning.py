@@ -19,10 +19,19 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Scanner, scan_journal
-from learning_memory_server.terminal import counted, output, show_json, show_notice, show_table, working
+from learning_memory_server.maintenance.exporting import back_up_anew
+from learning_memory_server.terminal import (
+    counted,
+    each_file,
+    output,
+    show_json,
+    show_notice,
+    show_table,
+    working,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from learning_memory_server.journal.scanning import Finding
@@ -107,7 +116,7 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
         )
         found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
     if backups:
-        _each(
+        each_file(
             found.backups,
             lambda path: found.add(path.name, scan_archive(path, scanner)),
             found.unreadable,
@@ -116,22 +125,17 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
     return found
 
 
-def _each(paths: list[Path], work: Callable[[Path], object], failed: list[Path], sentence: str) -> None:
-    """Do some work for each file, and note the files for which it fails."""
-    with working(sentence) as report:
-        for number, path in enumerate(paths):
-            report(sentence, number, len(paths))
-            try:
-                work(path)
-            except (LearningMemoryError, OSError):
-                failed.append(path)
-
-
 async def _remove(
     settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool
 ) -> dict[str, Any]:
     """Remove what was found, and return what was done."""
-    done: dict[str, Any] = {"changed": 0, "indexed": True, "backups": [], "backups_left": []}
+    done: dict[str, Any] = {
+        "changed": 0,
+        "indexed": True,
+        "backups": [],
+        "backups_removed": [],
+        "backups_left": [],
+    }
     if (findings := found.in_journal()) or is_unfinished:
         keys = sorted({finding.key for finding in findings if finding.key})
         async with open_connection(settings, "scan") as connection:
@@ -139,8 +143,19 @@ async def _remove(
     if affected := found.in_backups():
         remove_unfinished_backups(settings.backups_directory)
         left: list[Path] = []
-        _each(affected, lambda path: redact_archive(path, scanner), left, "Rewriting the backups")
-        done["backups"] = [path.name for path in affected if path not in left]
+        try:
+            fresh = back_up_anew(settings)
+        except LearningMemoryError as error:
+            show_notice(
+                f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
+            )
+            left = affected
+        else:
+            each_file(
+                affected, lambda path: redact_archive(path, scanner, fresh), left, "Rewriting the backups"
+            )
+        done["backups"] = [path.name for path in affected if path not in left and path.exists()]
+        done["backups_removed"] = [path.name for path in affected if not path.exists()]
         done["backups_left"] = [path.name for path in left]
     return done
 
@@ -207,6 +222,8 @@ def _conclude(
         console.print("The index is up to date, and its files have none of the earlier texts.")
     for name in done["backups"]:
         console.print(f"Rewritten: the backup {name}.")
+    for name in done["backups_removed"]:
+        console.print(f"Removed: the backup {name}. The rest of it is in the fresh one.")
     for name in done["backups_left"]:
         console.print(Text(f"The backup {name} could not be rewritten and still has secrets.", "yellow"))
     if left:

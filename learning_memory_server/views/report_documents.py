@@ -170,6 +170,7 @@ class ForgetDocument(TypedDict):
     doubtful: NotRequired[list[str]]
     backups: NotRequired[dict[str, int]]
     backups_rewritten: NotRequired[bool]
+    backups_removed: NotRequired[list[str]]
     backups_unreadable: NotRequired[list[str]]
 
 

@@ -27,7 +27,7 @@ from tests.archive.making import (
     value_record,
     verdict_record,
 )
-from tests.support import ALICE, NOON, TickingClock, ghap, numbered
+from tests.support import ALICE, NOON, TickingClock, forget, ghap, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,3 +159,41 @@ def test_an_archive_that_cannot_be_read_is_left_alone(archive: Path, tmp_path: P
     with pytest.raises(JournalUnavailableError):
         purge_archive(newer, {("memory", "memory-2")})
     assert newer.exists()
+
+
+def test_a_snapshot_covers_another_if_it_has_every_line_and_what_became_of_open_entries(
+    journal: Journal,
+) -> None:
+    older = take_snapshot(journal.path)
+    journal.memories.append([memory_record(1)])
+    newer = take_snapshot(journal.path)
+    assert newer.covers(newer)
+    assert newer.covers(older)
+    assert not older.covers(newer)
+
+    journal.save_open(ghap(goal="another goal"))
+    assert not take_snapshot(journal.path).covers(older)
+    journal.entries.append([JournalRecord("ghap", ghap().id, NOON, ghap_to_data(numbered(9, id=ghap().id)))])
+    assert take_snapshot(journal.path).covers(older)
+
+    with (journal.path / "values.jsonl").open("ab") as values:
+        values.write(b"{broken}\n")
+    assert not newer.covers(take_snapshot(journal.path))
+
+
+def test_an_archive_is_removed_only_if_a_fresh_one_has_the_rest_of_it(
+    journal: Journal, tmp_path: Path
+) -> None:
+    journal.memories.append([memory_record(1), memory_record(2)])
+    first = archived(journal, tmp_path / "a.tar.gz")
+    others = Journal(tmp_path / "others")
+    others.memories.append([memory_record(2), memory_record(3)])
+    second = archived(others, tmp_path / "b.tar.gz")
+    forgotten = {("memory", "memory-2")}
+    forget(journal.memories, "memory", "memory-2")
+
+    assert purge_archive(first, forgotten, take_snapshot(journal.path)) == 1
+    assert not first.exists()
+    assert purge_archive(second, forgotten, take_snapshot(journal.path)) == 1
+    with open_archive(second) as archive:
+        assert contents_of(archive).records.keys() == {("memory", "memory-3")}

@@ -177,11 +177,11 @@ def test_a_purge_says_which_backups_still_have_the_text_and_removes_it_from_them
     (storage / "backups" / "learning-memory-20200101T000000000000Z.tar.gz").write_bytes(b"\x1f\x8bworker 3")
     (storage / "backups" / ".learning-memory-20200101T000000000000Z.tar.gz.tmp").write_bytes(b"worker 3")
     rewritten = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
-    assert rewritten.count("Removed from the backup learning-memory-") == 2
+    assert rewritten.count("Removed: the backup learning-memory-") == 2
     assert "20200101T000000000000Z.tar.gz cannot be read and may still hold it; remove the file" in rewritten
     for path in (storage / "backups").glob("learning-memory-2020*"):
         path.unlink()
-    assert len(backed_up()) == 3
+    assert len(backed_up()) == 2
     assert not any(b"worker 3" in content for content in backed_up())
     assert all(b"worker 4" in content for content in backed_up())
     again = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
