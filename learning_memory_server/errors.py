@@ -9,7 +9,8 @@
     │   ├── NoAnswerError
     │   ├── RefusedError
     │   │   └── ForbiddenCollectionError
-    │   ├── MissingCollectionError
+    │   ├── LostPointsError
+    │   │   └── MissingCollectionError
     │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
     │   ├── DiskFullError
@@ -139,7 +140,11 @@ class ForbiddenCollectionError(RefusedError):
     name: str = ""
 
 
-class MissingCollectionError(StorageUnavailableError):
+class LostPointsError(StorageUnavailableError):
+    """A server no longer has all the points that were written there."""
+
+
+class MissingCollectionError(LostPointsError):
     """A collection was used before it was ensured."""
 
 

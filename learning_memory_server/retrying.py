@@ -8,6 +8,7 @@ import structlog
 
 from learning_memory_server.errors import (
     DiskFullError,
+    LostPointsError,
     RefusedError,
     StorageUnavailableError,
     WrongDimensionError,
@@ -47,7 +48,7 @@ def attempts(
 
 def is_transient(error: Exception) -> bool:
     """Return whether the engine might succeed if the request were repeated."""
-    permanent = isinstance(error, (DiskFullError, RefusedError, WrongDimensionError))
+    permanent = isinstance(error, (DiskFullError, LostPointsError, RefusedError, WrongDimensionError))
     return isinstance(error, StorageUnavailableError) and not permanent
 
 

@@ -75,7 +75,7 @@ class Completeness:
         self.is_known = False
 
     def lose(self) -> None:
-        """Record that the index may have lost everything."""
+        """Record that the index has lost points, perhaps all of them."""
         self.is_known = False
         self.searchable.clear()
 

@@ -12,6 +12,7 @@ import structlog
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
+    LostPointsError,
     StorageUnavailableError,
 )
 from learning_memory_server.indexing.document import Collection
@@ -247,6 +248,7 @@ class VectorIndex:
         timer: SearchTimer | None = None,
         *,
         model_within: float | None = None,
+        expected: Callable[[], int] = lambda: 0,
     ) -> list[Match]:
         """Return the points that match best, best first, ties ordered by id.
 
@@ -255,17 +257,25 @@ class VectorIndex:
             is_shown: Rejects points that should no longer be in the index, by their payload.
             timer: Gets the times of the model and of the engine.
             model_within: The most seconds to wait for the query's vector; None for no limit.
+            expected: Returns how many points a server must have that match. Called if fewer were found than wanted.
 
         Raises:
             EmbeddingUnavailableError: If the model is not loaded yet, which this never waits for, or is late.
+            LostPointsError: If fewer points were found than there should be.
             StorageUnavailableError: If the engine failed.
         """
         store = self._opened()
         timer = timer or SearchTimer(query.collection)
         with timer.embedding():
             vector = await self._embeddings.embed_query(query.text, model_within)
+        generation = self._generations[query.collection]
         with timer.engine():
-            return await search_hybrid(store, query, vector, is_shown)
+            found = await search_hybrid(store, query, vector, is_shown)
+        # What was written meanwhile is expected, and may not have been there to be found.
+        is_short = self.is_on_server and len(found) < query.limit
+        if is_short and generation == self._generations[query.collection] and len(found) < expected():
+            raise LostPointsError("The Qdrant server has lost points.")
+        return found
 
     async def nearest(
         self,
@@ -324,13 +334,8 @@ class VectorIndex:
         return await store.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
-        """Open the index and return the number of points in a collection.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
-        store = await self._open()
-        return await store.count(collection)
+        """Open the index and return the number of points in a collection; raises what `size` raises."""
+        return await (await self._open()).count(collection)
 
     async def size(self, collection: str) -> int:
         """Open the index and return how many points a collection should have, without asking a server if possible.
@@ -338,8 +343,7 @@ class VectorIndex:
         Raises:
             EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
         """
-        store = await self._open()
-        return await store.size(collection)
+        return await (await self._open()).size(collection)
 
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""

@@ -15,6 +15,7 @@ import structlog
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
+    LostPointsError,
     MissingCollectionError,
     NoAnswerError,
     StorageUnavailableError,
@@ -108,8 +109,7 @@ class IndexWriter:
         """
         # Pending until written, so that catching up covers a cancelled call too.
         self._backlog.add(documents)
-        work = self._try_write(documents)
-        return await self._in_time(work, within, "documents.postponed", len(documents))
+        return await self._in_time(self._try_write(documents), within, "documents.postponed", len(documents))
 
     async def remove(self, point_ids: Iterable[str], within: float = WRITE_SECONDS) -> bool:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
@@ -130,12 +130,13 @@ class IndexWriter:
     def doubt(self, error: LearningMemoryError) -> None:
         """Doubt the index because of what a search, a write or a count has failed with.
 
-        A server that did not answer is compared with the journal once it does; if a collection is gone, at once.
+        A server that did not answer is compared once it does, one that lost points now, and not searched until then.
         """
-        if isinstance(error, (NoAnswerError, MissingCollectionError)):
-            self._completeness.doubt()
-        if isinstance(error, MissingCollectionError):
+        if isinstance(error, LostPointsError):
+            self._completeness.lose()
             self._wake.set()
+        elif isinstance(error, NoAnswerError):
+            self._completeness.doubt()
 
     async def stop(self) -> None:
         """Cancel what goes on in the background. It stays pending."""
@@ -324,8 +325,7 @@ class IndexWriter:
         await self._index.discard()
 
     async def _remove_doomed(self) -> None:
-        doomed = sorted(self._backlog.doomed)
-        if doomed:
+        if doomed := sorted(self._backlog.doomed):
             await self._index.remove(doomed)
             self._backlog.mark_removed(doomed, asyncio.get_running_loop().time())
             self._unflushed = True

@@ -34,6 +34,7 @@ from learning_memory_server.waiting import SEARCH_MEMORY_SECONDS, each_request_w
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.index import VectorIndex
@@ -197,7 +198,7 @@ class MemorySearcher:
         self,
         query: MemoryQuery,
         depth: int,
-        without: Iterable[str],
+        without: AbstractSet[str],
         contrast: float | None,
         timer: SearchTimer,
     ) -> list[FoundMemory]:
@@ -207,7 +208,11 @@ class MemorySearcher:
         async for attempt in attempts("memories.search", _is_worth_repeating, _FIRST_WAIT):
             with attempt, each_request_within(_REQUEST_SHARE * self._deadline):
                 matches = await self._index.search_hybrid(
-                    asked, self._is_kept, timer, model_within=_MODEL_SHARE * self._deadline
+                    asked,
+                    self._is_kept,
+                    timer,
+                    model_within=_MODEL_SHARE * self._deadline,
+                    expected=lambda: self._expected(query.where, without),
                 )
         return [
             FoundMemory(
@@ -220,6 +225,11 @@ class MemorySearcher:
             for match in matches
             if (memory := self._memories.find(match.payload["memory_id"]))
         ]
+
+    def _expected(self, where: MemoryFilter, without: AbstractSet[str]) -> int:
+        """Return how many chunks of the memories that match must be in the index."""
+        matching = (each for each in self._memories.all() if where.matches(each) and each.id not in without)
+        return sum(map(self._memories.chunks_of, matching)) - self._writer.pending
 
     def _is_kept(self, payload: Payload) -> bool:
         """Return whether a point's memory exists; a point may briefly outlive its memory."""

@@ -16,7 +16,7 @@ from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.turns import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.documents import axis_texts
+from learning_memory_server.observation.documents import axis_texts, is_on
 from learning_memory_server.observation.query import EntryQuery, FoundExperience, SearchResult
 from learning_memory_server.search import lexical
 from learning_memory_server.search.dates import with_iso_dates
@@ -111,6 +111,7 @@ class ExperienceSearcher:
                     lambda payload: self._collector.find_resolved(payload["ghap_id"]) is not None,
                     timer,
                     model_within=_MODEL_WITHIN,
+                    expected=lambda: self._expected(query),
                 )
         # One may have been forgotten since it was found.
         entries = [
@@ -134,6 +135,11 @@ class ExperienceSearcher:
         )
         kept, left_out = passing(found, bar)
         return SearchResult(kept, mode_of(explanations, query.text), left_out)
+
+    def _expected(self, query: ExperienceQuery) -> int:
+        """Return how many of the entries that match must be in the index."""
+        matching = sum(is_on(query.axis, entry) for entry in self._collector.list_resolved(query.where))
+        return matching - self._writer.pending
 
 
 def _siblings(axis: Axis) -> tuple[Collection, ...]:

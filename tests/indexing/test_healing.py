@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.observation.query import ExperienceQuery
+from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
+from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.operations import operate
 from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
@@ -167,6 +170,81 @@ async def test_a_search_that_finds_no_collection_has_it_made_again(
         assert await ann.mode() is SearchMode.LEXICAL
         await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
         assert await ann.mode() is SearchMode.HYBRID
+
+
+def lose_some(person: Person, collection: Collection, count: int) -> None:
+    """Let the server lose a person's points, whatever they are."""
+    name = person.places()[collection]
+    with person.double.turn:
+        points, _ = person.double.engine.client.scroll(name, limit=count)
+        person.double.engine.client.delete(name, [point.id for point in points])
+
+
+@pytest.mark.parametrize("lost", [2, 6])
+@pytest.mark.parametrize(
+    "query",
+    [
+        ExperienceQuery("pool"),
+        ExperienceQuery("pool", Axis.STRATEGY),
+        ExperienceQuery("pool", where=EntryQuery(domain=ENTRIES[0].domain, since=NOON)),
+        ExperienceQuery("pool", limit=6, min_score=0.0),
+    ],
+    ids=["axis full", "one axis", "a filter", "as many as there are"],
+)
+async def test_a_search_that_finds_too_little_is_lexical_and_what_is_lost_is_made_again_at_once(
+    tmp_path: Path, double: QdrantDouble, query: ExperienceQuery, lost: int
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        search = partial(ann.services.searcher.search_experiences, query)
+        lose_some(ann, Collection.of(query.axis), lost)
+        found = await search()
+        assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 6)
+        await ann.until(lambda: ann.writer.is_complete)
+        assert ann.count_on_server(Collection.of(query.axis)) == 6
+        found = await search()
+        assert (found.mode, len(found.found)) == (SearchMode.HYBRID, 6)
+
+
+async def test_a_search_of_memories_that_finds_too_little_is_lexical_too(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        for number in range(3):
+            text = "\n\n".join(f"Pool {number}, chapter {n}. {'It is closed last. ' * 60}" for n in range(4))
+            await ann.services.memories.add(Caller("garden", "test"), text, {"source": "a book"})
+        await ann.until(lambda: ann.writer.is_complete)
+        chunks = ann.count_on_server(Collection.MEMORIES)
+        assert chunks > 3
+        query = MemoryQuery("pool", where=MemoryFilter(source="a book"))
+        search = partial(ann.services.memory_searcher.search, query)
+        for lost in (1, chunks):
+            lose_some(ann, Collection.MEMORIES, lost)
+            found = await search()
+            assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 3)
+            await ann.until(lambda: ann.writer.is_complete)
+            assert ann.count_on_server(Collection.MEMORIES) == chunks
+            assert (await search()).mode is SearchMode.HYBRID
+
+
+async def test_what_is_left_out_for_its_score_or_pending_or_forgotten_is_not_lost(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        added = await ann.services.memories.add(Caller("garden", "test"), "The pool is closed last.", {})
+        await ann.until(lambda: ann.writer.is_complete)
+        double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
+        entry = about("pool", 100)
+        ann.services.collector.add_resolved([entry])
+        assert not await ann.services.persister.persist(entry)
+        ann.services.collector.forget([ENTRIES[0].id], NOON)
+        for strict in (ExperienceQuery("pool"), ExperienceQuery("pool", min_score=1.0)):
+            assert (await ann.services.searcher.search_experiences(strict)).mode is SearchMode.HYBRID
+        dissimilar = MemoryQuery("pool", min_similarity=1.0)
+        found = await ann.services.memory_searcher.search(dissimilar)
+        assert (found.found, found.mode) == ([], SearchMode.HYBRID)
+        await ann.services.memories.delete(added.memory.id)
+        assert (await ann.services.memory_searcher.search(dissimilar)).mode is SearchMode.HYBRID
+        assert ann.writer.missing is not None
 
 
 async def test_a_write_that_finds_no_collection_has_it_made_again(
