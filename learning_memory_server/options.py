@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,6 +44,11 @@ ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each 
 def current_project(settings: Settings) -> str:
     """Return the settings' project, else this folder's."""
     return caller_of(os.environ, settings.project).project
+
+
+def folders_here(settings: Settings) -> dict[str, str]:
+    """Return the folder of the current project, by its name: which remedy an error has may depend on files in it."""
+    return {current_project(settings): os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())}
 
 
 def chosen_project(name: str | None, settings: Settings) -> str | None:

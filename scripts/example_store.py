@@ -62,11 +62,11 @@ _MEMORIES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 _FAILURES: Final = (
     (
         "pytest tests/cart",
-        "ModuleNotFoundError: No module named 'cart_fixtures'",
-        "pytest -p cart_fixtures tests/cart",
+        "bash: line 1: pytest: command not found",
+        "python3 -m pytest tests/cart",
     ),
-    ("npm run build", 'npm ERR! Missing script: "build"', "npm run build:web"),
-    ("npm run build", 'npm ERR! Missing script: "build"', "npm run build:web"),
+    ("docker-compose build", "bash: docker-compose: command not found", "docker compose build"),
+    ("docker-compose build", "bash: docker-compose: command not found", "docker compose build"),
     ("docker compose up db", "Error: bind: address already in use", None),
 )
 

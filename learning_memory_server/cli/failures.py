@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.access.reading import open_settings
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.options import chosen_project
+from learning_memory_server.options import chosen_project, folders_here
 from learning_memory_server.terminal import (
     counted,
     date,
@@ -43,20 +43,15 @@ def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
         if wanted is None or known[-1].project == wanted
     ]
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
-    shown = found[:limit]
+    here = folders_here(settings) if found else {}
+    shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
     if as_json:
-        show_json(
-            {
-                "results": [repeated_error(known) for known in shown],
-                "count": len(shown),
-                "total": len(found),
-            }
-        )
+        show_json({"results": shown, "count": len(shown), "total": len(found)})
         return
     if not found:
         output().print("No failures yet." if wanted is None else "No failures in this project yet.")
         return
-    show_records((_facts(error), _text(error)) for error in map(repeated_error, shown))
+    show_records((_facts(error), _text(error)) for error in shown)
     if len(found) > limit:
         output().print(f"{limit} of {counted(len(found), 'error')}; --limit shows more.")
 

@@ -15,6 +15,7 @@ from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.domain.ghap import Ghap
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.memory import Memory
+from learning_memory_server.options import folders_here
 from learning_memory_server.terminal import (
     coloured,
     date_and_time,
@@ -29,6 +30,8 @@ from learning_memory_server.views import entry_views, failure_views, memory_view
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from learning_memory_server.domain.failure import Failure
+    from learning_memory_server.settings import Settings
     from learning_memory_server.values.standing import Standing
 
     Fact = tuple[str, str | Text]
@@ -47,7 +50,8 @@ async def show(name: str, *, as_json: bool) -> None:
         JournalUnavailableError: If the journal cannot be read.
         LearningMemoryError: For a cluster, see `show_clusters`.
     """
-    found = find_by_id(name, open_settings())
+    settings = open_settings()
+    found = find_by_id(name, settings)
     kind: str
     display: Callable[[dict[str, Any]], None]
     if isinstance(found, ClusterId):
@@ -59,13 +63,17 @@ async def show(name: str, *, as_json: bool) -> None:
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
-        kind, view, display = "error", failure_views.repeated_error(found), _show_error
+        kind, view, display = "error", _error(found, settings), _show_error
     else:
         kind, view, display = "value", _whole_value(found), _show_value
     if as_json:
         show_json({"kind": kind, kind: view})
     else:
         display(view)
+
+
+def _error(known: list[Failure], settings: Settings) -> dict[str, Any]:
+    return failure_views.repeated_error(known, folders_here(settings).get(known[-1].project))
 
 
 def _whole_value(standing: Standing) -> dict[str, Any]:

@@ -57,30 +57,25 @@ _VERSIONED: Final = frozenset(
 """Programs of which another version is the same program."""
 _NODE_RUNNERS: Final = frozenset({"npx", "pnpm", "yarn"})
 _FOLDERS: Final = re.compile(
-    r"\.|(?:[\w.@-]+/)*(?:bin|\.bin|Scripts)|~/(?:[\w.@-]+/)*bin|(?:/usr|/usr/local|/opt/homebrew)?/bin"
+    r"\.|(?:(?!\.\./)[\w.@-]+/)*(?:bin|\.bin|Scripts)|~/(?:\.\w+/|go/)?bin|(?:/usr|/usr/local|/opt/homebrew)?/bin"
 )
 """Folders in which a program may be found: the project's, the user's and the system's own."""
 _OPTIONS: Final = re.compile(
-    r"--(?:(?:no-)?(?:colou?r|pager|progress|ansi)|(?:verbose|quiet|silent|ascii|plain|pretty|json|wide|ff-only)"
-    r"|(?:format|output-format|encoding|width|columns|indent|jobs|parallel|workers|threads|processes|timeout)"
-    r"|(?:recursive|parents|unbuffered|stacktrace|backtrace|trace|std))|-std"
+    r"--?(?:no-)?(?:show-)?(?:colou?r|pager|progress|ansi|header|summary|verbose|quiet|silent|ascii|plain|pretty|json|wide"
+    r"|ff-only|format|output-format|encoding|width|columns|indent|jobs|parallel|workers|threads|processes|unbuffered"
+    r"|stacktrace|backtrace|trace|std)"
 )
 """Options whose names say that they concern how something is shown, how fast it runs, or which language is read."""
-_SHORT: Final = {"cp": {"-r", "-R", "-a"}, "mkdir": {"-p"}, "zip": {"-r"}, "make": {"-j"}}
+_SHORT: Final = {"cp": {"-r", "-R", "-a", "--recursive"}, "mkdir": {"-p", "--parents"}, "make": {"-j"}}
 _VARIABLES: Final = re.compile(
     r"PYTHON(?:IOENCODING|UTF8|UNBUFFERED|DONTWRITEBYTECODE|HASHSEED)|LC_\w+|LANG|LANGUAGE|NO_COLOR|FORCE_COLOR"
     r"|CLICOLOR|CARGO_TERM_COLOR|TERM|COLUMNS|LINES|TZ|RUST_BACKTRACE|\w+_NUM_THREADS"
 )
 _SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")
 """A value that names neither a file nor an address."""
-_LIMITING: Final = re.compile(
-    r"-\w(?:=.*)?|--?(?:.*-)?(?:dry|check|only|read|readonly|sandbox|locked|frozen|immutable|offline|verify|safe|strict|"
-    r"confirm|interactive|prompt|no|limit|max|min|timeout|exclude|ignore|skip|filter|fail|preview|plan|diff|test|ask|"
-    r"isolated|restrict\w*|secure|validate|lint|simulate|whatif|pretend|just|print|noop)(?:[-=].*)?"
-)
 _NEVER: Final = re.compile(
     r"(?<![\w./])-{0,2}(?:\w+[:-])*(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
-    r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|deploy\w*|publish\w*|push|upload|unlock|dd|"
+    r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"
     r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?:[:-]\w+)*(?![\w./])"
     r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b",
 )
@@ -118,6 +113,10 @@ _OTHER_SOURCE: Final = re.compile(
     r"(?!(?:registry\.npmjs\.org|registry\.yarnpkg\.com|pypi\.org|files\.pythonhosted\.org|rubygems\.org)/)",
     re.MULTILINE,
 )
+_OTHER_PACKAGE: Final = re.compile(
+    r'"(?!(?:homepage|url|repository|bugs|funding)")[^"]+":\s*"(?:git[+:]|github:|https?:|file:|link:)'
+)
+"""A package in a `package.json` that comes from elsewhere; what a lock file does not have, it would add."""
 _LOCK_MAX: Final = 2_000_000
 """Bytes of a lock file that are read. With a longer one nothing is said."""
 
@@ -261,7 +260,7 @@ def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:  # 
     if edit.kind == "typo":
         return edit.new[0] in hints and f"?{edit.old[0]}" in hints
     if edit.kind == "without":
-        return f"?{edit.old[0].partition('=')[0]}" in hints and not _LIMITING.fullmatch(edit.old[0])
+        return f"?{edit.old[0]}" in hints and _OPTIONS.fullmatch(edit.old[0]) is not None
     if edit.kind == "variable":
         return bool(_VARIABLES.fullmatch(name) and _SIMPLE.fullmatch(value))
     if edit.kind == "option":
@@ -354,7 +353,9 @@ def _names_no_source(base: Path, root: Path, lock: str) -> bool:
     if any((each / name).exists() for each in places for name in _SETTINGS):
         return False
     try:
-        path = base / lock
+        path, manifest = base / lock, base / "package.json"
+        if manifest.exists() and _OTHER_PACKAGE.search(manifest.read_text("utf-8")):
+            return False
         return path.stat().st_size <= _LOCK_MAX and not _OTHER_SOURCE.search(path.read_text("utf-8"))
     except (OSError, ValueError):
         return False

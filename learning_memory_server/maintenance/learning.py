@@ -27,7 +27,7 @@ from learning_memory_server.maintenance.learning_report import Lesson
 from learning_memory_server.maintenance.past_failures import Learner, unknown
 from learning_memory_server.maintenance.past_tasks import is_over, memory_of
 from learning_memory_server.maintenance.restoring import batches, file_errors
-from learning_memory_server.options import current_project
+from learning_memory_server.options import current_project, folders_here
 from learning_memory_server.terminal import output, show_json, show_notice, working
 from learning_memory_server.transcripts.claude_code import (
     commands_in,
@@ -63,7 +63,7 @@ async def learn(path: Path | None, *, every: bool, tasks: bool, yes: bool, as_js
     """
     began = monotonic()
     settings = open_settings()
-    lesson = Lesson(path or projects_folder(os.environ), every)
+    lesson = Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
     if path or lesson.place.is_dir():
         await _read(
             lesson, _Projects(settings, is_named=path is not None, every=every), settings, tasks=tasks

@@ -21,6 +21,7 @@ from learning_memory_server.transcripts.claude_code import Passed
 from learning_memory_server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from learning_memory_server.domain.failure import Failure
@@ -43,6 +44,7 @@ class Lesson:
         known: How many failures and tasks are here already, or were forgotten.
         kept: How many were kept now.
         passed: What was passed over.
+        here: The folder of the current project, by its name.
     """
 
     place: Path
@@ -56,6 +58,7 @@ class Lesson:
     known: int = 0
     kept: int = 0
     passed: Passed = field(default_factory=Passed)
+    here: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[Failure]:
@@ -75,7 +78,7 @@ class Lesson:
                 f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}"
             )
             return
-        show_records(map(_error, self.errors[:SHOWN]))
+        show_records(_error(self._repeated(error)) for error in self.errors[:SHOWN])
         show_rest(len(self.errors))
         show_records(map(_task, self.tasks[:SHOWN]))
         show_rest(len(self.tasks))
@@ -94,7 +97,7 @@ class Lesson:
             "kept": self.kept,
             "new": len(self.failures) + len(self.tasks),
             "known": self.known,
-            "errors": [repeated_error(error) for error in self.errors],
+            "errors": [self._repeated(error) for error in self.errors],
             "tasks": [
                 {"id": each.id, "project": each.project, "at": each.date.isoformat(), "text": each.text}
                 for each in self.tasks
@@ -110,6 +113,9 @@ class Lesson:
             },
             "seconds": round(seconds, 1),
         }
+
+    def _repeated(self, error: list[Failure]) -> dict[str, Any]:
+        return repeated_error(error, self.here.get(error[-1].project))
 
     def _elsewhere(self) -> str:
         """Return what is said of the transcripts of other projects, if there are any."""
@@ -135,8 +141,7 @@ def _named(projects: Counter[str]) -> str:
     return f"{', '.join(names[:SHOWN])}{more}"
 
 
-def _error(error: list[Failure]) -> tuple[list[str], str]:
-    shown = repeated_error(error)
+def _error(shown: dict[str, Any]) -> tuple[list[str], str]:
     remedy = f"; this worked: {shown['remedy']}" if "remedy" in shown else "; no remedy that always works"
     facts = [counted(shown["times"], "time"), shown["last_seen"][:10], short_project(shown["project"])]
     return facts, f"{shown['signature']}{remedy}"

@@ -143,7 +143,7 @@ async def fill(services: Services) -> None:
         ),
     )
     mended: str | None = None
-    for command, remedy in (("npm run build", "npm run build:web"), ("npm run all", None)):
+    for command, remedy in (("docker-compose build", "docker compose build"), ("docker-compose up", None)):
         name = failure_id(CALLER.project, "Missing script", CALLER.session, command)
         failure = Failure(name, CALLER.project, CALLER.session, "Missing script", command, at, remedy)
         services.failure_log.add(replace(failure, shown=mended, support=0.85) if mended else failure)

@@ -96,8 +96,9 @@ def test_values_advice_failures_memories_and_open_entries_are_in_it(
     assert withheld["items"][0]["score"] is None
     assert document["lift"]["shown"] == document["lift"]["withheld"] == 1
     mended, again = document["failures"]
-    assert (mended["remedy"], mended["shown"], mended["support"]) == ("npm run build:web", None, None)
-    assert (again["remedy"], again["shown"], again["support"]) == (None, mended["id"], 0.85)
+    assert (mended["remedy"], mended["shown"], mended["support"]) == ("docker compose build", None, None)
+    assert (again["remedy"], again["shown"], again["support"]) == ("docker compose up", mended["id"], 0.85)
+    assert (mended["mended"], again["mended"]) == (True, False)
     assert document["memories"][0]["text"] == "The backup runs at four."
     assert document["open"][0]["goal"] == "Draw the first page within a second"
 

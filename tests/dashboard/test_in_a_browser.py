@@ -126,7 +126,7 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
         "Nothing mended it this time.",
     ):
         assert words in advice
-    assert advice.count("npm run build:web") == 2
+    assert advice.count("docker compose build") == 2
     assert "The backup runs at four." in seen.view("memories").locator("main").inner_text()
     assert "Draw the first page within a second" in seen.view("open").locator("main").inner_text()
     health = seen.view("health").locator("main").inner_text()
