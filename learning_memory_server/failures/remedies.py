@@ -166,11 +166,13 @@ def remedy_for(
     """
     recent, now = known[-FAILURES_KEPT:], parse(command)
     cases = _cases(recent, session)
+    others = [case for case in cases if case.failure.session != session]
+    if not others or not now.is_certain:
+        return None
     hints = frozenset(named).union(*(each.named for each in recent))
     weights = _weights(cases, now)
     tried = _tried(recent)
     found: list[tuple[float, float, Remedy]] = []
-    others = [case for case in cases if case.failure.session != session]
     for edit in dict.fromkeys(edit for case in reversed(others) for edit in case.edits):
         witnesses = [case for case in others if edit in case.edits]
         text = applied(now, edit)

@@ -9,6 +9,7 @@ another file has the same signature. Besides, the options, variables and command
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -106,6 +107,8 @@ _UNKNOWN_COMMAND: Final = re.compile(
 _SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][\w-]*(?::[\w-]+)*")
 _COMMAND_WORD: Final = re.compile(r"[\w:-]+")
+_HINTS_WITHIN: Final = 15
+"""Lines at the beginning, and at the end, of which one may be a hint."""
 _NAMES_MAX: Final = 16
 _NAME_MAX: Final = 40
 """How many names are kept, and of how many characters."""
@@ -169,15 +172,18 @@ def named_in(output: str, command: str) -> tuple[str, ...]:
         output: The output.
         command: The command. What the error does not know is in it, and a command in its place is much the same.
     """
+    # A hint stands at either end; looking for it everywhere would take longer than everything else.
     lines = _lines(output)
+    lines = lines if len(lines) <= 2 * _HINTS_WITHIN else lines[:_HINTS_WITHIN] + lines[-_HINTS_WITHIN:]
     text, words = "\n".join(lines), set(_COMMAND_WORD.findall(command))
     hints = (line for line in lines if _HINT.search(line) and not _USAGE.match(line.lstrip()))
     named = dict.fromkeys(name for line in hints for name in _options_in(line))
     unknown = {name[1:] for name in named if name.startswith("?")}
-    for found in _UNKNOWN_COMMAND.finditer(text):
-        unknown.update(_WORD.findall(found.group()))
+    if "ommand" in text:
+        for found in _UNKNOWN_COMMAND.finditer(text):
+            unknown.update(_WORD.findall(found.group()))
     unknown &= words
-    if (said := _SIMILAR.search(text)) and unknown:
+    if unknown and (said := _SIMILAR.search(text)):
         similar = _WORD.findall("\n".join(text[said.end() :].split("\n")[:3]))
         named.update(
             dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown))
@@ -220,6 +226,7 @@ def normalized(line: str) -> str | None:
     return line if _LETTER.search(_MARK.sub("", line)) else None
 
 
+@lru_cache(4)
 def _lines(output: str) -> list[str]:
     """Return the lines that may say something of an error."""
     lines = (
