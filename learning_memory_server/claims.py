@@ -1,4 +1,10 @@
-"""Which folders are told unasked what a project knows: those in which the project's history begins.
+"""What the project of a folder is called, and which folders are told unasked what it knows.
+
+Without a remote, a project is named after its folder and a digest, because many folders are called `app`. The name is
+decided once for a folder. Earlier versions used the folder's name alone: where something is kept under that, it stays
+the name of the first such folder, unless others of that name were seen here; then a person decides.
+
+With a remote, only folders in which the project's history begins are told unasked.
 
 Whoever writes a repository chooses its remote, and with it the project that it claims to be. What nobody can choose is
 the commit that a history begins with. So the first folder of a project leaves its root commits in a file of the data
@@ -8,6 +14,7 @@ concerned.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -15,29 +22,109 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import files
-from learning_memory_server.identity import git_output
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.identity import bare_name, folder_of, git_output, remote_name, session_of
+from learning_memory_server.owner import machine_id
 from learning_memory_server.transcripts.claude_code import folder_name, projects_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from learning_memory_server.settings import Settings
 
 _ROOTS_SECONDS: Final = 120
 """How long git may look for root commits: all commits of a history are read for it, once."""
+_NAMING_SECONDS: Final = 5
+"""How long git may look for them where a session waits for its project's name."""
 _AGO_SECONDS: Final = 3_600
 """How long before the first look-up a session must have ended to show that a folder was used before. The session that
 asks has a transcript, too."""
 
 
+_LETTERS: Final = 6
+"""Letters of the digest in a name."""
+
+
+def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
+    """Return the caller that this process speaks for.
+
+    Args:
+        environment: Variables that Claude Code sets for a server it starts (CLAUDE_PROJECT_DIR,
+            CLAUDE_CODE_SESSION_ID). Without them, the working directory and an id of this process are used.
+        settings: Where the data is, and the project's name if they name it.
+    """
+    project = settings.project or claims_of(settings).project_of(folder_of(environment))
+    return Caller(project, session_of(environment))
+
+
+def claims_of(settings: Settings) -> Claims:
+    """Return what is known of the folders of this data."""
+    return Claims(settings.claims_file, settings.journal_directory)
+
+
 class Claims:
-    """Knows which folders are the projects that they claim to be.
+    """Knows the projects of folders, and which folders are the projects that they claim to be.
 
     Args:
         file: Where they are kept, for this user alone.
+        journal: The journal's folder.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, journal: Path) -> None:
         self._file = file
+        self._journal = journal
         self._told: set[tuple[Path, str]] = set()
+
+    def project_of(self, directory: Path, *, keep: bool = True) -> str:
+        """Return the name of a folder's project: `host/owner/name` of its remote, else what was decided once.
+
+        Args:
+            directory: The folder.
+            keep: Whether to keep what is decided now.
+        """
+        if remote := remote_name(directory):
+            return remote
+        kept, place = self._read(), _place(directory)
+        if place not in kept["names"]:
+            bare = bare_name(directory)
+            is_only = not any(self._others(kept, directory, bare))
+            kept["names"][place] = [
+                bare,
+                bare if is_only and self._mentions(bare) else _unique(bare, directory),
+            ]
+            if keep:
+                self._try_to_write(kept)
+        return str(kept["names"][place][1])
+
+    def find_earlier_name(self, directory: Path) -> str | None:
+        """Return the folder's bare name if something is kept under it, and it is nobody's."""
+        bare, name = self._read()["names"].get(_place(directory), ("", ""))
+        is_free = bare != name and all(other != bare for _, other in self._read()["names"].values())
+        return bare if is_free and self._mentions(bare) else None
+
+    def take_earlier_name(self, directory: Path) -> None:
+        """Note that a person says that what is kept under a folder's bare name is of this folder.
+
+        Raises:
+            OSError: If it cannot be kept.
+        """
+        kept = self._read()
+        bare, _ = kept["names"][_place(directory)]
+        kept["names"][_place(directory)] = [bare, bare]
+        self._write(kept)
+
+    def _others(self, kept: dict[str, Any], directory: Path, bare: str) -> Iterator[object]:
+        """Yield signs of other folders of a name: those that were named here, and those that the client has seen."""
+        yield from (each for each, (other, _) in kept["names"].items() if other == bare)
+        own = {folder_name(each) for each in (_git_folder(directory).parent, directory, *directory.parents)}
+        ending = folder_name(directory / bare).removeprefix(folder_name(directory))
+        yield from (each for each in projects_folder(os.environ).glob(f"*{ending}") if each.name not in own)
+
+    def _mentions(self, project: str) -> bool:
+        """Return whether anything is kept of a project. Asked once for a folder, so that files are read as they are."""
+        wanted = f'"project":{json.dumps(project, ensure_ascii=False)}'.encode()
+        return any(wanted in file.read_bytes() for file in self._journal.rglob("*.json*"))
 
     def may_tell(self, directory: Path, project: str) -> bool:
         """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.
@@ -91,7 +178,7 @@ class Claims:
         self._write(kept)
 
     def _read(self) -> dict[str, Any]:
-        kept: dict[str, Any] = {"roots": {}, "folders": {}, "confirmed": []}
+        kept: dict[str, Any] = {"roots": {}, "folders": {}, "names": {}, "confirmed": []}
         with suppress(OSError, ValueError, TypeError):
             kept |= json.loads(self._file.read_bytes())
         return kept
@@ -111,25 +198,37 @@ def _was_used_before(directory: Path, since: float) -> bool:
     return any(file.stat().st_mtime < since for file in kept.glob("*.jsonl"))
 
 
+def _unique(bare: str, directory: Path) -> str:
+    """Return a name that another folder hardly has: with a digest of where the history begins, else of the place."""
+    what = " ".join(_roots(directory, seconds=_NAMING_SECONDS)) or f"{machine_id()} {_place(directory)}"
+    return f"{bare}-{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:_LETTERS]}"
+
+
 def _place(directory: Path) -> str:
     """Return what identifies a repository on this machine: its folder, which worktrees share, and its file number."""
-    git = directory.resolve() / ".git"
-    for folder in (directory.resolve(), *directory.resolve().parents):
-        if (folder / ".git").exists():
-            git = folder / ".git"
-            break
-    with suppress(OSError, ValueError):
-        if git.is_file():
-            # .../.git/worktrees/NAME of a worktree
-            named = (git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()).resolve()
-            git = named.parent.parent if named.parent.name == "worktrees" else named
+    git = _git_folder(directory)
+    with suppress(OSError):
         return f"{git} {git.stat().st_ino}"
     return str(git)
 
 
-def _roots(directory: Path) -> list[str]:
+def _git_folder(directory: Path) -> Path:
+    """Return the folder in which git keeps a repository, also for a worktree; where it would be if there is none."""
+    directory = directory.resolve()
+    git = next((each / ".git" for each in (directory, *directory.parents) if (each / ".git").exists()), None)
+    if git is None:
+        return directory / ".git"
+    with suppress(OSError, ValueError):
+        if git.is_file():
+            # .../.git/worktrees/NAME of a worktree
+            named = (git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()).resolve()
+            return named.parent.parent if named.parent.name == "worktrees" else named
+    return git
+
+
+def _roots(directory: Path, seconds: float = _ROOTS_SECONDS) -> list[str]:
     """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them."""
     if git_output(directory, "rev-parse", "--is-shallow-repository") != "false":
         return []
-    found = git_output(directory, "rev-list", "--max-parents=0", "HEAD", seconds=_ROOTS_SECONDS)
+    found = git_output(directory, "rev-list", "--max-parents=0", "HEAD", seconds=seconds)
     return sorted((found or "").split())

@@ -1,4 +1,4 @@
-"""The caller's identity: a folder's project, and this process's agent session."""
+"""What a caller is known by: the names of a folder, and this process's agent session."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from learning_memory_server.domain.caller import Caller
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,16 +18,9 @@ _PROCESS_SESSION: Final = secrets.token_hex(16)
 _GIT_SECONDS: Final = 5
 
 
-def caller_of(environment: Mapping[str, str], project: str | None = None) -> Caller:
-    """Return the caller that this process speaks for.
-
-    Args:
-        environment: Variables that Claude Code sets for a server it starts (CLAUDE_PROJECT_DIR,
-            CLAUDE_CODE_SESSION_ID). Without them, the working directory and an id of this process are used.
-        project: The name of the project, if a setting names it.
-    """
-    session = environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION
-    return Caller(project or project_of(folder_of(environment)), session_hash(session))
+def session_of(environment: Mapping[str, str]) -> str:
+    """Return the hash of the session that this process speaks for: Claude Code's, else one of this process."""
+    return session_hash(environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION)
 
 
 def folder_of(environment: Mapping[str, str]) -> Path:
@@ -43,11 +34,14 @@ def session_hash(session: str) -> str:
     return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def project_of(directory: Path) -> str:
-    """Return `host/owner/name` of the git remote, else the folder name of the main worktree."""
+def remote_name(directory: Path) -> str | None:
+    """Return `host/owner/name` of the git remote, or None if there is none on a host."""
     remote = git_output(directory, "config", "--get", "remote.origin.url")
-    if remote and (name := normalised_remote(remote)):
-        return name
+    return normalised_remote(remote) if remote else None
+
+
+def bare_name(directory: Path) -> str:
+    """Return the name of the main worktree's folder, or of the folder where there is no repository."""
     common = git_output(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         git_directory = Path(common)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from learning_memory_server.claims import caller_of
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.identity import caller_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +43,7 @@ ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each 
 
 def current_project(settings: Settings) -> str:
     """Return the settings' project, else this folder's."""
-    return caller_of(os.environ, settings.project).project
+    return caller_of(os.environ, settings).project
 
 
 def folders_here(settings: Settings) -> dict[str, str]:

@@ -146,10 +146,11 @@ def _texts(given: dict[str, Any]) -> dict[str, str]:
 
 
 def _place(path: Path) -> dict[str, str]:
-    return {"machine": _machine(), "folder": str(path.parent.resolve())}
+    return {"machine": machine_id(), "folder": str(path.parent.resolve())}
 
 
-def _machine() -> str:
+def machine_id() -> str:
+    """Return what identifies this machine, whatever it is called."""
     for file in _MACHINE_IDS:
         try:
             if found := file.read_text("ascii").strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.claims import Claims
+from learning_memory_server.claims import Claims, caller_of
+from learning_memory_server.doctor.project import check_claim
+from learning_memory_server.settings import Settings
 from learning_memory_server.transcripts.claude_code import folder_name
 from tests.test_identity import SHOP, git
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claims:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "client"))
-    return Claims(tmp_path / "data" / "claims.json")
+    return Claims(tmp_path / "data" / "claims.json", tmp_path / "journal")
 
 
 def repository(folder: Path, message: str = "first") -> Path:
@@ -136,4 +139,84 @@ def test_another_repository_in_the_same_place_is_another_folder(tmp_path: Path, 
     shop.rename(tmp_path / "moved")
     repository(tmp_path / "shop", "another")
 
-    assert not Claims(tmp_path / "data" / "claims.json").may_tell(shop, SHOP)
+    assert not Claims(tmp_path / "data" / "claims.json", tmp_path / "journal").may_tell(shop, SHOP)
+
+
+def keep_something(tmp_path: Path, project: str) -> None:
+    """Let the journal have something of a project."""
+    folder = tmp_path / "journal" / "entries"
+    folder.mkdir(parents=True)
+    (folder / "2026-01.jsonl").write_text(f'{{"data":{{"id":"x","project":"{project}"}}}}\n', "utf-8")
+
+
+def test_without_a_remote_a_project_is_named_after_its_folder_and_where_its_history_begins(
+    tmp_path: Path, claims: Claims
+) -> None:
+    shop = repository(tmp_path / "shop")
+    name = claims.project_of(shop)
+    assert re.fullmatch(r"shop-[0-9a-f]{6}", name)
+    git(shop, "worktree", "add", "--quiet", str(tmp_path / "feature"))
+    (shop / "deep").mkdir()
+    for folder in (shop, shop / "deep", tmp_path / "feature"):
+        assert claims.project_of(folder) == name
+    # Of the same history, and of the same name.
+    (tmp_path / "copies").mkdir()
+    git(tmp_path, "clone", "--quiet", str(shop), "copies/shop")
+    assert claims.project_of(tmp_path / "copies" / "shop") == name
+    (tmp_path / "others").mkdir()
+    assert claims.project_of(repository(tmp_path / "others" / "shop", "another")) != name
+    git(shop, "remote", "add", "origin", f"https://{SHOP}.git")
+    assert claims.project_of(shop) == SHOP
+
+
+def test_a_folder_keeps_its_name_when_its_history_begins(tmp_path: Path, claims: Claims) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    assert claims.project_of(shop, keep=False) == claims.project_of(shop)
+    before = claims.project_of(shop)
+    (tmp_path / "others" / "shop").mkdir(parents=True)
+    assert claims.project_of(tmp_path / "others" / "shop") != before
+    git(shop, "init", "--quiet")
+    named = claims.project_of(shop)
+    git(shop, "commit", "--quiet", "--allow-empty", "--message", "first")
+    assert claims.project_of(shop) == named
+
+
+def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(
+    tmp_path: Path, claims: Claims
+) -> None:
+    keep_something(tmp_path, "shop")
+    shop = repository(tmp_path / "shop")
+    used(tmp_path, shop, time.time())
+    used(tmp_path, tmp_path, time.time())
+    assert claims.project_of(shop) == "shop"
+    (tmp_path / "others").mkdir()
+    other = repository(tmp_path / "others" / "shop", "another")
+    assert re.fullmatch(r"shop-[0-9a-f]{6}", claims.project_of(other))
+    # It has an owner.
+    assert claims.find_earlier_name(other) is None
+    assert claims.find_earlier_name(shop) is None
+
+
+async def test_doctor_asks_whose_it_is_where_several_folders_of_that_name_were_seen(
+    tmp_path: Path, claims: Claims
+) -> None:
+    keep_something(tmp_path, "shop")
+    used(tmp_path, tmp_path / "others" / "shop", time.time())
+    shop = repository(tmp_path / "shop")
+    name = claims.project_of(shop)
+    assert name != "shop"
+    settings = Settings(storage_path=tmp_path / "data", journal_path=tmp_path / "journal")
+    environment = {"CLAUDE_PROJECT_DIR": str(shop)}
+    (finding,) = check_claim(settings, environment)
+    assert f"This one is {name!r}" in finding.sentence
+    assert finding.repair is not None
+    await finding.repair()
+    assert list(check_claim(settings, environment)) == []
+    assert caller_of(environment, settings).project == "shop"
+
+
+def test_a_setting_names_the_project_whatever_its_folder_is_called(tmp_path: Path) -> None:
+    settings = Settings(storage_path=tmp_path / "data", project="named")
+    assert caller_of({"CLAUDE_PROJECT_DIR": str(tmp_path)}, settings).project == "named"
+    assert not (tmp_path / "data").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.identity import caller_of, normalised_remote, project_of
+from learning_memory_server.identity import bare_name, normalised_remote, remote_name, session_of
 
 SHOP = "github.com/acme/shop"
 
@@ -86,23 +86,24 @@ def test_the_worktrees_of_a_repository_share_its_project(repository: Path, tmp_p
     git(repository, "worktree", "add", "--quiet", str(tmp_path / "elsewhere" / "feature"))
     (repository / "deep" / "inside").mkdir(parents=True)
 
-    assert project_of(repository) == "Shop"
-    assert project_of(tmp_path / "elsewhere" / "feature") == "Shop"
-    assert project_of(repository / "deep" / "inside") == "Shop"
+    assert bare_name(repository) == "Shop"
+    assert bare_name(tmp_path / "elsewhere" / "feature") == "Shop"
+    assert bare_name(repository / "deep" / "inside") == "Shop"
 
 
 def test_the_remote_names_the_project_in_every_worktree(repository: Path, tmp_path: Path) -> None:
     git(repository, "remote", "add", "origin", "https://user:secret@github.com/acme/shop.git")
     git(repository, "worktree", "add", "--quiet", str(tmp_path / "feature"))
 
-    assert project_of(repository) == SHOP
-    assert project_of(tmp_path / "feature") == SHOP
+    assert remote_name(repository) == SHOP
+    assert remote_name(tmp_path / "feature") == SHOP
 
 
 def test_a_local_remote_is_ignored(repository: Path) -> None:
     git(repository, "remote", "add", "origin", "/srv/git/private-name.git")
 
-    assert project_of(repository) == "Shop"
+    assert remote_name(repository) is None
+    assert bare_name(repository) == "Shop"
 
 
 def test_the_worktree_of_a_bare_repository_is_named_after_it(repository: Path, tmp_path: Path) -> None:
@@ -110,50 +111,39 @@ def test_the_worktree_of_a_bare_repository_is_named_after_it(repository: Path, t
     git(tmp_path / "bazaar.git", "remote", "remove", "origin")
     git(tmp_path / "bazaar.git", "worktree", "add", "--quiet", str(tmp_path / "checkout"))
 
-    assert project_of(tmp_path / "checkout") == "bazaar"
+    assert bare_name(tmp_path / "checkout") == "bazaar"
 
 
 def test_without_a_repository_the_folder_names_the_project(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
 
-    assert project_of(tmp_path / "notes") == "notes"
+    assert bare_name(tmp_path / "notes") == "notes"
 
 
 def test_a_folder_that_does_not_exist_still_has_a_name(tmp_path: Path) -> None:
-    assert project_of(tmp_path / "gone") == "gone"
-    assert project_of(Path("/")) == "default"
-
-
-def test_the_setting_wins_over_the_repository(repository: Path) -> None:
-    environment = {"CLAUDE_PROJECT_DIR": str(repository)}
-
-    assert caller_of(environment).project == "Shop"
-    assert caller_of(environment, "named").project == "named"
-
-
-def test_without_claude_the_working_directory_is_the_project() -> None:
-    assert caller_of({}).project == project_of(Path.cwd())
+    assert bare_name(tmp_path / "gone") == "gone"
+    assert bare_name(Path("/")) == "default"
 
 
 def test_a_session_is_a_hash_that_never_shows_its_id() -> None:
     raw = "0f9d3c2e-session"
-    caller = caller_of({"CLAUDE_CODE_SESSION_ID": raw}, "p")
+    session = session_of({"CLAUDE_CODE_SESSION_ID": raw})
 
-    assert caller.session != raw
-    assert raw not in caller.session
-    assert len(caller.session) == 16
-    assert set(caller.session) <= set("0123456789abcdef")
-    assert caller == caller_of({"CLAUDE_CODE_SESSION_ID": raw}, "p")
-    assert caller.session != caller_of({"CLAUDE_CODE_SESSION_ID": raw + "2"}, "p").session
+    assert session != raw
+    assert raw not in session
+    assert len(session) == 16
+    assert set(session) <= set("0123456789abcdef")
+    assert session == session_of({"CLAUDE_CODE_SESSION_ID": raw})
+    assert session != session_of({"CLAUDE_CODE_SESSION_ID": raw + "2"})
 
 
 def test_without_a_session_id_each_process_has_its_own() -> None:
-    here = caller_of({}, "p").session
-    code = "from learning_memory_server.identity import caller_of; print(caller_of({}, 'p').session)"
+    here = session_of({})
+    code = "from learning_memory_server.identity import session_of; print(session_of({}))"
 
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert here == caller_of({"CLAUDE_CODE_SESSION_ID": ""}, "p").session
+    assert here == session_of({"CLAUDE_CODE_SESSION_ID": ""})
     assert there.stdout.strip() != here
 
 
@@ -161,7 +151,7 @@ def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> No
     token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)  # noqa: S311 - made up
     folder = tmp_path / f"build_{token}-app"
     folder.mkdir()
-    assert project_of(folder) == "build_[redacted: github token]-app"
+    assert bare_name(folder) == "build_[redacted: github token]-app"
     assert normalised_remote(f"https://git.test/Acme/{token}.git") == "git.test/acme/[redacted: github token]"
     assert (
         normalised_remote("https://git.test/acme/token-password-vault")

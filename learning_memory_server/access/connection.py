@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.access.hub_client import find_hub
 from learning_memory_server.access.reading import holder_of
+from learning_memory_server.claims import caller_of
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
@@ -21,7 +22,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.front.link import HubLink, hello_of
-from learning_memory_server.identity import caller_of
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.peers import has_hubs
 from learning_memory_server.rendezvous import Place
@@ -64,7 +64,7 @@ class Connection:
     def __init__(self, operate: Operate, settings: Settings) -> None:
         self._operate = operate
         self.redacted: Counter[str] = Counter()
-        self._project = caller_of(os.environ, settings.project).project
+        self._project = caller_of(os.environ, settings).project
         # A separate session, which has no open entry.
         self._session = os.urandom(8).hex()
 

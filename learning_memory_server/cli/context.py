@@ -6,9 +6,9 @@ import os
 
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.claims import Claims
+from learning_memory_server.claims import caller_of, claims_of
 from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.identity import caller_of, folder_of
+from learning_memory_server.identity import folder_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.terminal import output
 from learning_memory_server.values.log import ValueLog
@@ -24,7 +24,7 @@ def show_context() -> None:
         JournalUnavailableError: If the journal cannot be read.
     """
     settings = open_settings()
-    caller = caller_of(os.environ, settings.project)
+    caller = caller_of(os.environ, settings)
     journal = Journal(settings.journal_directory)
     entries = read_entries(settings)
     log = ValueLog(journal.values)
@@ -39,6 +39,6 @@ def show_context() -> None:
         settings.budget_bytes,
         AdviceLog(journal.advice).withheld_from(still_open),
     )
-    is_told = settings.project or Claims(settings.claims_file).may_tell(folder_of(os.environ), caller.project)
+    is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)
     output().file.write(found.text if is_told or not found.text else UNCONFIRMED)
     output().file.flush()

@@ -13,7 +13,7 @@ from learning_memory_server.advice.advisor import Advisor
 from learning_memory_server.advice.citing import Citing
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.claims import Claims
+from learning_memory_server.claims import claims_of
 from learning_memory_server.composition.backends import (
     chunkers,
     load_model,
@@ -115,7 +115,7 @@ class Services:
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = MemoryLog(journal.memories, chunkers(settings))
         self.servers = ServerLog(journal.servers)
-        self.claims = Claims(settings.claims_file)
+        self.claims = claims_of(settings)
 
         # The index of it.
         self.embeddings = EmbeddingService(load, reach=model_server(settings))

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server import paths
 from learning_memory_server.access.reading import read_entries
-from learning_memory_server.claims import Claims
+from learning_memory_server.claims import claims_of
 from learning_memory_server.doctor.finding import Finding, Level, yellow
-from learning_memory_server.identity import folder_of, project_of
+from learning_memory_server.identity import folder_of
 from learning_memory_server.project_files import find_steering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
+    from learning_memory_server.claims import Claims
     from learning_memory_server.settings import Settings
 
 _TOPIC = "project"
@@ -40,9 +42,13 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         settings: Where the data is.
         environment: This process's variables.
     """
-    directory, claims = folder_of(environment), Claims(settings.claims_file)
-    project = project_of(directory)
-    if settings.project or claims.may_tell(directory, project):
+    directory, claims = folder_of(environment), claims_of(settings)
+    if settings.project:
+        return
+    project = claims.project_of(directory)
+    if earlier := claims.find_earlier_name(directory):
+        yield _named_before(claims, directory, project, earlier)
+    if claims.may_tell(directory, project):
         return
     if not read_entries(settings).timeline.count(project):
         # There is nothing to tell, and the first session records where its history begins.
@@ -62,4 +68,20 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         f"told nothing of that project unasked. If it is, run in this folder: {paths.APPLICATION} doctor --fix",
         confirm,
         f"Is {directory} the project {project}, and may its sessions be told what is known of that?",
+    )
+
+
+def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -> Finding:
+    async def take() -> str:
+        claims.take_earlier_name(directory)
+        return f"{directory} is {earlier}."
+
+    return Finding(
+        Level.YELLOW,
+        _TOPIC,
+        f"Something is kept of a project {earlier!r}, as earlier versions called every folder of that name, and several "
+        f"of them were seen here. This one is {project!r}. If what is kept is of this folder, run in it: "
+        f"{paths.APPLICATION} doctor --fix",
+        take,
+        f"Is what is kept of {earlier!r} of {directory}? What was kept as {project!r} keeps that name.",
     )

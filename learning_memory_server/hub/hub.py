@@ -28,7 +28,7 @@ from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.hub.lines import FrontLines
-from learning_memory_server.identity import project_of, session_hash
+from learning_memory_server.identity import session_hash
 from learning_memory_server.interrupts import leave_shortly
 from learning_memory_server.paths import LOCK
 from learning_memory_server.server.calls import Calls
@@ -263,7 +263,7 @@ class Hub:
             return str(named)
         found, until = self._projects.get(directory, ("", 0.0))
         if time.monotonic() > until:
-            found = await asyncio.to_thread(project_of, Path(directory))
+            found = await asyncio.to_thread(self._services.claims.project_of, Path(directory))
             self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
         return found
 

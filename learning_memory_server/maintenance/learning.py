@@ -13,11 +13,11 @@ import typer
 
 from learning_memory_server.access.connection import complete_index, open_connection
 from learning_memory_server.access.reading import open_settings
+from learning_memory_server.claims import claims_of
 from learning_memory_server.composition.backends import redaction_gate
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.identity import project_of
 from learning_memory_server.journal.codec import FAILURE, MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
@@ -89,7 +89,8 @@ class _Projects:
 
     def __init__(self, settings: Settings, *, is_named: bool, every: bool) -> None:
         here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-        self._own = project_of(here)
+        self._claims = claims_of(settings)
+        self._own = self._claims.project_of(here, keep=False)
         self._current = current_project(settings)
         self._folder = folder_name(here)
         self._is_named = is_named
@@ -108,7 +109,7 @@ class _Projects:
     def _name(self, folder: str) -> str | None:
         place = Path(folder)
         if place.is_absolute() and place.is_dir():
-            name = project_of(place)
+            name = self._claims.project_of(place, keep=False)
             if name == self._own:
                 return self._current
             return name if self._every else None

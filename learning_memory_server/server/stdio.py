@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from anyio import to_thread
 
+from learning_memory_server.claims import caller_of
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.identity import caller_of, folder_of
+from learning_memory_server.identity import folder_of
 from learning_memory_server.rendezvous import FRAME_MAX
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
@@ -43,7 +44,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
     configure_logging(settings.log_level)
     for sentence in unknown_variables(os.environ):
         log.warning("setting.unknown", message=sentence)
-    caller = caller_of(os.environ, settings.project)
+    caller = caller_of(os.environ, settings)
     used = asyncio.Event()
     async with open_services(settings, purpose="learning-memory-server on stdio") as services:
 

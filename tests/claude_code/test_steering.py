@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server.claims import Claims
 from learning_memory_server.domain.caller import Caller
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.identity import project_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.observation.collector import ObservationCollector
 from tests.acceptance.hubs import ENTRY
@@ -81,9 +81,10 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     assert LESSON not in everything
     assert f"{tmp_path}/evil/.claude/settings.json sets LEARNING_MEMORY_PROJECT" in session.results()[-1]
     assert not (tmp_path / "evil" / "data").exists()
+    claims = Claims(claude.memory.storage / "claims.json", claude.memory.storage / "journal")
     collector = ObservationCollector(Journal(claude.memory.storage / "journal"), utc_now)
     assert collector.list_orphans(Caller("shop", "-")) == []
-    assert len(collector.list_orphans(Caller(project_of(claude.project), "-"))) == 2
+    assert len(collector.list_orphans(Caller(claims.project_of(claude.project), "-"))) == 2
 
 
 def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(
