@@ -18,7 +18,9 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import files
@@ -28,9 +30,6 @@ from learning_memory_server.owner import machine_id
 from learning_memory_server.transcripts.claude_code import folder_name, projects_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from learning_memory_server.settings import Settings
 
 _ROOTS_SECONDS: Final = 120

@@ -7,12 +7,10 @@ import os
 import re
 import secrets
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PROCESS_SESSION: Final = secrets.token_hex(16)
 _GIT_SECONDS: Final = 5

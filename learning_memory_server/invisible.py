@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final
 
 _SELECTORS: Final = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = r"\U000e0020-\U000e007e"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from learning_memory_server import file_locks, files
 from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
 from learning_memory_server.paths import LOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _WAIT: Final = "Wait until it ends."
 _RETRY_SECONDS: Final = 0.02

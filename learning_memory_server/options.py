@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,6 @@ from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.settings import Settings
 
 DomainOption = Annotated[Domain | None, typer.Option("--domain", help="Only this kind of task.")]

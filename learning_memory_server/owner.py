@@ -10,15 +10,13 @@ import json
 import os
 import platform
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server import files
 from learning_memory_server.errors import StorageUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MACHINE_IDS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _RANDOM_NODE: Final = 1 << 40

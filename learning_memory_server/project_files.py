@@ -11,12 +11,10 @@ import os
 import re
 import subprocess
 import tomllib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from learning_memory_server.steering import FILES, LONGEST, is_guarded, project_files, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _UNKNOWN: Final = None
 """Stands for a value that cannot be read."""

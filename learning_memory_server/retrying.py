@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -15,8 +16,6 @@ from learning_memory_server.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     # stamina has no public name for this type.
     from stamina._core import _RetryContextIterator
     from stamina.instrumentation import RetryDetails

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -25,9 +26,6 @@ from learning_memory_server.domain import limits
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError, did_you_mean
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 def _user_path(path: Path) -> Path:

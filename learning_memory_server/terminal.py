@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rich import box
@@ -25,10 +28,6 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.invisible import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.operations import Report
 
     Cell = str | Text | int

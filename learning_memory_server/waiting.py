@@ -17,16 +17,14 @@ A model on a server is loaded in the background, for a minute at most. No tool w
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError, ModelServerAwayError, NoAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
 
 SEARCH_SECONDS: Final = 2.0
 """Seconds that a search has, its lexical answer included."""

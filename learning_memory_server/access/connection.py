@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -28,8 +29,6 @@ from learning_memory_server.rendezvous import Place
 from learning_memory_server.terminal import counted, show_notice, working
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
     from learning_memory_server.access.hub_client import HubClient
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import Embedder

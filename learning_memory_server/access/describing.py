@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -11,8 +12,6 @@ from learning_memory_server.storage.addresses import urls_of
 from learning_memory_server.terminal import counted, readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.settings import Settings
 
 _MINUTE: Final = 60

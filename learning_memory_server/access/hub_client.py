@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import peers, programs, rendezvous
@@ -18,9 +20,6 @@ from learning_memory_server.errors import (
 from learning_memory_server.locking import holder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from learning_memory_server.operations import Report
 
 HUNG_AFTER: Final = 8.0

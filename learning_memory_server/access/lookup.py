@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,6 @@ from learning_memory_server.values.standing import weigh_all
 from learning_memory_server.values.verdict_log import VerdictLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from learning_memory_server.domain.failure import Failure
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.memory import Memory

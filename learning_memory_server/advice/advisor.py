@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
-
     from learning_memory_server.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.domain.advice import Item

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.advice import Citation, Effect, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.memories.log import MemoryLog

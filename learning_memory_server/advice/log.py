@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.advice import Advice, Channel, Effect, advice_id
@@ -10,9 +12,6 @@ from learning_memory_server.journal.codec import ADVICE
 from learning_memory_server.journal.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.log import Log
     from learning_memory_server.journal.records import Forgetting

@@ -34,6 +34,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -41,9 +43,6 @@ from learning_memory_server.domain.advice import Item, Kind, Reason
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import EmbeddingIdentity
 

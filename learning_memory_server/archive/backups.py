@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.snapshot import take_snapshot
@@ -13,9 +15,6 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.files import make_private_directory
 
 if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.archive.snapshot import Snapshot
     from learning_memory_server.journal.journal import Journal
 

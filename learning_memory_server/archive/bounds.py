@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import IO, Final
 
 from learning_memory_server.domain.limits import MEMORY_MAX
 from learning_memory_server.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MIB: Final = 1024**2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.archive.contents import GHAP, comparable, is_forgotten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.line import JournalRecord

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,9 +32,6 @@ from learning_memory_server.observation.importing import entry_of_record, parse_
 from learning_memory_server.redaction.base import shortened_markers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Set as AbstractSet
-
     from learning_memory_server.archive.reading import Archive
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.journal import Journal

@@ -7,8 +7,10 @@ import hashlib
 import os
 import tarfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import IO, Final, cast
 
 from learning_memory_server.archive.bounds import (
     LOG_FILE_MAX,
@@ -31,10 +33,6 @@ from learning_memory_server.archive.manifest import (
 )
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.formats import CURRENT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")

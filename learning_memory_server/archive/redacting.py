@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
@@ -12,8 +13,6 @@ from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import open_version
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.archive.reading import Archive
     from learning_memory_server.journal.scanning import Finding, Scanner
 

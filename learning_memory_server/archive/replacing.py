@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.files import sync_directory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.archive.manifest import Manifest
     from learning_memory_server.archive.snapshot import Snapshot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.archive.manifest import DAMAGED, JOURNAL, OPEN
@@ -16,8 +16,6 @@ from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import content_of, open_version
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.journal.formats import Format
 
 _ENTRIES: Final = "entries"

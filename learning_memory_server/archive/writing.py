@@ -6,7 +6,10 @@ import hashlib
 import io
 import os
 import tarfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from learning_memory_server import files
@@ -18,10 +21,6 @@ from learning_memory_server.locking import try_lock
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.archive.snapshot import Snapshot
 
 COMPRESSED: Final = (".tar.gz", ".tgz")

@@ -7,6 +7,7 @@ make them comparable: an entry's advice is withheld with a known probability, an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from learning_memory_server.domain.support import wilson_interval
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from learning_memory_server.domain.advice import Advice
     from learning_memory_server.domain.ghap import Ghap
 

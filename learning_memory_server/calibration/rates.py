@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ from learning_memory_server.domain.support import wilson_interval
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from learning_memory_server.domain.ghap import Ghap
 
 ENOUGH: Final = 10

@@ -7,6 +7,7 @@ falsified one as 0, an abandoned one not at all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from learning_memory_server.domain.support import wilson_interval
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from learning_memory_server.domain.ghap import Ghap
 
 BINS: Final = 10

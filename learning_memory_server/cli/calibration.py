@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.advice.log import AdviceLog
@@ -11,9 +12,6 @@ from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import counted, output, show_facts, show_json, show_table
 from learning_memory_server.views import calibration_views
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PARTS: Final = (
     "brier",

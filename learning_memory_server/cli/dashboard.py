@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import webbrowser
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server import files
 from learning_memory_server.access.connection import open_connection
@@ -13,9 +13,6 @@ from learning_memory_server.dashboard.page import page
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import output, readable_size, show_notice
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def show_dashboard(file: Path | None, project: str | None, *, may_open: bool) -> None:

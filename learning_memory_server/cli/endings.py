@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, NoReturn, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -13,10 +14,6 @@ from typer.core import TyperGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
 from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.paths import APPLICATION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import NoReturn, TextIO
 
 _AS_JSON: Final = f"{__name__}.json"
 """Where a command's context says whether `--json` was given."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.access.connection import running_hub
@@ -31,9 +33,6 @@ from learning_memory_server.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from learning_memory_server.access.hub_client import HubClient
     from learning_memory_server.settings import Settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from learning_memory_server.terminal import (
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.text import Text
 
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus

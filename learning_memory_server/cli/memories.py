@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,6 @@ from learning_memory_server.terminal import (
 from learning_memory_server.views import memory_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from learning_memory_server.settings import Settings
 
 

@@ -17,12 +17,10 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
+from datetime import datetime
+from typing import Any, Final
 
 EACH: Final = 3
 """How often a distinct error counts at most."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
@@ -20,9 +22,6 @@ from learning_memory_server.values.verdict_log import VerdictLog
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from learning_memory_server.cli.replaying import Moment, Replayed
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.value import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +18,6 @@ from learning_memory_server.hooks.event import Event
 from learning_memory_server.transcripts.claude_code import Passed, commands_in, find_transcripts, task_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from learning_memory_server.settings import Settings
 
 Told = dict[tuple[str, int], str]

@@ -6,7 +6,9 @@ verdicts of before can be shown.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -19,9 +21,6 @@ from learning_memory_server.domain.value import Value
 from learning_memory_server.values.log import document_of as value_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     from learning_memory_server.advice.finder import Ranked
     from learning_memory_server.advice.ranking import Scored
     from learning_memory_server.composition.services import Services

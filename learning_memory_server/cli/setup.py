@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -33,8 +34,6 @@ from learning_memory_server.settings import is_secret, load_settings
 from learning_memory_server.terminal import output, show_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from learning_memory_server.clients.catalog import Client
     from learning_memory_server.clients.change import Change
     from learning_memory_server.clients.entry import Variables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ from learning_memory_server.terminal import (
 from learning_memory_server.views import entry_views, failure_views, memory_views, value_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.domain.failure import Failure
     from learning_memory_server.settings import Settings
     from learning_memory_server.values.standing import Standing

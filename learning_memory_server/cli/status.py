@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from learning_memory_server.values.log import ValueLog
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.settings import Settings
 

@@ -7,17 +7,15 @@ Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from learning_memory_server.clients import json_text, places, toml_text
 from learning_memory_server.clients.names import ClientName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-    from typing import Any, Protocol
-
     from learning_memory_server.clients.places import Machine
 
     class Syntax(Protocol):

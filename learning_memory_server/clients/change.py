@@ -10,7 +10,9 @@ from __future__ import annotations
 import difflib
 import json
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import files
@@ -18,9 +20,6 @@ from learning_memory_server.clients import toml_text
 from learning_memory_server.errors import ClientSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from learning_memory_server.clients.catalog import Client, Syntax
     from learning_memory_server.clients.places import Machine
 

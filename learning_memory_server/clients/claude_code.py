@@ -9,14 +9,13 @@ import json
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.clients.catalog import SERVER
 from learning_memory_server.errors import ClientSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from learning_memory_server.clients.places import Machine
 
 _SECONDS: Final = 60

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 SECONDS: Final = 30.0
 """How long a client waits for the handshake; Claude Code waits this long."""

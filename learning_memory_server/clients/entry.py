@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -14,8 +15,6 @@ from learning_memory_server.paths import APPLICATION, PREFIX, config_file
 from learning_memory_server.settings import Settings, is_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from learning_memory_server.clients.catalog import Client
     from learning_memory_server.clients.places import Machine
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +21,6 @@ from learning_memory_server.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from learning_memory_server.clients.entry import Launch
     from learning_memory_server.clients.places import Machine
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 _TOKEN: Final = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}'

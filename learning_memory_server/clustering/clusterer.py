@@ -10,6 +10,7 @@ They move centroids, and so the ranking of members.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,8 +28,6 @@ from learning_memory_server.clustering.neighbours import (
 from learning_memory_server.clustering.partition import Cluster, NearMiss, Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.levels import Groups

@@ -6,6 +6,7 @@ Each adapter is imported where it is built: an import costs between a tenth of a
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from learning_memory_server.storage.addresses import urls_of
 from learning_memory_server.waiting import REACH_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
     from learning_memory_server.settings import Settings
     from learning_memory_server.storage.base import VectorStore

@@ -10,7 +10,9 @@ import json
 import logging
 import re
 import sys
+from collections.abc import MutableMapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -20,9 +22,6 @@ from learning_memory_server.redaction.data import redact_data
 from learning_memory_server.redaction.redactor import build_redactor
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-    from pathlib import Path
-
     Event = MutableMapping[str, Any]
 
 _PACKAGE: Final = "learning_memory_server"

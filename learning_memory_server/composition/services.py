@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -64,10 +67,6 @@ from learning_memory_server.values.verdict_log import VerdictLog
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.experience_clusters.fitting import Fitting

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.vocabulary import Axis, OutcomeStatus, Stance, Tier
@@ -15,9 +17,6 @@ from learning_memory_server.version import VERSION
 from learning_memory_server.views.calibration_views import calibration_stats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from enum import StrEnum
-
     from learning_memory_server.advice.log import AdviceLog
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.indexing.writer import IndexWriter

@@ -6,6 +6,7 @@ Entries are named by their position in `entries`, to keep the document small.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +20,6 @@ from learning_memory_server.values.standing import weigh_all
 from learning_memory_server.views import cluster_views, entry_views, memory_views, value_views
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

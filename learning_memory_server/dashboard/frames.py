@@ -12,7 +12,9 @@ import io
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -21,9 +23,6 @@ from learning_memory_server import files
 from learning_memory_server.children import detached, module_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -7,12 +7,10 @@ import hashlib
 import json
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from importlib.resources.abc import Traversable
+from typing import Any, Final
 
 from learning_memory_server.invisible import shown
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 VENDORED: Final = ("d3.min.js", "plot.umd.min.js")
 """The scripts of others: d3 7.9.2 and Observable Plot 0.6.17. Their licences and checksums are next to them."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import LearningMemoryError
@@ -13,9 +15,6 @@ from learning_memory_server.paths import PREFIX
 from learning_memory_server.terminal import working
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from mcp import Client
 
 _ANSWER_SECONDS: Final = 90.0

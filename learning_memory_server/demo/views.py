@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
 from learning_memory_server.paths import APPLICATION, PREFIX, data_directory
 from learning_memory_server.terminal import coloured, output, show_facts, show_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def show_step(title: str) -> None:

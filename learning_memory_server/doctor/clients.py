@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import paths
@@ -16,8 +17,6 @@ from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
     from learning_memory_server.clients.catalog import Client
     from learning_memory_server.clients.names import ClientName
     from learning_memory_server.clients.places import Machine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -33,8 +34,6 @@ from learning_memory_server.settings import load_settings, unknown_variables
 from learning_memory_server.terminal import counted, output, show_hanging, show_json, working
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
     from learning_memory_server.clients.names import ClientName
     from learning_memory_server.doctor.finding import Finding, Repair
     from learning_memory_server.embedding.base import Embedder

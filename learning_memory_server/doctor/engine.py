@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from learning_memory_server.indexing.document import Collection
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
     from learning_memory_server.doctor.finding import Finding, Repair
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.settings import Settings

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.doctor.finding import green, red, yellow
@@ -13,9 +15,6 @@ from learning_memory_server.settings import is_secret
 from learning_memory_server.terminal import counted, readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from learning_memory_server.doctor.finding import Finding, Repair
     from learning_memory_server.settings import Settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.access.describing import in_use_by
@@ -22,8 +23,6 @@ from learning_memory_server.journal.servers import server_from_data
 from learning_memory_server.terminal import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     from learning_memory_server.doctor.finding import Finding
     from learning_memory_server.journal.log import Log
     from learning_memory_server.settings import Settings

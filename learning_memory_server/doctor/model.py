@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import metadata
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -14,8 +15,6 @@ from learning_memory_server.embedding.source import find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
     from learning_memory_server.doctor.finding import Finding
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.settings import Settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server import paths
@@ -12,9 +14,6 @@ from learning_memory_server.identity import folder_of
 from learning_memory_server.project_files import find_steering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from learning_memory_server.claims import Claims
     from learning_memory_server.settings import Settings
 

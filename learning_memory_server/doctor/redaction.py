@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.doctor.finding import green, yellow
@@ -9,8 +10,6 @@ from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.doctor.finding import Finding
     from learning_memory_server.settings import Settings
 

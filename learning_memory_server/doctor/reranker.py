@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ from learning_memory_server.embedding.source import find_reranker
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.doctor.finding import Finding
 
 _TOPIC: Final = "re-ranker"

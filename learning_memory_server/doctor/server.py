@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.composition.backends import open_server
@@ -16,8 +17,6 @@ from learning_memory_server.storage.qdrant_circuits import product
 from learning_memory_server.storage.qdrant_examining import examine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-
     from learning_memory_server.doctor.finding import Finding
     from learning_memory_server.journal.servers import KnownServer
     from learning_memory_server.settings import Settings

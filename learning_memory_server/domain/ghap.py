@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.vocabulary import (
@@ -17,8 +18,6 @@ from learning_memory_server.domain.vocabulary import (
 from learning_memory_server.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.domain.advice import Citation
     from learning_memory_server.domain.run import Run
 

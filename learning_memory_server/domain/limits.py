@@ -5,12 +5,10 @@ Lengths are in characters after stripping white space at both ends.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STATEMENT_MAX: Final = 1_000
 """One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.moment import parse_moment
 from learning_memory_server.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)

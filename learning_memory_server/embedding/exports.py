@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -19,9 +21,6 @@ from learning_memory_server.locking import exclusive
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from learning_memory_server.embedding.source import ModelSource
 
 _INVOLVED: Final = ("torch", "transformers", "sentence-transformers", "onnx", "onnxruntime", "tokenizers")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.embedding.threads import DaemonThread
 from learning_memory_server.embedding.turns import Turns
@@ -18,10 +20,6 @@ from learning_memory_server.waiting import (
     is_waited_for,
     request_seconds,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from concurrent.futures import Executor
 
 _LATE: Final = "The embedding model did not answer in time."
 _HINT: Final = "Try again in a few seconds."

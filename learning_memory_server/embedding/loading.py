@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -17,9 +19,6 @@ from learning_memory_server.embedding.source import check_dimension, find_source
 from learning_memory_server.files import make_private_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
     from learning_memory_server.embedding.source import ModelSource

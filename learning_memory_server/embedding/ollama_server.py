@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,6 @@ from learning_memory_server.errors import EmbeddingUnavailableError, ModelServer
 from learning_memory_server.retrying import attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import httpx
     import numpy as np
     from numpy.typing import NDArray

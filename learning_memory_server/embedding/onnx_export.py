@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,8 +31,6 @@ from learning_memory_server.files import sync_directory, sync_file
 from learning_memory_server.locking import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
@@ -10,8 +11,6 @@ from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from learning_memory_server.embedding.base import Embedder
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.embedding.lanes import Lane, ServerLane
@@ -14,9 +15,6 @@ from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thr
 from learning_memory_server.waiting import REACH_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Future
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections import deque
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,9 +14,6 @@ from learning_memory_server.embedding.threads import Job
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.cluster import ClusterId
 from learning_memory_server.experience_clusters.explanation import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from learning_memory_server.clustering.evidence import ClusterEvidence
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.experience_clusters.fitting import Fit

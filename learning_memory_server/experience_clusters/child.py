@@ -14,6 +14,7 @@ import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
@@ -24,8 +25,6 @@ from learning_memory_server.crashes import raised_name
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from learning_memory_server.experience_clusters.fitting import Fit, FitRequest
 
 log = structlog.get_logger()

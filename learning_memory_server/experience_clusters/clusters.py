@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from heapq import nsmallest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -12,9 +14,6 @@ from learning_memory_server.experience_clusters.outcomes import Outcomes
 from learning_memory_server.observation.documents import axis_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from learning_memory_server.clustering.evidence import ClusterEvidence
     from learning_memory_server.domain.cluster import ClusterId
     from learning_memory_server.domain.ghap import Ghap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -11,8 +12,6 @@ from learning_memory_server.clustering.own_part import own_part
 from learning_memory_server.experience_clusters.matching import inherit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

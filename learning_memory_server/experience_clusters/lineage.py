@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.line import JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.experience_clusters.matching import Matching

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,9 +15,6 @@ from learning_memory_server.experience_clusters.material import AxisSource
 from learning_memory_server.heap import trim_heap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.experience_clusters.axis_fit import AxisFit

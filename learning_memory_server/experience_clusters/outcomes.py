@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
 
 Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)

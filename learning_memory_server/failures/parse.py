@@ -8,13 +8,11 @@ certain, as with loops, subshells and substitutions, `is_certain` is false.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import Final
 
 _LONGEST: Final = 2000
 """Characters of a command that are read. The rest of a longer one is a script."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,8 +35,6 @@ from learning_memory_server.failures.parse import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from learning_memory_server.domain.failure import Failure
     from learning_memory_server.failures.changes import Edit
     from learning_memory_server.failures.parse import Command

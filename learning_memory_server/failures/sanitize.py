@@ -9,6 +9,7 @@ another file has the same signature. Besides, the options, variables and command
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,8 +19,6 @@ from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.failures.parse import is_typo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.redaction.gate import RedactionGate
 
 _EXAMINED: Final = 100

@@ -6,17 +6,15 @@ Only counts are taken from an output.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.domain.run import Run
 from learning_memory_server.failures.parse import head, parse, program
 from learning_memory_server.failures.sanitize import tidied
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
 SHOWN_MAX: Final = 200
 """Characters of a command that are kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
@@ -18,8 +19,6 @@ from learning_memory_server.failures.sanitize import kept, shows_error
 from learning_memory_server.identity import session_hash
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.domain.moment import Clock
     from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate

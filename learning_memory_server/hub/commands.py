@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -14,8 +15,6 @@ from learning_memory_server.server.boundary import unforeseen
 from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
 

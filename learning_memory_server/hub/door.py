@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,8 +15,6 @@ from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketE
 from learning_memory_server.paths import APPLICATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.rendezvous import Place
 
 _BACKLOG: Final = 128

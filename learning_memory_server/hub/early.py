@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server import frames
@@ -16,8 +17,6 @@ from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.startup import fast_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.frames import Frame
     from learning_memory_server.server.calls import Calls
     from learning_memory_server.server.session import Lines, Session

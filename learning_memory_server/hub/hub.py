@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -36,9 +38,6 @@ from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.settings import unknown_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.door import Door

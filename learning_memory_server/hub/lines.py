@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from learning_memory_server import rendezvous
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
 
 
 class FrontLines:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from learning_memory_server.indexing.document import Collection, in_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from learning_memory_server.indexing.backlog import Backlog
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex

@@ -6,14 +6,13 @@ import asyncio
 import hashlib
 import json
 import uuid
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
     from learning_memory_server.domain.vocabulary import Axis
 
 DIGEST: Final = "digest"

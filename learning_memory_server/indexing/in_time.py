@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.waiting import REQUEST_SECONDS, each_request_within
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
 
 _REQUEST_SHARE: Final = 0.9
 """The share of the wait that each request may take: the caller should learn who was late."""

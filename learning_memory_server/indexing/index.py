@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -25,10 +27,6 @@ from learning_memory_server.search.hybrid import search_hybrid
 from learning_memory_server.search.timing import SearchTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from contextlib import AbstractAsyncContextManager
-
     import numpy as np
     from numpy.typing import NDArray
 

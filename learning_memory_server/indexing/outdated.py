@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 import structlog
 
 from learning_memory_server import files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
 log = structlog.get_logger()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.indexing.document import in_batches
 from learning_memory_server.indexing.recipe import points_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ import structlog
 from learning_memory_server.indexing.document import Collection
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
-
     from learning_memory_server.indexing.comparing import DocumentSource
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.index import VectorIndex

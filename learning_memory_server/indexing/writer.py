@@ -7,6 +7,7 @@ pending until the writer catches up.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -30,8 +31,6 @@ from learning_memory_server.retrying import is_transient
 from learning_memory_server.waiting import WRITE_SECONDS, each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
-
     from learning_memory_server.indexing.comparing import DocumentSource
     from learning_memory_server.indexing.document import Collection, Document
     from learning_memory_server.indexing.index import VectorIndex

@@ -6,9 +6,10 @@ journal, with its checksum, is in `line.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.domain.cluster import ClusterId
@@ -18,9 +19,6 @@ from learning_memory_server.domain.value import Evidence, Value
 from learning_memory_server.domain.verdict import Verdict
 from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.errors import LearningMemoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 Data = dict[str, Any]
 T = TypeVar("T")

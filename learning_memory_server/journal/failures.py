@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +14,6 @@ from learning_memory_server.journal.codec import FAILURE
 from learning_memory_server.journal.records import Forgetting, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
     from learning_memory_server.journal.log import Log
 
 PROJECT_KEPT: Final = 2_000

@@ -7,14 +7,11 @@ rewrites no file. Anything newer than this program is refused, and nothing is ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from learning_memory_server.errors import JournalUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Upgrade = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Takes a kind and its data, and returns the data in the next version's form, without changing its argument."""

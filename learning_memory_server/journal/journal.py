@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server import files
@@ -17,10 +20,6 @@ from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.open_file import content_of, open_file_of, open_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.content import Damage
     from learning_memory_server.journal.disk import Disk

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -18,8 +19,6 @@ from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, is_tombstone, is_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from learning_memory_server.journal.formats import Format
 
     T = TypeVar("T")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server import files
@@ -14,11 +18,6 @@ from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.journal.disk import Disk
     from learning_memory_server.journal.formats import Format
 

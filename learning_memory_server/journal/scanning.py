@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
@@ -18,9 +20,6 @@ from learning_memory_server.journal.open_file import content_of, open_file_of
 from learning_memory_server.redaction.data import redact_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
-    from pathlib import Path
-
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.redaction.base import Redactor
     from learning_memory_server.redaction.data import RedactedData

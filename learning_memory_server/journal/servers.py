@@ -9,16 +9,15 @@ compared with them.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.storage.addresses import clean_url, places_of, urls_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     from learning_memory_server.journal.log import Log
 
 KIND: Final = "server"

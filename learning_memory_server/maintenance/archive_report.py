@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
@@ -19,8 +20,6 @@ from learning_memory_server.terminal import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.archive.comparison import Comparison, Difference
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.archive.manifest import Manifest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -28,9 +30,6 @@ from learning_memory_server.terminal import (
 )
 
 if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
-
     from learning_memory_server.archive.snapshot import Snapshot
     from learning_memory_server.settings import Settings
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -26,9 +28,6 @@ from learning_memory_server.redaction.gate import listed
 from learning_memory_server.terminal import counted, show_facts, show_first, show_json, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from learning_memory_server.observation.importing import ParsedEntries
     from learning_memory_server.settings import Settings
 

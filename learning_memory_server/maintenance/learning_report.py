@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.lines import one_line
@@ -21,9 +23,6 @@ from learning_memory_server.transcripts.claude_code import Passed
 from learning_memory_server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from learning_memory_server.domain.failure import Failure
     from learning_memory_server.domain.memory import Memory
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.failure import Failure
@@ -12,9 +14,6 @@ from learning_memory_server.hooks.shield import Watching
 from learning_memory_server.journal.failures import PROJECT_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     from learning_memory_server.hooks.shield import Ran
     from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate

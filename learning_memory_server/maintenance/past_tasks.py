@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.memory import Memory
@@ -11,8 +11,6 @@ from learning_memory_server.failures.sanitize import tidied, whole_words
 from learning_memory_server.identity import session_hash
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.transcripts.claude_code import Task
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,9 +24,6 @@ from learning_memory_server.maintenance.exporting import back_up_first
 from learning_memory_server.terminal import show_json, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from learning_memory_server.access.connection import Connection
     from learning_memory_server.archive.contents import Contents
     from learning_memory_server.journal.line import JournalRecord

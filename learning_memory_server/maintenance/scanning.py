@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -31,9 +33,6 @@ from learning_memory_server.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from learning_memory_server.journal.scanning import Finding
     from learning_memory_server.settings import Settings
 

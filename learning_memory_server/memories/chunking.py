@@ -11,6 +11,8 @@ whole units packed to at most 128 tokens 53 / 75 %, to at most 64 58 / 79 %; in 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from operator import attrgetter
@@ -20,9 +22,6 @@ from learning_memory_server.domain.memory import Chunking
 from learning_memory_server.memories.structure import LINES, SENTENCES, Kind, blocks
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from learning_memory_server.embedding.tokens import TokenMeasure
     from learning_memory_server.memories.structure import Span
 

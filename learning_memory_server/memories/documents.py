@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.indexing.document import Collection, DocumentShape, point_id
@@ -10,8 +11,6 @@ from learning_memory_server.memories.chunking import CHUNKING_VERSION
 from learning_memory_server.memories.structure import Outline
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
-
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.memories.chunking import Chunker

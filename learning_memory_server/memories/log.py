@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.domain.memory import Memory
 from learning_memory_server.journal.codec import MEMORY
@@ -13,9 +14,6 @@ from learning_memory_server.memories.documents import chunk_texts, documents_of,
 from learning_memory_server.memories.prefilter import touched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from learning_memory_server.domain.memory import Chunking
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.journal.log import Log

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from learning_memory_server.memories.structure import Span
 
 _FEW: Final = 64

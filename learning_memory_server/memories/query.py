@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.domain.vocabulary import SearchMode
     from learning_memory_server.search.explanation import Explanation

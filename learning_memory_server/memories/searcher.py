@@ -6,6 +6,8 @@ Many searches at once are taken up a few at a time, and the deadline of each beg
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -33,9 +35,6 @@ from learning_memory_server.search.timing import SearchTimer
 from learning_memory_server.waiting import SEARCH_MEMORY_SECONDS, each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-
     from learning_memory_server.domain.memory import Memory
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
@@ -15,9 +16,6 @@ from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.heap import trim_heap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-    from typing import Any
-
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.memory import Chunking
     from learning_memory_server.domain.moment import Clock

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.ghap import Ghap, Resolution, new_ghap_id
@@ -16,9 +18,6 @@ from learning_memory_server.observation.query import EntryQuery
 from learning_memory_server.observation.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime
-
     from learning_memory_server.domain.advice import Citation
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Lesson, RootCause

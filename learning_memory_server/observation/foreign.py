@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
+from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.domain import limits
@@ -12,10 +15,6 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.redaction.base import shortened_markers
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from datetime import datetime
-    from enum import StrEnum
-
     Category = TypeVar("Category", bound=StrEnum)
 
 _CLOSE: Final = 0.8

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
@@ -18,9 +19,6 @@ from learning_memory_server.journal.formats import CURRENT, is_version
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import content_of, open_version
 from learning_memory_server.observation.foreign import ForeignPart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")

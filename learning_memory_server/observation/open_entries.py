@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -10,8 +11,6 @@ from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.journal import Journal

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from learning_memory_server.indexing.document import point_id
 from learning_memory_server.observation.documents import documents_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.indexing.document import Document
     from learning_memory_server.indexing.writer import IndexWriter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.vocabulary import Axis
@@ -10,8 +11,6 @@ from learning_memory_server.indexing.document import Collection
 from learning_memory_server.storage.base import Filter, TimeRange
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, SearchMode, Strategy
     from learning_memory_server.search.explanation import Explanation

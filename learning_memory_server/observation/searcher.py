@@ -6,6 +6,7 @@ Many searches at once are taken up a few at a time, and the time of each begins 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -28,8 +29,6 @@ from learning_memory_server.search.timing import SearchTimer
 from learning_memory_server.waiting import SEARCH_SECONDS, each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.indexing.writer import IndexWriter

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
 

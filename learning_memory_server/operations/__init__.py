@@ -7,6 +7,7 @@ JSON-like result.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,8 +26,6 @@ from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.catalog import TOOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from learning_memory_server.composition.services import Services
 
     Operation = Callable[..., Awaitable[dict[str, Any]]]

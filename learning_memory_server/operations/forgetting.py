@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from learning_memory_server.domain.limits import VALUE_MAX
@@ -9,9 +11,6 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.owner import find_owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.operations import Report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from learning_memory_server.owner import open_owner
 from learning_memory_server.storage.qdrant_examining import nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
     from learning_memory_server.storage.base import VectorStore

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.redaction.data import RedactedData
 

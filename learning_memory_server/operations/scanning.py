@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,6 @@ from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.memories.documents import point_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.composition.services import Services
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.memory import Chunking

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.redaction.base import Span
 from learning_memory_server.redaction.forms import lowered
@@ -20,9 +21,6 @@ from learning_memory_server.redaction.values import (
     is_spoken_password,
     is_uuid,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NAME: Final = re.compile(
     r"(?:p(?:ass|wd|sw|sk(?![a-z])|w(?![a-z])|at(?![a-z]))|secret|token|cred(?:ential|s)|key|auth|cookie)[a-z0-9_-]{0,40}+"

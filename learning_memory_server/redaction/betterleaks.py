@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,8 +18,6 @@ import structlog
 from learning_memory_server.redaction.base import KIND, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     Scan = Callable[[str], Iterable["Finding"]]
 
 log = structlog.get_logger()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from learning_memory_server.invisible import INVISIBLE
 from learning_memory_server.redaction.base import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _CUT: Final = re.compile(
     # The indentation of the next line goes too, unless it keeps an option apart. In JSON, both are escaped.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.redaction.base import Redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from learning_memory_server.redaction.base import Redactor
 
 _INDEX: Final = re.compile(r"\[\d+\]")

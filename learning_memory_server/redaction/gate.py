@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.data import RedactedData, redact_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.redaction.base import Redactor
     from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 

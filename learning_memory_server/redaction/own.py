@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _KIND_OF_UNNAMED: Final = "own pattern"
 _SECONDS: Final = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from learning_memory_server.redaction.tokens import SHORTEST, TOKENS
 from learning_memory_server.redaction.unknown import SHORTEST_UNKNOWN, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from learning_memory_server.redaction.base import Detector, Redactor
 
 _ROUNDS: Final = 4

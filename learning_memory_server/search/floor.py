@@ -35,6 +35,7 @@ measured.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -43,8 +44,6 @@ from learning_memory_server.search.hybrid import mode_for
 from learning_memory_server.search.terms import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.search.explanation import Explanation
 

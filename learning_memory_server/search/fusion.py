@@ -28,10 +28,8 @@ weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 DEPTH: Final = 50
 """How many candidates to take from each search, unless more results are wanted.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from learning_memory_server.search.terms import encode_query, terms
 from learning_memory_server.storage.base import SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
     from learning_memory_server.storage.base import Filter, Hit, Payload, Vector, VectorStore
 
 

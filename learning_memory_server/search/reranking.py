@@ -7,6 +7,7 @@ and their mode says so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -21,8 +22,6 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.search.fusion import RERANKED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from learning_memory_server.embedding.base import Reranker
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.search.explanation import Explanation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -23,8 +24,6 @@ from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from learning_memory_server.redaction.data import RedactedData
     from learning_memory_server.server.tools.toolset import Tool
     from learning_memory_server.server.wire import Result

@@ -6,6 +6,7 @@ Redaction, validation and JSON take seconds for a text of 60 MB, and everybody e
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
@@ -14,8 +15,6 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from learning_memory_server.domain import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from learning_memory_server.server.schema import Schema
 
     Place = tuple[str | int, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -11,8 +12,6 @@ import structlog
 from learning_memory_server.domain.vocabulary import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from learning_memory_server.errors import LearningMemoryError
 
 log = structlog.get_logger()

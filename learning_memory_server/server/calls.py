@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from contextlib import nullcontext
+from collections.abc import Callable, Container, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -18,9 +19,6 @@ from learning_memory_server.server.tools.hook import CallingAgents
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
-    from contextlib import AbstractContextManager
-
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.server.tools.toolset import Progress
     from learning_memory_server.server.wire import Result

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import did_you_mean
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Sequence
-
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 from anyio import to_thread
@@ -21,9 +22,6 @@ from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
 from learning_memory_server.settings import load_settings, unknown_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 log = structlog.get_logger()
 

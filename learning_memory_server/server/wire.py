@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,8 +15,6 @@ from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import explain, explain_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import ValidationError
 
     from learning_memory_server.server.schema import Schema

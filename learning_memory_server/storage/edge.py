@@ -7,7 +7,9 @@ of a few milliseconds, and yield to other tasks in between.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -28,9 +30,6 @@ from learning_memory_server.storage.vectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
-    from pathlib import Path
-
     import qdrant_edge
 
     from learning_memory_server.storage.base import (

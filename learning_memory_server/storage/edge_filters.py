@@ -7,13 +7,12 @@ field whose name lists those fields.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.storage.base import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     import qdrant_edge
 
 _PREFIX: Final = "keys"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
@@ -21,8 +22,6 @@ from learning_memory_server.storage.edge_shards import (
 from learning_memory_server.storage.vectors import REBUILD
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from learning_memory_server.storage.base import CollectionSpec
 
 

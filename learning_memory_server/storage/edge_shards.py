@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import (
@@ -20,9 +22,6 @@ from learning_memory_server.storage.edge_filters import shared_fields
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from qdrant_edge import EdgeShard
 
 _ABOUT: Final = "about.json"

@@ -7,6 +7,7 @@ requests, and `own_terms` counts how rare terms are.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -22,8 +23,6 @@ from learning_memory_server.storage.ranking import as_cosine, best_hits
 from learning_memory_server.storage.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     from qdrant_client import models
 
     from learning_memory_server.owner import Owner

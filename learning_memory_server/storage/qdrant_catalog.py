@@ -8,6 +8,7 @@ because a model makes other vectors than its name claims, is left to those who u
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -27,8 +28,6 @@ from learning_memory_server.storage.qdrant_schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from qdrant_client import models
 
     from learning_memory_server.storage.base import CollectionSpec

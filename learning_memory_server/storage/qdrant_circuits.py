@@ -8,6 +8,7 @@ that it refuses, and for one collection if the refusal is about one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,8 +18,6 @@ from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.waiting import Circuit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.errors import StorageUnavailableError
 
 _TRIED: Final = ("1.15.5", "1.18.3")

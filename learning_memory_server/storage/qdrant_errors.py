@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from http import HTTPStatus
@@ -24,8 +25,6 @@ from learning_memory_server.errors import (
 from learning_memory_server.storage.vectors import REBUILD, wrong_dimension
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from qdrant_client.http.exceptions import UnexpectedResponse
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from qdrant_client import AsyncQdrantClient
 
     from learning_memory_server.storage.base import CollectionSpec

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from learning_memory_server.storage.base import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from qdrant_client import models
 
 

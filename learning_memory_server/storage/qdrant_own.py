@@ -6,6 +6,7 @@ an id on the server is the caller's id XOR the owner's, so that the same entry i
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import StorageUnavailableError
@@ -17,8 +18,6 @@ from learning_memory_server.storage.qdrant_schema import OWNER, REBUILD
 from learning_memory_server.storage.vectors import TERMS, VECTOR, read_vector
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Sequence
-
     from qdrant_client import models
 
     from learning_memory_server.owner import Owner

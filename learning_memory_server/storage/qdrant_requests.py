@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -24,8 +25,6 @@ from learning_memory_server.storage.qdrant_errors import Kind, request_errors
 from learning_memory_server.waiting import is_own_delay, request_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from qdrant_client import AsyncQdrantClient
 
 T = TypeVar("T")

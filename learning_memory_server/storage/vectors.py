@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
@@ -11,8 +12,6 @@ import numpy as np
 from learning_memory_server.errors import StorageUnavailableError, WrongDimensionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from learning_memory_server.storage.base import SparseVector, Vector

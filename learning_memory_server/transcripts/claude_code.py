@@ -15,17 +15,15 @@ import os
 import re
 import zlib
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, cast
+from typing import IO, Any, Final, cast
 
 from learning_memory_server.hooks.outcomes import exit_status
 from learning_memory_server.hooks.shield import Ran
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""

@@ -6,6 +6,7 @@ agree with it. What the members learned, and which hypotheses failed, the author
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.indexing.document import Collection, point_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

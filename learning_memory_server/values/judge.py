@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,6 @@ from learning_memory_server.values.standing import weigh_all
 from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.domain.moment import Clock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.domain.support import Status
@@ -18,8 +19,6 @@ from learning_memory_server.values.standing import ordered, weigh_all
 from learning_memory_server.waiting import each_request_within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.indexing.index import VectorIndex
     from learning_memory_server.observation.collector import ObservationCollector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.value import Value
@@ -11,8 +12,6 @@ from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.journal.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from learning_memory_server.domain.vocabulary import Axis
     from learning_memory_server.journal.log import Log
     from learning_memory_server.journal.records import Forgetting

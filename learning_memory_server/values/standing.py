@@ -7,6 +7,7 @@ are not in this store, because they were forgotten or belong to a project that w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from learning_memory_server.domain.value import ValueOrder
 from learning_memory_server.domain.vocabulary import Stance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from learning_memory_server.domain.value import Value
     from learning_memory_server.observation.collector import ObservationCollector
     from learning_memory_server.values.log import ValueLog

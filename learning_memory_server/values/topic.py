@@ -15,6 +15,7 @@ everything genuine in small clusters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,8 +25,6 @@ from learning_memory_server.clustering.evidence import LEAST_DEVIATION
 from learning_memory_server.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from learning_memory_server.clustering.evidence import ClusterEvidence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.verdict import Verdict, verdict_id
@@ -9,9 +11,6 @@ from learning_memory_server.journal.codec import VERDICT
 from learning_memory_server.journal.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
-    from datetime import datetime
-
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.value import Value
     from learning_memory_server.domain.vocabulary import Stance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -11,8 +12,6 @@ from learning_memory_server.calibration.rates import rate, rates_by
 from learning_memory_server.calibration.scores import first_stated, last_stated, score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from learning_memory_server.calibration.lift import Arm
     from learning_memory_server.calibration.rates import Rate
     from learning_memory_server.calibration.scores import Score

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -9,8 +10,6 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.domain.lines import shortened
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.experience_clusters.clusters import ExperienceCluster
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from learning_memory_server.domain.support import Status
 from learning_memory_server.domain.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
     from learning_memory_server.advice.advisor import Advisor
     from learning_memory_server.domain.caller import Caller
     from learning_memory_server.domain.ghap import Ghap

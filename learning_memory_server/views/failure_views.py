@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -9,8 +10,6 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.failures.remedies import remedy_for, seen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from learning_memory_server.domain.failure import Failure
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,6 @@ from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.views.score_views import formula, left_out_note, score_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from learning_memory_server.memories.query import FoundMemories, FoundMemory
     from learning_memory_server.memories.store import Added
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
@@ -15,8 +16,6 @@ from learning_memory_server.search.terms import shared_terms
 from learning_memory_server.views import entry_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from learning_memory_server.observation.query import ExperienceQuery, FoundExperience
     from learning_memory_server.search.explanation import Explanation
     from learning_memory_server.search.floor import LeftOut

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -10,8 +11,6 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.values.closest import lesson_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from learning_memory_server.values.judge import Judgement
     from learning_memory_server.values.likeness import Likeness
     from learning_memory_server.values.standing import Standing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -13,8 +14,6 @@ from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
-
     from learning_memory_server.memories.store import ReportProgress
     from learning_memory_server.server.wire import Wire
 
