@@ -49,7 +49,15 @@ def describe_hub(status: dict[str, Any]) -> str:
         f"process {status['pid']}, {describe_program(status['build'])}, "
         f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
         f"model {describe_model(status)}, {describe_pending(status)} pending"
+        + (f". {refusal}" if (refusal := describe_refusal(status)) else "")
     )
+
+
+def describe_refusal(found: Mapping[str, Any]) -> str:
+    """Say why a server does not read or write, and when it is asked again; an empty text if it does."""
+    if "refused" not in found:
+        return ""
+    return f"{found['refused']} It is asked again in {describe_seconds(found['retry_seconds'])}."
 
 
 def describe_program(program: Mapping[str, Any]) -> str:

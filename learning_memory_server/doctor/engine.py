@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.connection import open_connection
-from learning_memory_server.access.describing import describe_engine
+from learning_memory_server.access.describing import describe_engine, describe_refusal
 from learning_memory_server.doctor.finding import green, red, yellow
 from learning_memory_server.doctor.server import check_server
-from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
+from learning_memory_server.errors import AlreadyRunningError, ForbiddenCollectionError, LearningMemoryError
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.terminal import counted
 
@@ -34,6 +34,7 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
     if not settings.storage_path.exists():
         yield green("engine", "Nothing is stored yet; the first start creates it.")
         return
+    is_forbidden = False
     try:
         async with open_connection(settings, "doctor", load=load) as connection:
             found = await connection.run("compare")
@@ -43,13 +44,14 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
             f"Not opened: {error.message} To check the engine, run this again when that process has ended.",
         )
     except LearningMemoryError as error:
+        is_forbidden = isinstance(error, ForbiddenCollectionError)
         yield red("engine", error.sentence)
     else:
         yield green("engine", f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
         for finding in _compared(found, settings):
             yield finding
     # Last, because opening the engine makes the owner.
-    async for finding in check_server(settings, partial(_specs, load)):
+    async for finding in check_server(settings, partial(_specs, load), is_forbidden=is_forbidden):
         yield finding
 
 
@@ -73,10 +75,11 @@ def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
         yield red("engine", f"Searches are lexical: {failure}")
     if found["missing"]:
         are = "is" if found["missing"] == 1 else "are"
+        # Neither may a hub of another version say this.
+        when = describe_refusal(found) or "the next server start, search or import adds what is missing."
         yield yellow(
             "engine",
-            f"{counted(found['missing'], 'point')} from the journal {are} not in the index yet; "
-            "the next server start, search or import adds what is missing.",
+            f"{counted(found['missing'], 'point')} from the journal {are} not in the index yet; {when}",
             _repair(settings, "complete", "The index was completed."),
         )
     if found["superfluous"]:

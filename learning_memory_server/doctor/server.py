@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.composition.backends import open_server
 from learning_memory_server.doctor.finding import green, red, yellow
-from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    ForbiddenCollectionError,
+    LearningMemoryError,
+)
 from learning_memory_server.indexing.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.servers import ServerLog
@@ -27,7 +32,10 @@ _TOPIC: Final = "server"
 
 
 async def check_server(
-    settings: Settings, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]
+    settings: Settings,
+    specs: Callable[[], Awaitable[Sequence[CollectionSpec]]],
+    *,
+    is_forbidden: bool = False,
 ) -> AsyncIterator[Finding]:
     """Ask the Qdrant server of the settings, without changing anything there.
 
@@ -35,6 +43,7 @@ async def check_server(
         settings: Which server. Nothing is asked of it before a process that has locked the storage folder has made
             its owner.
         specs: Returns what the collections should be; waits for the model.
+        is_forbidden: Whether it has been said already which collections are missing, and may not be created.
     """
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
@@ -53,8 +62,11 @@ async def check_server(
         finally:
             await store.close()
     except LearningMemoryError as error:
-        yield red(_TOPIC, error.sentence)
+        if not (is_forbidden and isinstance(error, ForbiddenCollectionError)):
+            yield red(_TOPIC, error.sentence)
         return
+    if is_forbidden:
+        examined = replace(examined, no_creating=None)
     for finding in _findings(examined, urls_of(settings.qdrant_url)[0].rstrip("/")):
         yield finding
 

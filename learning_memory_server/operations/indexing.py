@@ -76,7 +76,8 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
 
     Returns:
         `points`, the number of points in the index; `missing`, how many it lacks; `superfluous`, how many do not belong
-        there; `model`, why the loaded model cannot be used, or None; and `notices`.
+        there; `model`, why the loaded model cannot be used, or None; `notices`; and what
+        a server refuses, see `Pauses.describe`.
 
     Raises:
         EmbeddingUnavailableError: If the model cannot be loaded.
@@ -91,6 +92,7 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
         "missing": missing,
         "superfluous": services.writer.superfluous,
         "notices": services.index.notices,
+        **(services.circuits.pauses.describe() if services.circuits else {}),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.errors import (
     ForbiddenCollectionError,
     MissingCollectionError,
+    RefusedError,
     StorageUnavailableError,
 )
 from learning_memory_server.storage.qdrant_errors import Kind
@@ -23,6 +25,8 @@ from learning_memory_server.storage.qdrant_requests import changing_no_aliases
 from learning_memory_server.storage.qdrant_schema import (
     Spread,
     collection_settings,
+    is_lean,
+    lean_settings,
     payload_indexes,
     stored_dimension,
 )
@@ -86,6 +90,15 @@ class Catalog:
                     lambda client, field=field, index=index: client.create_payload_index(  # type: ignore[misc]
                         name, field, field_schema=index, wait=True
                     ),
+                    probe=changing_no_aliases,
+                )
+        if not is_lean(info):
+            # Only a key for everything may change a collection. Those of earlier versions work as they are, too.
+            with suppress(RefusedError):
+                await self._requests.ask(
+                    name,
+                    Kind.CREATE,
+                    lambda client: client.update_collection(name, **lean_settings()),
                     probe=changing_no_aliases,
                 )
         return Place(spec.name, name, spec.dimension)

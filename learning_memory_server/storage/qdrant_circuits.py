@@ -51,8 +51,9 @@ class Circuits:
         self._circuits: dict[tuple[bool, str], Circuit] = {}
 
     def describe(self) -> dict[str, Any]:
-        """Return the server's `version`, and whether it is one that was `tried`; nothing if it is not known."""
-        return {} if self.version is None else {"version": self.version, "tried": self.version in _TRIED}
+        """Return the server's `version`, and whether it is one that was `tried`, if they are known, and `Pauses`."""
+        known = {} if self.version is None else {"version": self.version, "tried": self.version in _TRIED}
+        return known | self.pauses.describe()
 
     @property
     def is_open(self) -> bool:
@@ -97,6 +98,15 @@ class Pauses:
 
     def __init__(self) -> None:
         self._of: dict[tuple[Kind, str | None], _Pause] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return why reading or writing was `refused`, and the `retry_seconds` left; nothing if neither is."""
+        pauses = [pause for (kind, _), pause in self._of.items() if kind is not Kind.CREATE]
+        if not pauses:
+            return {}
+        last = max(pauses, key=lambda pause: pause.until)
+        left = max(0, round(last.until - asyncio.get_running_loop().time()))
+        return {"refused": last.error.sentence, "retry_seconds": left}
 
     def require_none(self, kind: Kind, collection: str) -> None:
         """Do nothing unless such requests were refused lately.

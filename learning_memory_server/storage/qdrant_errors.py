@@ -166,6 +166,11 @@ def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> Refuse
     if answer.startswith("{") and kind is Kind.CREATE:
         message = f"The API key may not create collections at Qdrant at {address}."
         return ForbiddenCollectionError(message, hint=_KEY)
+    if answer.startswith("{") and "Global access" in answer:
+        message = (
+            f"The API key is for some collections only, and may not ask Qdrant at {address} about the rest."
+        )
+        return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
     if "Must provide" in answer:
         message = f"Qdrant at {address} requires an API key."
     elif "ExpiredSignature" in answer:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.errors import ForbiddenCollectionError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.storage.qdrant_errors import Kind
 from learning_memory_server.storage.qdrant_requests import changing_no_aliases, writing_nothing
 
@@ -60,7 +60,10 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
         version=version,
         is_one_cluster=len(peers) == 1 or all(each and each == answers[0] for each in answers),
         unreachable={
-            address: each for address, each in peers.items() if isinstance(each, StorageUnavailableError)
+            address: each
+            for address, each in peers.items()
+            # A key for some collections may not ask which nodes there are, and need not.
+            if isinstance(each, StorageUnavailableError) and not isinstance(each, ForbiddenCollectionError)
         },
         missing=[name for name, is_there in places if not is_there],
         no_writing=await _refusal_of_writing(requests, [name for name, is_there in places if is_there]),

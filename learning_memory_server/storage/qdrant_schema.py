@@ -39,16 +39,20 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     points of each owner are linked (`payload_m`). With 20 owners in 60,000 points, recall stayed 1.0, and indexing took
     19 s in place of 25. Term rarity is not the server's business (no IDF): it would count everybody's documents. Strict
     mode refuses filters on fields without an index.
+
+    Vectors are on disk, and their int8 copies in RAM: else every segment, however empty, is read into 32 MB of page
+    cache at a start. For 40,000 points of 20 owners that takes 251 MB in place of 324, with recall .989 in place of
+    .988; only the first 200 searches after a restart are slower (p95 10 ms in place of 1.5).
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     return {
-        "vectors_config": {VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
+        "vectors_config": {
+            VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE, on_disk=True)
+        },
         "sparse_vectors_config": {TERMS: models.SparseVectorParams()},
         "hnsw_config": models.HnswConfigDiff(m=0, payload_m=16),
-        "quantization_config": models.ScalarQuantization(
-            scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)
-        ),
+        "quantization_config": _copies_in_ram(),
         "strict_mode_config": models.StrictModeConfig(
             enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
         ),
@@ -56,6 +60,30 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
         "replication_factor": spread.replication_factor,
         "write_consistency_factor": spread.write_consistency_factor,
     }
+
+
+def lean_settings() -> dict[str, Any]:
+    """Return the arguments of the vendor's `update_collection` that give a collection the vectors of new ones."""
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    return {
+        "vectors_config": {VECTOR: models.VectorParamsDiff(on_disk=True)},
+        "quantization_config": _copies_in_ram(),
+    }
+
+
+def is_lean(info: models.CollectionInfo) -> bool:
+    """Return whether a collection's vectors are on disk."""
+    vectors = info.config.params.vectors
+    dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
+    return bool(dense and dense.on_disk)
+
+
+def _copies_in_ram() -> models.ScalarQuantization:
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+    return models.ScalarQuantization(scalar=int8)
 
 
 def payload_indexes(

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.access.describing import describe_refusal
+from learning_memory_server.composition.backends import load_model
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.doctor.engine import _compared, check_engine
 from learning_memory_server.doctor.finding import Level
 from learning_memory_server.doctor.server import check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.hub.commands import describe
+from learning_memory_server.operations import operate
 from learning_memory_server.owner import open_owner
 from learning_memory_server.settings import Settings
 from learning_memory_server.storage.base import CollectionSpec
 from tests.storage.double import QdrantDouble, serving, store_of
 from tests.storage.double_engine import Answer, recorded, success
+from tests.support import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +148,52 @@ async def test_a_key_for_some_collections_only_is_a_warning(tmp_path: Path, doub
     findings = await found(tmp_path, double.url)
     assert sentences(findings, Level.RED) == ""
     assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+async def test_a_token_for_named_collections_that_works_is_not_called_refused(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    double.refuse(
+        recorded("token for this collection: create"),
+        only=lambda request: request.path in {"/cluster", "/collections/aliases"},
+    )
+    findings = await found(tmp_path, double.url)
+    assert [each.level for each in findings] == [Level.GREEN, Level.YELLOW]
+    assert "may not create collections" in findings[1].sentence
+
+
+async def test_collections_that_a_token_may_not_create_are_named_once(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(
+        recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"}
+    )
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
+    findings = [each async for each in check_engine(settings, lambda: load_model(settings))]
+    assert [each.level for each in findings] == [Level.RED, Level.GREEN]
+    assert findings[0].sentence.count("`values-") == 1
+
+
+async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
+    async with open_services(settings, purpose="a test") as services:
+        await services.index.open()
+        double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
+        entry = numbered(1)
+        services.collector.add_resolved([entry])
+        assert not await services.persister.persist(entry)
+        why = "limits how often it is asked"
+        stats = (await services.statistics.collect())["index"]
+        assert why in stats["refused"]
+        assert 50 < stats["retry_seconds"] <= 60
+        assert why in describe_refusal(await describe(services))
+        found = await operate(services, lambda *_: None, "compare", {})
+        (finding,) = _compared(found, settings)
+        assert why in finding.sentence
+        assert "It is asked again in" in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,15 @@ class Engine:
             return success(result=exists and self.client.delete_collection(name))
         if not exists:
             return _missing(name)
+        if method == "PATCH":
+            self.created[name]["vectors"]["dense"] |= body["vectors"]["dense"]
+            self.created[name]["quantization_config"] = body["quantization_config"]
+            return success(result=True)
         info = self.client.get_collection(name).model_dump(mode="json", exclude_none=True)
         schema = {
             field: {"data_type": kind["type"], "points": 0} for field, kind in self._indexes(name).items()
         }
+        info["config"]["params"]["vectors"] = self.created[name]["vectors"]
         return success(info | {"payload_schema": schema})
 
     def _points(self, method: str, name: str, what: str, body: Any) -> Answer:

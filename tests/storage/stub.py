@@ -26,7 +26,7 @@ def collection_info(size: int = 4, vectors: dict[str, Any] | None = None) -> dic
         "segments_count": 2,
         "config": {
             "params": {
-                "vectors": vectors or {"dense": {"size": size, "distance": "Cosine"}},
+                "vectors": vectors or {"dense": {"size": size, "distance": "Cosine", "on_disk": True}},
                 "sparse_vectors": {"bm25": {"modifier": "idf"}},
             },
             "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},

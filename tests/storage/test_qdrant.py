@@ -237,10 +237,10 @@ async def test_a_new_collection_is_created_with_its_indexes_before_any_point(
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
     assert path == "/collections/notes-m1-1"
-    assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine"}}
+    assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine", "on_disk": True}}
     assert created["sparse_vectors"] == {"bm25": {}}
     assert created["hnsw_config"] == {"m": 0, "payload_m": 16}
-    assert created["quantization_config"] == {"scalar": {"type": "int8"}}
+    assert created["quantization_config"] == {"scalar": {"type": "int8", "always_ram": True}}
     assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
     # The stub says that `tags` is already indexed.
@@ -353,6 +353,29 @@ async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner
     await store.upsert("notes", [Point(ID, EAST, {})])
     await store.ensure(replace(SPEC, variant="m2"))
     assert await store.count("notes") == 0
+    await store.close()
+
+
+async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_key_may(
+    double: QdrantDouble, owner: Owner
+) -> None:
+    store = QdrantStore([double.url], owner)
+    await store.ensure(SPEC)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    created = double.engine.created["notes-m1-1"]
+    del created["vectors"]["dense"]["on_disk"]
+    double.refuse(recorded("token for this collection: create"), only=lambda each: each.method == "PATCH")
+    await store.ensure(SPEC)
+    assert await store.count("notes") == 1
+    double.heal()
+    store.requests.circuits.pauses.end(Kind.CREATE, "")
+    for _ in range(2):
+        await store.ensure(SPEC)
+    changes = [each for each in double.asked if each.method == "PATCH"]
+    assert len(changes) == 2
+    assert created["vectors"]["dense"]["on_disk"] is True
+    assert created["quantization_config"]["scalar"]["always_ram"] is True
+    assert await store.count("notes") == 1
     await store.close()
 
 
