@@ -93,7 +93,10 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
         try:
             TypeAdapter(outer).validate_python(value, strict=True)
         except ValidationError:
-            raise InvalidInputError(f"{name}: {field} is not what it should be: {outer}.") from None
+            wanted = getattr(outer, "__name__", outer)
+            raise InvalidInputError(
+                f"{name}: {field} must be of type {wanted}, not {type(value).__name__}."
+            ) from None
     redacted = await redacted_fields(services, name, fields)
     if redacted is None:
         return await operation(services, report, **fields)

@@ -46,8 +46,6 @@ async def add(services: Services, _report: Report, *, entries: list[dict[str, An
         InvalidInputError: If one of them is not a resolved entry; then none is imported.
         JournalUnavailableError: If the journal cannot be written.
     """
-    if not isinstance(entries, list):
-        raise InvalidInputError("entries: must be a list.")
     added = services.collector.add_resolved([_entry(number, data) for number, data in enumerate(entries)])
     services.writer.postpone([document for entry in added for document in documents_of(entry)])
     return {"added": [entry.id for entry in added]}

@@ -179,7 +179,7 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
     for data in bad:
         with pytest.raises(InvalidInputError, match=r"entries\[1\]"):
             hub.control("add", entries=[good, data])
-    with pytest.raises(InvalidInputError, match="must be a list"):
+    with pytest.raises(InvalidInputError, match="entries must be of type list"):
         hub.control("add", entries="all")
     with pytest.raises(InvalidInputError, match="no operation 'dance'"):
         hub.control("dance")
