@@ -288,6 +288,8 @@ def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
         check_compatibility=False,
         # Loading certificates takes 60 ms, and plain HTTP has no use for them.
         verify=url.startswith("https:"),
+        # A proxy of the environment would get the key, and does not lead back to this machine.
+        trust_env=not is_here(urlsplit(url).hostname or ""),
         # The vendor's client keeps no connection to this machine, and httpx drops an idle one after 5 seconds.
         limits=httpx.Limits(
             max_connections=None, max_keepalive_connections=20, keepalive_expiry=_KEPT_SECONDS

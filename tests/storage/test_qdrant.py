@@ -392,6 +392,18 @@ async def test_no_answer_is_asked_for_in_compressed_form(
     await store.close()
 
 
+async def test_no_proxy_of_the_environment_gets_what_is_meant_for_this_machine(
+    double: QdrantDouble, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    store = QdrantStore([double.url], owner, api_key=KEY)
+    await store.ensure(SPEC)
+    await store.close()
+
+
 @pytest.mark.slow
 async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
     double: QdrantDouble, owner: Owner
