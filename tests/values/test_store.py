@@ -93,7 +93,8 @@ async def test_concurrent_calls_with_the_same_text_store_one_value(tmp_path: Pat
     async with open_values(tmp_path) as (store, parts):
         results = await asyncio.gather(*(store.store(ALICE, GOOD, FULL_0, Axis.FULL) for _ in range(3)))
 
-        assert [result.is_new for result in results] == [True, False, False]
+        # Each asks a model in a thread of its own, so any of them may be first.
+        assert sorted(result.is_new for result in results) == [False, False, True]
         assert len({result.standing.value.id for result in results}) == 1
         assert len(parts.journal.values.read().records) == 1
 
