@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -70,7 +71,7 @@ def exclusive(
     """
     try:
         files.make_private_directory(folder)
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | files.PLAIN, 0o600)
+        descriptor = _open_lock(folder / LOCK, os.O_CREAT)
     except OSError as error:
         raise LockUnavailableError(
             f"{name.capitalize()} could not be locked ({error.strerror or type(error).__name__}).",
@@ -83,9 +84,20 @@ def exclusive(
             )
         _describe(descriptor, {"purpose": purpose, **({"socket": str(socket)} if socket else {})})
         yield
-        os.ftruncate(descriptor, 0)
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _open_lock(path: Path, create: int = 0) -> int:
+    try:
+        return os.open(path, os.O_RDWR | create | files.PLAIN, 0o600)
+    except OSError as error:
+        # Where nothing can be written, one process at a time can still read what is there.
+        if error.errno not in (errno.EROFS, errno.EACCES):
+            raise
+        return os.open(path, os.O_RDONLY | files.PLAIN)
 
 
 def name_socket(folder: Path, socket: Path) -> None:
@@ -139,7 +151,7 @@ def holder(folder: Path) -> dict[str, object] | None:
         LockUnavailableError: If the lock file cannot be opened.
     """
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDWR | files.PLAIN)
+        descriptor = _open_lock(folder / LOCK)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -42,7 +42,7 @@ def configure_logging(level: str) -> None:
 
 
 def configure_file_logging(level: str, path: Path) -> None:
-    """Log to a file, which is rotated when it is large.
+    """Log to a file, which is rotated when it is large; to stderr where it cannot be written.
 
     Args:
         level: debug, info, warning, error or critical.
@@ -50,7 +50,12 @@ def configure_file_logging(level: str, path: Path) -> None:
     """
     from logging.handlers import RotatingFileHandler  # noqa: PLC0415 - only the hub needs it
 
-    _configure(level, RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8"))
+    try:
+        handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")
+    except OSError:
+        configure_logging(level)
+    else:
+        _configure(level, handler)
 
 
 def _configure(level: str, handler: logging.Handler) -> None:
