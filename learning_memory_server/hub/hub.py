@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -29,6 +27,7 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
+from learning_memory_server.hub.folders import Folders
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.identity import session_hash
 from learning_memory_server.interrupts import leave_shortly
@@ -51,10 +50,6 @@ log = structlog.get_logger()
 _HELLO_SECONDS: Final = 10.0
 _CALLS_END_SECONDS: Final = 10.0
 """How long a draining hub waits for running calls."""
-_PROJECT_SECONDS: Final = 600.0
-"""How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""
-_ROOTS_SECONDS: Final = 0.3
-"""How long the first connection of a folder waits for its root commits. Git takes 10 ms for 1,000 commits."""
 _LOOK_SECONDS: Final = 1.0
 """Seconds between checks that the hub is still needed."""
 _TURN_SECONDS: Final = 0.0005
@@ -113,7 +108,7 @@ class Hub:
         self._ending = asyncio.Event()
         self._is_interrupted = False
         self._last_needed = time.monotonic()
-        self._projects: dict[str, tuple[str, float]] = {}
+        self._folders = Folders(services)
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 
@@ -207,7 +202,7 @@ class Hub:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        caller = Caller(await self._project(hello), session_hash(hello["session"]))
+        caller = Caller(await self._folders.project_of(hello), session_hash(hello["session"]))
 
         def on_drain() -> None:
             if ack["gives_way"]:
@@ -228,7 +223,7 @@ class Hub:
             front=hello["front"],
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
-            may_tell=await self._telling(hello, caller.project),
+            may_tell=await self._folders.telling(hello, caller.project),
         )
         early = EarlyCalls(lines, calls)
         self._fronts += 1
@@ -246,38 +241,14 @@ class Hub:
             return
         arguments = arguments_of(hello["given"])
         session = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
-        caller = Caller(await self._project(hello), session)
-        telling = await self._telling(hello, caller.project)
+        caller = Caller(await self._folders.project_of(hello), session)
+        telling = await self._folders.telling(hello, caller.project)
         calls = Calls(
             self._services.injectable(), caller, around=self._counted, has_hooks=True, may_tell=telling
         )
         result = await calls.call(None, HOOK, arguments)
         writer.write(result.text.encode() + b"\n")
         await writer.drain()
-
-    async def _project(self, hello: dict[str, Any]) -> str:
-        """Return the project of a connection. That of a folder is remembered: asking git takes longer than a hook."""
-        directory = hello["directory"]
-        if named := hello["project"]:
-            return str(named)
-        found, until = self._projects.get(directory, ("", 0.0))
-        if time.monotonic() > until:
-            found = await asyncio.to_thread(self._services.claims.project_of, Path(directory))
-            self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
-        return found
-
-    async def _telling(self, hello: dict[str, Any], project: str) -> Callable[[], bool]:
-        """Return what tells whether a connection may be told of its project unasked, and begin to find that out."""
-        directory, claims = Path(hello["directory"]), self._services.claims
-        telling = partial(claims.may_tell, directory, project)
-        if hello["project"]:
-            # The user has said which project it is.
-            return lambda: True
-        if not telling():
-            is_new = not self._services.knows(project)
-            looking = in_daemon_thread(partial(claims.look_up, directory, project, is_new=is_new))
-            await asyncio.wait([asyncio.wrap_future(looking)], timeout=_ROOTS_SECONDS)
-        return telling
 
     async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:
         """Leave a connection to the SDK, once it is imported."""

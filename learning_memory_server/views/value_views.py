@@ -11,6 +11,7 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.values.closest import lesson_of
 
 if TYPE_CHECKING:
+    from learning_memory_server.domain.value import Value
     from learning_memory_server.values.judge import Judgement
     from learning_memory_server.values.likeness import Likeness
     from learning_memory_server.values.standing import Standing
@@ -167,6 +168,23 @@ class ValueTest(TypedDict):
     nearest_lessons: NotRequired[list[NearestLesson]]
     nearest_falsified: NotRequired[list[NearestFalsified]]
     stored_text: NotRequired[str]
+
+
+class ValueToJudge(TypedDict):
+    """A value that the entry may support or contradict, and what to call if it does."""
+
+    id: str
+    text: str
+    next: str
+
+
+def to_judge(value: Value, ghap_id: str) -> ValueToJudge:
+    """Return a value for which an entry may speak, or against which."""
+    return {
+        "id": value.id,
+        "text": value.text,
+        "next": f"If this entry supports or contradicts it, call judge_value with ghap_id {ghap_id}.",
+    }
 
 
 def listed(standing: Standing) -> dict[str, Any]:

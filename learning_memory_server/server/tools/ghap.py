@@ -45,7 +45,7 @@ from learning_memory_server.server.tools.arguments import (
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.values.judge import ValueJudge
-from learning_memory_server.views import advice_views, entry_views
+from learning_memory_server.views import advice_views, entry_views, value_views
 
 toolset = ToolSet()
 log = structlog.get_logger()
@@ -88,14 +88,6 @@ class UpdatedEntry(TypedDict):
     redacted: NotRequired[dict[str, int]]
 
 
-class ValueToJudge(TypedDict):
-    """A value that the entry may support or contradict, and what to call if it does."""
-
-    id: str
-    text: str
-    next: str
-
-
 class ResolvedEntry(TypedDict):
     """The entry that was closed; `indexed` tells whether semantic search can find it yet.
 
@@ -112,7 +104,7 @@ class ResolvedEntry(TypedDict):
     not_recorded: NotRequired[list[str]]
     warning: NotRequired[str]
     runs: NotRequired[list[str]]
-    value: NotRequired[ValueToJudge]
+    value: NotRequired[value_views.ValueToJudge]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
@@ -312,11 +304,7 @@ async def resolve_ghap(
             "The entry is saved. It will be indexed as soon as the model and the engine are ready."
         )
     if value:
-        reply["value"] = {
-            "id": value.id,
-            "text": value.text,
-            "next": f"If this entry supports or contradicts it, call judge_value with ghap_id {entry.id}.",
-        }
+        reply["value"] = value_views.to_judge(value, entry.id)
         reply["stored_text"] = STORED_TEXT["stored_text"]
     return reply
 
