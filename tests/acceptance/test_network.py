@@ -117,7 +117,7 @@ def strangers(home: Home, name: str) -> Traced:
             path
             for path in seen.changed
             if not any(path.is_relative_to(folder) or folder.is_relative_to(path) for folder in own)
-            and path.parent.name != "__pycache__"
+            and "__pycache__" not in (path.name, path.parent.name)
         ),
     )
 
