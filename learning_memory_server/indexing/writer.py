@@ -245,6 +245,7 @@ class IndexWriter:
                 self._retry_seconds = error.retry_seconds or _RETRY_EVERY
                 log.warning("index.unavailable", reason=error.message, retry_seconds=self._retry_seconds)
             except Exception:
+                # A top level: if this task ended, everything would stay pending until the next start.
                 log.exception("index.crashed")
             self._tried.set()
             quiet = await self._idle()
