@@ -1,8 +1,9 @@
 """Which remedies are told when errors come again: `python -m benchmarks.failures --data FILE [--json]`.
 
-FILE has recorded agent sessions, one a line: session, repo, at, and calls [{tool, input, output, error}]. They are
-replayed in time order, with one memory for each repository, through the product's own watching and deciding. The
-working directory is not known, so nothing is told that depends on a file.
+FILE has recorded sessions (formats: `benchmarks.recorded`). They are replayed in time order, with one memory for each
+repository, through the product's own watching and deciding; `benchmarks.recurrence` compares the whole server with
+plain ways, by a rule that knows nothing of it. The working directory is not known, so nothing is told that depends on
+a file.
 
 - repeats: failing commands whose error an earlier session of the repository had.
 - with_remedy: those of them for which an earlier session found a similar command, other than the same, that succeeded.
@@ -13,7 +14,6 @@ working directory is not known, so nothing is told that depends on a file.
   words; if the session succeeded with the same command, after an edit, what was shown counts as wrong.
 - hidden_too: the same with failures that a filter, `|| true` or a printed status hides.
 - first_day: the later half of the sessions, after `learn-from` has read the earlier half.
-- last: telling the last remedy always, allowed or not.
 - alarms: commands whose status is their own and is 0 though an error is recognized in what they wrote (`false`), and
   those whose status is hidden and in which one is recognized (`found`), with how many of each there are.
 """
@@ -22,29 +22,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.recorded import read_sessions
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.failures.parse import parse
 from learning_memory_server.failures.remedies import remedy_for
 from learning_memory_server.failures.sanitize import shows_error
-from learning_memory_server.hooks.shield import Ran, Watching
+from learning_memory_server.hooks.shield import Watching
 from learning_memory_server.maintenance.past_failures import Learner
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    Session = Mapping[str, Any]
-
-_SHELLS: Final = frozenset({"Bash", "bash", "shell"})
+    from learning_memory_server.cli.recurring import Session
 
 
 @dataclass(slots=True)
@@ -54,14 +52,12 @@ class Moment:
     Args:
         failure: The failure, with what mended it in the end.
         told: The command that was told.
-        last: The command that failed before its last remedy, and that remedy.
         has_remedy: Whether an earlier session had one.
         may_be_told: Whether one of an allowed kind.
     """
 
     failure: Failure
     told: str | None
-    last: tuple[str, str] | None
     has_remedy: bool
     may_be_told: bool
 
@@ -83,9 +79,8 @@ class Memory:
         if earlier:
             told = remedy_for(failure.command, past, named=failure.named, session=failure.session)
             mended = [each for each in earlier if each.remedy and each.remedy != each.command]
-            last = (mended[-1].command, mended[-1].remedy or "") if mended else None
             may = told is not None or any(_is_allowed(failure, each) for each in mended)
-            self.moments.append(Moment(failure, told and told.text, last, bool(mended), may))
+            self.moments.append(Moment(failure, told and told.text, bool(mended), may))
         error.setdefault(failure.id, failure)
 
     def mended(self, ids: Sequence[str], remedy: str) -> None:
@@ -104,7 +99,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    report = asyncio.run(measure(recorded_in(options.data)))
+    report = asyncio.run(measure(read_sessions(options.data)))
     if options.json:
         print(json.dumps(report))
         return
@@ -118,12 +113,12 @@ async def measure(sessions: Sequence[Session]) -> dict[str, Any]:
     counts = Counter(each.failure.signature for each in plain.moments)
     commonest = {name for name, _ in counts.most_common(3)}
     middle = len(sessions) // 2
-    names = sorted({each["repo"] for each in sessions})
+    names = sorted({each.project for each in sessions})
     parts = {
         "earlier_sessions": sessions[:middle],
         "later_sessions": sessions[middle:],
-        "even_repositories": [each for each in sessions if each["repo"] in names[::2]],
-        "odd_repositories": [each for each in sessions if each["repo"] in names[1::2]],
+        "even_repositories": [each for each in sessions if each.project in names[::2]],
+        "odd_repositories": [each for each in sessions if each.project in names[1::2]],
     }
     return {
         "failures": plain.failures,
@@ -134,26 +129,8 @@ async def measure(sessions: Sequence[Session]) -> dict[str, Any]:
         **{name: figures((await replay(part, hidden_too=False)).moments) for name, part in parts.items()},
         "hidden_too": figures((await replay(sessions, hidden_too=True)).moments),
         "first_day": figures((await first_day(sessions)).moments),
-        "last": _last(plain.moments),
         "alarms": alarms(sessions),
     }
-
-
-def recorded_in(path: Path) -> list[Session]:
-    """Return the recorded sessions, in time order."""
-    content = path.read_bytes()
-    lines = (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).splitlines()
-    sessions = [json.loads(line) for line in lines if line.strip()]
-    return sorted(sessions, key=lambda session: str(session["at"]))
-
-
-def commands_of(session: Session) -> Iterator[Ran]:
-    """Yield the commands of a recorded session."""
-    began = datetime.fromisoformat(session["at"])
-    calls = [call for call in session["calls"] if call["tool"] in _SHELLS]
-    for place, call in enumerate(calls):
-        at = began + timedelta(seconds=place)
-        yield Ran(session["repo"], session["session"], call["input"], call["output"], bool(call["error"]), at)
 
 
 async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memory | None = None) -> Memory:
@@ -167,7 +144,7 @@ async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memor
     memory = memory or Memory()
     watching = Watching(RedactionGate(build_redactor()))
     for session in sessions:
-        for ran in commands_of(session):
+        for ran in session.calls:
             result = await watching.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
             if isinstance(result, Failure):
                 memory.failed(result)
@@ -181,7 +158,7 @@ async def first_day(sessions: Sequence[Session]) -> Memory:
     middle = len(sessions) // 2
     learner, memory = Learner(RedactionGate(build_redactor())), Memory()
     for session in sessions[:middle]:
-        for ran in commands_of(session):
+        for ran in session.calls:
             await learner.saw(ran)
     for failure in (each for error in learner.learned() for each in error):
         memory.known[failure.project, failure.signature][failure.id] = failure
@@ -210,7 +187,7 @@ def figures(moments: Sequence[Moment]) -> dict[str, Any]:
 def alarms(sessions: Sequence[Session]) -> dict[str, int]:
     """Return how often an error is recognized in what a command wrote although its status is 0."""
     counts: Counter[str] = Counter()
-    for ran in (ran for session in sessions for ran in commands_of(session) if not ran.has_failed):
+    for ran in (ran for session in sessions for ran in session.calls if not ran.has_failed):
         command = parse(ran.command)
         is_error = shows_error(ran.output) and not command.only_reads
         counts["hidden" if command.is_hidden else "known"] += 1
@@ -226,12 +203,6 @@ def _is_allowed(failure: Failure, other: Failure) -> bool:
         for day in range(3)
     ]
     return remedy_for(failure.command, days, named=failure.named) is not None
-
-
-def _last(moments: Sequence[Moment]) -> dict[str, Any]:
-    judged = [(each, each.last) for each in moments if each.last and each.failure.remedy]
-    right = sum(_agree(each, *last) for each, last in judged)
-    return {"judged": len(judged), "precision": _share(right, len(judged))}
 
 
 def _agree(moment: Moment, failed: str, told: str) -> bool:

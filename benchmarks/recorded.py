@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.cli.recurring import Session
-from learning_memory_server.cli.replay_sessions import call_of, sessions_in
+from learning_memory_server.cli.recurring import Session, sessions_in
+from learning_memory_server.hooks.shield import Ran
 from learning_memory_server.observation.importing import parse_entries
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.ghap import Ghap
 
 _SHELLS: Final = frozenset({"Bash", "bash", "shell"})
+_SECOND: Final = timedelta(seconds=1)
 
 
 def read_sessions(path: Path) -> list[Session]:
@@ -49,10 +50,18 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _session(row: dict[str, Any]) -> Session:
-    calls = (
-        call_of(call["input"], call["output"], has_failed=call["error"])
-        for call in row["calls"]
-        if call["tool"] in _SHELLS
-    )
     at = datetime.fromisoformat(row["at"])
-    return Session(row["session"], row["repo"], at, tuple(calls), row.get("task", ""))
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    calls = [call for call in row["calls"] if call["tool"] in _SHELLS]
+    ran = (
+        Ran(
+            row["repo"],
+            row["session"],
+            call["input"],
+            call["output"],
+            bool(call["error"]),
+            at + place * _SECOND,
+        )
+        for place, call in enumerate(calls)
+    )
+    return Session(row["session"], row["repo"], at, tuple(ran), row.get("task", ""))

@@ -39,8 +39,7 @@ from benchmarks.values import groups
 from learning_memory_server.advice.advisor import Advisor, Related
 from learning_memory_server.advice.finder import AdviceFinder
 from learning_memory_server.advice.ranking import AT_MOST
-from learning_memory_server.cli.recurring import failures, is_right, last_success
-from learning_memory_server.cli.replay_sessions import PROMPT, START, tell
+from learning_memory_server.cli.recurring import PROMPT, START, failures, is_right, last_success, tell
 from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.advice import Channel

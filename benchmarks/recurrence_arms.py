@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -94,14 +95,15 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
 
 
 def _figures(happened: Sequence[Event], channels: Mapping[str, list[str]], events: int) -> dict[str, Any]:
-    rows, elsewhere = [], 0
+    rows, elsewhere, when = [], 0, Counter[str]()
     for place, event in enumerate(happened):
         heard = {name: texts[place] for name, texts in channels.items() if texts[place]}
         elsewhere += bool(heard) and not event.is_moment
         if event.is_moment:
             judged = [event.judge(text) for text in heard.values()]
             right = None if None in judged or not judged else any(judged)
-            rows.append(Row(event.session, bool(heard), right, event.calls, " + ".join(heard)))
+            rows.append(Row(event.session, bool(heard), right, event.calls))
+            when.update([" + ".join(heard)] if heard else [])
     speech = sum(_bytes(happened, texts, name) for name, texts in channels.items())
     spoken = len(
         {
@@ -112,7 +114,7 @@ def _figures(happened: Sequence[Event], channels: Mapping[str, list[str]], event
         }
     )
     spoken += sum(bool(text) for name, texts in channels.items() if name not in _ONCE for text in texts)
-    return {**figures(rows, speech, events - spoken), "elsewhere": elsewhere}
+    return {**figures(rows, speech, events - spoken), "elsewhere": elsewhere, "when": dict(when)}
 
 
 _ONCE: Final = frozenset({"start", "prompt"})

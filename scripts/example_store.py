@@ -26,6 +26,7 @@ from learning_memory_server.domain.vocabulary import (
     Strategy,
 )
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.hooks.shield import Ran
 from learning_memory_server.values.store import Cited
 
 if TYPE_CHECKING:
@@ -114,10 +115,10 @@ async def fill(settings: Settings) -> None:
             await services.memories.add(Caller("demo", "a" * 16), text, metadata)
         for number, (command, error, remedy) in enumerate(_FAILURES):
             summer.now += timedelta(hours=3)
-            session = f"session {number}"
-            await services.shield.failed(project="demo", session=session, command=command, error=error)
-            if remedy:
-                await services.shield.succeeded(project="demo", session=session, command=remedy)
+            for ran, output, has_failed in ((command, error, True), (remedy, "", False)):
+                if ran:
+                    seen = Ran("demo", f"session {number}", ran, output, has_failed, summer.now)
+                    await services.shield.saw(seen)
         services.collector.start(
             Caller("demo", "b" * 16),
             domain=Domain.PERFORMANCE,

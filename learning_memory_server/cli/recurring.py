@@ -1,4 +1,4 @@
-"""What recurs in recorded sessions, and what it would come to if an agent was told of it.
+"""`replay --transcripts`: what recurs in recorded sessions, and what it would come to if an agent was told of it.
 
 The rule that finds the moments was written down before anything was told:
 
@@ -17,10 +17,23 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.domain.caller import Caller
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.hooks import event as events
+from learning_memory_server.hooks.event import Event
+from learning_memory_server.transcripts.claude_code import Passed, commands_in, find_transcripts, task_in
+
+if TYPE_CHECKING:
+    from learning_memory_server.hooks.shield import Ran
+    from learning_memory_server.settings import Settings
 
 EACH: Final = 3
 """How often a distinct error counts at most."""
@@ -35,14 +48,11 @@ _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _ASKS: Final = frozenset({"--version", "-V", "--help", "-h", "which"})
 _WORKED: Final = re.compile(r"This worked: (.*?)(?: \(in place of: .*)?$", re.MULTILINE)
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A command, what it wrote if it failed, and what it wrote if not."""
-
-    command: str
-    error: str | None
-    output: str = ""
+Told = dict[tuple[str, int], str]
+"""What was said at a session's commands, by the session and the command's place; empty for silence."""
+START: Final = -2
+PROMPT: Final = -1
+"""The places of a session's start and of its first prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +62,7 @@ class Session:
     id: str
     project: str
     at: datetime
-    calls: tuple[Call, ...]
+    calls: tuple[Ran, ...]
     task: str = ""
 
 
@@ -80,29 +90,17 @@ class Failed:
     calls: int
     recurs: bool
 
-    @property
-    def lesson(self) -> str:
-        """What a person would note of it."""
-        return f"{' '.join(self.error)}: {self.cure}"
 
+class Row(NamedTuple):
+    """A moment: its session, whether anything was told, and was right (None if nobody can say).
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A moment, and what was told there.
-
-    Args:
-        session: The unit of the intervals.
-        told: Whether anything was.
-        right: Whether it was right; None if nobody can say.
-        calls: How many calls it took until it worked, as recorded; None if that is not known.
-        when: At which event it was told.
+    `calls` is how many it took until it worked, as recorded; None if that is not known.
     """
 
     session: str
     told: bool
     right: bool | None = None
     calls: int | None = None
-    when: str = ""
 
 
 def failures(sessions: Sequence[Session]) -> list[Failed]:
@@ -112,15 +110,15 @@ def failures(sessions: Sequence[Session]) -> list[Failed]:
     found = []
     for session in sessions:
         for place, call in enumerate(session.calls):
-            if call.error is None:
+            if not call.has_failed:
                 continue
             later = session.calls[place + 1 :]
             program = _program(call.command)
-            error = program, _line(call.error)
+            error = program, _line(call.output)
             key = session.project, error
             recurs = seen.setdefault(key, session.id) != session.id and counted[key] < EACH
             counted[key] += recurs
-            works = [each.error is None and _program(each.command) == program for each in later]
+            works = [not each.has_failed and _program(each.command) == program for each in later]
             cures = (
                 each.command
                 for each, did in zip(later[:_WITHIN], works, strict=False)
@@ -147,8 +145,8 @@ def is_right(told: str, failed: Failed) -> bool | None:
     return any(removed and after <= claim and not removed & claim for claim in claims)
 
 
-def last_success(found: Sequence[Failed]) -> dict[tuple[str, int], str]:
-    """Return the newest cure of each moment's error, from earlier sessions, by session and place."""
+def last_success(found: Sequence[Failed]) -> Told:
+    """Return the newest cure of each moment's error, from earlier sessions."""
     cures: dict[tuple[str, tuple[str, str]], Failed] = {}
     told, waiting = {}, list[Failed]()
     for failed in found:
@@ -161,12 +159,10 @@ def last_success(found: Sequence[Failed]) -> dict[tuple[str, int], str]:
     return told
 
 
-def rows(found: Iterable[Failed], said: Mapping[tuple[str, int], str], when: str) -> list[Row]:
-    """Return the moments, and what is told at each, by session and place."""
+def rows(found: Iterable[Failed], said: Told) -> list[Row]:
+    """Return the moments, with what is told at each."""
     return [
-        Row(
-            each.session, bool(told), is_right(told, each) if told else None, each.calls, when if told else ""
-        )
+        Row(each.session, bool(told), is_right(told, each) if told else None, each.calls)
         for each in found
         if each.recurs
         for told in [said.get((each.session, each.place), "")]
@@ -205,10 +201,75 @@ def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, A
         "judged": sum(row.right is not None for row in moments),
         "right": right,
         "right_interval": _middle([each[1] for each in drawn]),
-        "when": dict(Counter(row.when for row in moments if row.told)),
         "speech": speech,
         "silent": silent,
         "calls": round(sum(calls) / len(calls), 2) if calls else None,
+    }
+
+
+def sessions_in(place: Path) -> list[Session]:
+    """Return the sessions of Claude Code's transcripts, in time order; subagents are sessions of their own.
+
+    Raises:
+        InvalidInputError: If the place cannot be read.
+    """
+    found = []
+    try:
+        paths = find_transcripts(place, Passed())
+    except OSError as error:
+        raise InvalidInputError(f"{place} cannot be read ({error.strerror}).") from None
+    for path in paths:
+        ran = list(commands_in(path, Passed()))
+        task = task_in(path)
+        if ran:
+            name = Path(ran[0].folder or "").name or place.name
+            found.append(Session(path.stem, name, ran[0].at, tuple(ran), task.prompt if task else ""))
+    return sorted(found, key=lambda session: (session.at, session.id))
+
+
+async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
+    """Return what the hooks say as sessions go through time in a temporary store.
+
+    Args:
+        settings: The settings; where things are kept does not matter.
+        sessions: The sessions, in time order.
+    """
+    told: Told = {}
+    with TemporaryDirectory() as folder:
+        now = sessions[0].at if sessions else None
+        elsewhere = {"storage_path": Path(folder), "journal_path": None, "qdrant_url": None}
+        here = settings.model_copy(update=elsewhere)
+        async with open_services(here, purpose="replay", clock=lambda: now) as services:  # type: ignore[arg-type, return-value]
+            for session in sessions:
+                caller = Caller(session.project, session.id)
+                happened = [
+                    Event(events.SESSION_START, session.id),
+                    Event(events.PROMPT, session.id, prompt=session.task),
+                    *(_ended(session, call) for call in session.calls),
+                ]
+                for place, event in enumerate(happened, start=START):
+                    now = session.at + timedelta(seconds=place)
+                    told[session.id, place] = await services.hooks.answer(event, caller)
+    return told
+
+
+def _ended(session: Session, ran: Ran) -> Event:
+    event = Event(events.AFTER_TOOL, session.id, command=ran.command, output=ran.output)
+    return replace(event, name=events.AFTER_FAILURE, error=ran.output, output="") if ran.has_failed else event
+
+
+async def compare(settings: Settings, sessions: Sequence[Session]) -> dict[str, Any]:
+    """Return the figures of silence, of always telling the last success, and of this server."""
+    found = failures(sessions)
+    last, told = last_success(found), await tell(settings, sessions)
+    ways: dict[str, Told] = {"nothing": {}, "last success": last, "this server": told}
+    return {
+        name: figures(
+            rows(found, said),
+            sum(len(text.encode()) for text in said.values()),
+            len(told) - sum(map(bool, said.values())),
+        )
+        for name, said in ways.items()
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.cli.replay_sessions import compare, sessions_in
+from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.cli.replaying import Past, at_its_start, replay
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.vocabulary import OutcomeStatus

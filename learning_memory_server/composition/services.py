@@ -170,7 +170,7 @@ class Services:
             withheld=settings.advice_withheld,
         )
         self.citing = Citing(self.advice_log, self.collector, self.value_log, self.memory_log)
-        self.shield = Shield(self.failure_log, self.redaction, clock)
+        self.shield = Shield(self.failure_log, self.redaction)
         self.session_context = SessionContext(
             self.collector, self.value_listing, self.advisor, settings.budget_bytes
         )

@@ -12,6 +12,7 @@ from learning_memory_server.advice.advisor import Related
 from learning_memory_server.domain.lines import one_line, shortened
 from learning_memory_server.hooks import event as events
 from learning_memory_server.hooks.outcomes import exit_status, run_of
+from learning_memory_server.hooks.shield import Ran
 from learning_memory_server.views.advice_views import related
 
 if TYPE_CHECKING:
@@ -150,20 +151,12 @@ class Hooks:
 
     async def _seen(self, event: Event, project: str) -> str:
         """Let a command's end teach what mends an error, and return what is known of this one."""
-        told, command, folder = None, event.command, event.folder or None
-        if not event.error:
-            told = await self._shield.succeeded(
-                project=project,
-                session=event.session,
-                command=command,
-                output=event.output,
-                folder=folder,
-                is_known=not event.is_unknown,
-            )
-        elif exit_status(event.error) is not None:
-            told = await self._shield.failed(
-                project=project, session=event.session, command=command, error=event.error, folder=folder
-            )
+        if event.error and exit_status(event.error) is None:
+            return ""
+        has_failed = bool(event.error) or (None if event.is_unknown else False)
+        output, folder = event.error or event.output, event.folder or None
+        ran = Ran(project, event.session, event.command, output, has_failed, self._clock(), folder)
+        told = await self._shield.saw(ran)
         return f"{_OPENING} {told}" if told else ""
 
     async def _stop(self, event: Event, caller: Caller) -> str:

@@ -19,7 +19,6 @@ from learning_memory_server.failures.sanitize import kept, shows_error
 from learning_memory_server.identity import session_hash
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.moment import Clock
     from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.redaction.gate import RedactionGate
 
@@ -181,49 +180,19 @@ class Shield:
     Args:
         failures: Where failures are kept.
         redaction: Removes secrets before anything is kept.
-        clock: Tells the time.
     """
 
-    def __init__(self, failures: FailureLog, redaction: RedactionGate, clock: Clock) -> None:
+    def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
         self._failures = failures
         self._watching = Watching(redaction)
-        self._clock = clock
 
-    async def failed(
-        self, *, project: str, session: str, command: str, error: str, folder: str | None = None
-    ) -> str | None:
-        """Record a command that failed; see `Ran`.
+    async def saw(self, ran: Ran) -> str | None:
+        """Record a command that failed, or that mends one of the last failures of its session.
 
         Returns:
             One line about what mended its error before; None if nothing is known, remedies disagree, or it could not
             be recorded.
         """
-        return await self._saw(Ran(project, session, command, error, True, self._clock(), folder))
-
-    async def succeeded(  # noqa: PLR0913 - what is known of a command
-        self,
-        *,
-        project: str,
-        session: str,
-        command: str,
-        output: str = "",
-        folder: str | None = None,
-        is_known: bool = True,
-    ) -> str | None:
-        """Record that a command succeeded, if it mends one of the last failures of its session; see `failed`.
-
-        Args:
-            project: The project's name.
-            session: The agent session.
-            command: The command.
-            output: What it wrote: it may say that the command failed nevertheless.
-            folder: The working directory.
-            is_known: Whether the client says so; if not, only that it did not fail is known.
-        """
-        has_failed = False if is_known else None
-        return await self._saw(Ran(project, session, command, output, has_failed, self._clock(), folder))
-
-    async def _saw(self, ran: Ran) -> str | None:
         try:
             result = await self._watching.saw(ran)
             if isinstance(result, Failure):

@@ -225,8 +225,8 @@ class ReplayCase(TypedDict):
 class RecurringFacts(TypedDict):
     """What a way of telling would have come to for errors that came again; shares with 95 % intervals.
 
-    `right` is of `judged`, `when` counts events, `speech` is bytes, `silent` events. `calls`: how many it takes until
-    it works, if agents follow what they are told.
+    `right` is of `judged`, `speech` is bytes, `silent` events. `calls`: how many it takes until it works, if agents
+    follow what they are told.
     """
 
     moments: int
@@ -235,7 +235,6 @@ class RecurringFacts(TypedDict):
     judged: int
     right: float | None
     right_interval: list[float]
-    when: dict[str, int]
     speech: int
     silent: int
     calls: float | None

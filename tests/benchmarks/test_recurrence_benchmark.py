@@ -37,7 +37,10 @@ def test_sessions_are_read_from_each_format(tmp_path: Path) -> None:
     )
     first, second = read_sessions(path)
     assert (first.id, first.project, first.at) == ("s1", "shop", datetime(2026, 1, 1, 12, tzinfo=UTC))
-    assert [(each.command, each.error) for each in first.calls] == [("ls", None), ("x", "no")]
+    assert [(each.command, each.output, each.has_failed) for each in first.calls] == [
+        ("ls", "", False),
+        ("x", "no", True),
+    ]
     assert second.calls == ()
     write_transcript(
         tmp_path / "folder" / "a.jsonl", failed("python -m pytest", MISSING), ran("python3 -m pytest")

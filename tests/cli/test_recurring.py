@@ -10,7 +10,6 @@ import pytest
 
 from learning_memory_server.cli.recurring import (
     EACH,
-    Call,
     Row,
     Session,
     failures,
@@ -19,6 +18,7 @@ from learning_memory_server.cli.recurring import (
     last_success,
     rows,
 )
+from learning_memory_server.hooks.shield import Ran
 from tests.support import NOON
 from tests.transcripts.written import failed, ran, write_transcript
 
@@ -30,7 +30,10 @@ MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
 
 def session(number: int, *calls: tuple[str, str | None], project: str = "shop") -> Session:
     at = NOON + timedelta(days=number)
-    return Session(f"s{number}", project, at, tuple(Call(*call) for call in calls))
+    ran = (
+        Ran(project, f"s{number}", command, error or "", error is not None, at) for command, error in calls
+    )
+    return Session(f"s{number}", project, at, tuple(ran))
 
 
 def test_an_error_recurs_if_an_earlier_session_of_the_project_had_it_and_counts_three_times() -> None:
@@ -94,15 +97,15 @@ def test_the_last_success_is_of_an_earlier_session() -> None:
     ]
     found = failures(sessions)
     assert last_success(found) == {("s2", 0): "python x --try1", ("s2", 2): "python x --try1"}
-    assert [row.right for row in rows(found, last_success(found), "failure")] == [False, None]
+    assert [row.right for row in rows(found, last_success(found))] == [False, None]
 
 
 def test_figures_are_bootstrapped_by_session_and_say_what_following_would_come_to() -> None:
     moments = [
-        Row("a", told=True, right=True, calls=5, when="failure"),
-        Row("b", told=True, right=False, calls=5, when="failure"),
+        Row("a", told=True, right=True, calls=5),
+        Row("b", told=True, right=False, calls=5),
         Row("c", told=False, calls=5),
-        Row("d", told=True, calls=5, when="start"),
+        Row("d", told=True, calls=5),
     ]
     found = figures(moments, 100, 7)
     assert (found["told"], found["judged"], found["right"]) == (0.75, 2, 0.5)
@@ -110,7 +113,7 @@ def test_figures_are_bootstrapped_by_session_and_say_what_following_would_come_t
     assert found["right_interval"] == [0.0, 1.0]
     # 1 if it is right, 6 if it is wrong, else 5.
     assert found["calls"] == (1 + 6 + 5 + 5) / 4
-    assert (found["when"], found["speech"], found["silent"]) == ({"failure": 2, "start": 1}, 100, 7)
+    assert (found["speech"], found["silent"]) == (100, 7)
     assert figures([], 0)["told"] is None
 
 

@@ -11,6 +11,7 @@ from learning_memory_server.hooks.shield import Shield
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.redaction.gate import RedactionGate
+from tests.failures.agent import Agent
 from tests.failures.remedy_set import CUT, GOOD, HARMFUL, UNMENDED, UNTOLD, Mended
 
 if TYPE_CHECKING:
@@ -29,20 +30,18 @@ async def told(case: Mended, place: Path, *, sessions: int = 2, days: int = 1) -
     folder.mkdir(parents=True, exist_ok=True)
     now = NOON
     log = FailureLog(Journal(place / "journal").failures)
-    shield = Shield(log, RedactionGate(), lambda: now)
+    shield = Shield(log, RedactionGate())
     error = f"Exit code 1\n{case.error}"
 
-    async def fails(session: str) -> str | None:
-        return await shield.failed(
-            project="project", folder=str(folder), session=session, command=case.failed, error=error
-        )
+    def agent(session: str) -> Agent:
+        return Agent(shield, session, "project", folder=str(folder), now=now)
 
     for number in range(sessions):
-        session = f"session {number}"
-        await fails(session)
-        await shield.succeeded(project="project", folder=str(folder), session=session, command=case.remedy)
+        session = agent(f"session {number}")
+        await session.fails(case.failed, error)
+        await session.succeeds(case.remedy)
         now += timedelta(days=days)
-    return await fails("another")
+    return await agent("another").fails(case.failed, error)
 
 
 def name_of(case: Mended) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,29 +15,10 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.views.failure_views import repeated_error
+from tests.failures.agent import MISSING, NOW, Agent
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
-
-
-class Agent:
-    """A session of a project, whose commands fail or succeed."""
-
-    def __init__(self, shield: Shield, session: str, project: str = "shop") -> None:
-        self._shield = shield
-        self._session = session
-        self._project = project
-
-    async def fails(self, command: str, error: str = MISSING) -> str | None:
-        return await self._shield.failed(
-            project=self._project, session=self._session, command=command, error=error
-        )
-
-    async def succeeds(self, command: str) -> None:
-        await self._shield.succeeded(project=self._project, session=self._session, command=command)
 
 
 @pytest.fixture
@@ -47,7 +28,7 @@ def failures(tmp_path: Path) -> FailureLog:
 
 @pytest.fixture
 def shield(failures: FailureLog) -> Shield:
-    return Shield(failures, RedactionGate(build_redactor()), lambda: NOW)
+    return Shield(failures, RedactionGate(build_redactor()))
 
 
 def content_of(folder: Path) -> bytes:
@@ -68,7 +49,7 @@ async def test_what_was_learned_outlives_the_process(shield: Shield, tmp_path: P
     first = Agent(shield, "first")
     await first.fails("python -m pytest")
     await first.succeeds("python3 -m pytest")
-    later = Shield(FailureLog(Journal(tmp_path).failures), RedactionGate(), lambda: NOW)
+    later = Shield(FailureLog(Journal(tmp_path).failures), RedactionGate())
     assert "python3 -m pytest" in (await Agent(later, "second").fails("python -m pytest") or "")
 
 
@@ -183,13 +164,13 @@ async def test_more_than_a_word_needs_two_sessions(shield: Shield) -> None:
 
 async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: FailureLog) -> None:
     now = NOW
-    shield = Shield(failures, RedactionGate(), lambda: now)
+    shield = Shield(failures, RedactionGate())
     for number in range(4):
-        agent = Agent(shield, f"session {number}")
+        agent = Agent(shield, f"session {number}", now=now)
         assert await agent.fails("mkdir a/b", "mkdir: a: No such file or directory") is None
         await agent.succeeds("mkdir -p a/b")
         now += timedelta(days=number == 2)
-    told = await Agent(shield, "another").fails("mkdir a/d", "mkdir: a: No such file or directory")
+    told = await Agent(shield, "another", now=now).fails("mkdir a/d", "mkdir: a: No such file or directory")
     assert "This worked: mkdir -p a/d (" in (told or "")
 
 
@@ -252,10 +233,10 @@ async def test_a_failure_that_hides_is_one(
     shield: Shield, failures: FailureLog, command: str, output: str
 ) -> None:
     output = f"/usr/bin/python: No module named pytest\n{output}"
-    await shield.succeeded(project="shop", session="first", command=command, output=output)
+    await Agent(shield, "first").succeeds(command, output)
     assert [each.signature for each in failures.all()] == ["<path>: No module named pytest"]
     await Agent(shield, "first").succeeds("python3 -m pytest -q")
-    told = await shield.succeeded(project="shop", session="second", command=command, output=output)
+    told = await Agent(shield, "second").succeeds(command, output)
     assert f"This worked: {command.replace('python', 'python3', 1)} (" in (told or "")
 
 
@@ -272,14 +253,14 @@ async def test_a_failure_that_hides_is_one(
 async def test_what_only_reads_or_says_that_it_succeeded_has_not_failed(
     shield: Shield, failures: FailureLog, command: str, output: str
 ) -> None:
-    await shield.succeeded(project="shop", session="first", command=command, output=output)
+    await Agent(shield, "first").succeeds(command, output)
     assert failures.all() == []
 
 
 async def test_what_a_client_does_not_say_is_not_a_success(shield: Shield, failures: FailureLog) -> None:
-    about = {"project": "shop", "session": "first"}
-    await shield.succeeded(**about, command="python -m pytest", output=MISSING, is_known=False)
-    await shield.succeeded(**about, command="python3 -m pytest", output="1 passed", is_known=False)
+    agent = Agent(shield, "first")
+    await agent.ends("python -m pytest", MISSING, has_failed=None)
+    await agent.ends("python3 -m pytest", "1 passed", has_failed=None)
     assert [each.remedy for each in failures.all()] == [None]
 
 
@@ -315,10 +296,10 @@ async def test_what_is_known_already_is_not_written_again(shield: Shield, tmp_pa
 
 
 async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
-    days = iter(NOW + timedelta(days=day) for day in range(20))
-    shield = Shield(failures, RedactionGate(), lambda: next(days))
+
+    shield = Shield(failures, RedactionGate())
     for number in range(3):
-        agent = Agent(shield, f"session {number}")
+        agent = Agent(shield, f"session {number}", now=NOW + timedelta(days=2 * number))
         answer = await agent.fails("python -m pytest")
         await agent.succeeds("python3 -m pytest")
     assert "seen 2 times before in this project, last on 2026-03-03" in (answer or "")
@@ -438,7 +419,7 @@ async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
     await first.fails("python -m pytest")
     await first.succeeds("python3 -m pytest")
     before = content_of(tmp_path)
-    full = Shield(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate(), lambda: NOW)
+    full = Shield(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate())
     second = Agent(full, "second")
     assert await second.fails("python -m pytest") is None
     await second.succeeds("python3 -m pytest")

@@ -20,6 +20,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.transcripts.claude_code import folder_name
+from tests.failures.agent import Agent
 from tests.terminals import on_a_terminal, read_until
 from tests.transcripts.written import NOON, failed, ran, write_transcript
 
@@ -96,13 +97,8 @@ def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: P
 def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, storage: Path) -> None:
     write_transcript(own / "first.jsonl", *MENDED)
     learn("--yes")
-    shield = Shield(log_in(storage), RedactionGate(), lambda: NOON)
-    failing = shield.failed(
-        project="garden",
-        session="new",
-        command="python -m pytest tests",
-        error="Exit code 1\n/opt/python: No module named pytest",
-    )
+    agent = Agent(Shield(log_in(storage), RedactionGate()), "new", "garden")
+    failing = agent.fails("python -m pytest tests", "Exit code 1\n/opt/python: No module named pytest")
     assert asyncio.run(failing) == (
         "This error was seen once before in this project, last on 2026-01-05. "
         "This worked: python3 -m pytest tests (in place of: python -m pytest tests)"

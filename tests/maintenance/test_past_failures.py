@@ -16,6 +16,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.maintenance.past_failures import Learner, unknown
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from tests.failures.agent import MISSING, Agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from learning_memory_server.domain.failure import Failure
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
 
 
 class Past:
@@ -63,18 +63,19 @@ def all_of(learner: Learner) -> list[Failure]:
 async def test_it_is_what_the_shield_would_have_recorded(
     learner: Learner, gate: RedactionGate, tmp_path: Path
 ) -> None:
-    now = NOON
     log = FailureLog(Journal(tmp_path).failures)
-    shield = Shield(log, gate, lambda: now)
+    shield = Shield(log, gate)
     commands = ["python -m pytest a.py", "python -m pytest b.py"]
     for number, session in enumerate(["one", "two"]):
-        past = Past(learner, session, now := NOON + timedelta(days=number))
+        now = NOON + timedelta(days=number)
+        past = Past(learner, session, now)
+        agent = Agent(shield, session, now=now)
         for command in commands:
             await past.fails(command)
-            await shield.failed(project="shop", session=session, command=command, error=MISSING)
-            now += timedelta(seconds=1)
+            await agent.fails(command)
+            agent.now += timedelta(seconds=1)
         await past.succeeds("python3 -m pytest a.py")
-        await shield.succeeded(project="shop", session=session, command="python3 -m pytest a.py")
+        await agent.succeeds("python3 -m pytest a.py")
     seen = {each.id: (each.command, each.remedy, each.created_at, each.times) for each in log.all()}
     assert {
         each.id: (each.command, each.remedy, each.created_at, each.times) for each in all_of(learner)

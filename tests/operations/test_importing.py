@@ -17,6 +17,7 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.operations import operate
 from learning_memory_server.settings import Settings
 from tests.archive.making import advice_record, failure_record, held, value_record, verdict_record
+from tests.failures.agent import Agent
 from tests.support import ALICE, NOON, InProcessFitting, about, ghap
 
 if TYPE_CHECKING:
@@ -180,11 +181,12 @@ async def test_an_imported_failure_is_known_to_the_shield_and_deletions_elsewher
     services: Services,
 ) -> None:
     await take(services, failure_record())
-    fails = {"project": ALICE.project, "command": "python run.py", "error": "KeyError: 'price'"}
-    assert "This worked: python3 run.py" in (await services.shield.failed(session="new", **fails) or "")
+    new, newer = (Agent(services.shield, name, ALICE.project) for name in ("new", "newer"))
+    fails = "python run.py", "KeyError: 'price'"
+    assert "This worked: python3 run.py" in (await new.fails(*fails) or "")
     gone = {"failure": [failure_record().id, failure_record("never").id]}
     assert (await run(services, "apply_deletions", forgotten=gone, existing_too=True))["forgotten"] == 1
-    assert await services.shield.failed(session="newer", **fails) is None
+    assert await newer.fails(*fails) is None
     assert await take(services, failure_record("never")) == []
 
 
