@@ -1,20 +1,26 @@
 # `make demo` and `make test` set up everything they need, in .venv: the demo what users install, the tests the rest.
 
 PYTHON ?= python3
-BIN := .venv/bin
-INSTALLED := .venv/.installed
-READY := .venv/.ready
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+READY := $(VENV)/.ready
+TORCH := $(VENV)/.torch
 
-.PHONY: demo test quick coverage check docs site dist clean size
+.PHONY: demo test test-torch quick coverage check docs site dist clean size
 
 # Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
-test quick coverage: export PYTHONDONTWRITEBYTECODE =
+test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
 
 demo: $(INSTALLED)
 	$(BIN)/learning-memory-server demo
 
 test: $(READY)
 	$(BIN)/pytest -q -n 2
+
+# The tests that `make test` leaves out, and counts, where torch is missing.
+test-torch: $(TORCH)
+	$(BIN)/pytest -q -n 2 -m torch
 
 # Every test that is not marked slow, for the time between two edits.
 quick: $(READY)
@@ -55,13 +61,17 @@ clean:
 
 # What users install; the demo needs no more.
 $(INSTALLED): pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(READY): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
 # torch goes first and by itself: a later package would take the newest, in whatever build that comes. Where pip is
 # offered a CPU build (see docs/install.md), this is it; the CUDA one is gigabytes, and of no use here.
-$(READY): $(INSTALLED) constraints.txt
+$(TORCH): $(READY) constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev-torch]'
 	touch $@

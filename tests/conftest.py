@@ -6,8 +6,9 @@ import gc
 import os
 import shutil
 import signal
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import settings
@@ -29,6 +30,8 @@ _NEEDED: Final = 4 << 30
 """Bytes free in RAM before tests keep their files there: the whole suite uses up to 1 GiB."""
 _NAME: Final = "learning-memory-tests-"
 _SLOW_FIXTURES: Final = {"reranker_folder", "start_hub"}
+_TORCH_IS_MISSING: Final = find_spec("torch") is None
+_LEFT_OUT: Final = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,11 +59,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what loads a real model or starts a hub as slow, whichever test asks for it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what loads a real model or starts a hub as slow, and leave out what needs torch where it is missing."""
     for item in items:
-        if _SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        fixtures = getattr(item, "fixturenames", ())
+        if _SLOW_FIXTURES.intersection(fixtures):
             item.add_marker(pytest.mark.slow)
+        if "reranker_folder" in fixtures:
+            item.add_marker(pytest.mark.torch)
+    if _TORCH_IS_MISSING:
+        left_out = [item for item in items if item.get_closest_marker("torch")]
+        items[:] = [item for item in items if not item.get_closest_marker("torch")]
+        config.hook.pytest_deselected(items=left_out)
+        config.stash[_LEFT_OUT] = len(left_out)
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["left_out"] = len(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the number from a worker of a parallel run: each of them collects the same tests."""
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many tests were left out, and how to have them."""
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{left_out} tests need torch, which is not installed, and were left out. Run them with: make test-torch"
+        )
 
 
 @pytest.hookimpl(wrapper=True)

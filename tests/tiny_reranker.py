@@ -31,7 +31,7 @@ def save_reranker(folder: Path, *, labels: int = 1, weight: float = 8.0) -> Path
     vocabulary = [*_SPECIAL, FAVOURITE]
     torch.manual_seed(0)
     model: Any = BertForSequenceClassification(
-        BertConfig(  # type: ignore[call-arg]
+        BertConfig(
             vocab_size=len(vocabulary),
             hidden_size=32,
             num_hidden_layers=1,
@@ -80,4 +80,4 @@ def _tokenizer(vocabulary: list[str]) -> Any:
     )
     names = ("pad", "unk", "cls", "sep", "mask")
     tokens = {f"{name}_token": token for name, token in zip(names, _SPECIAL, strict=True)}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens)  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens)

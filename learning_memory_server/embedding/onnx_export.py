@@ -179,7 +179,7 @@ def _write_graph(model: SentenceTransformer, path: Path) -> None:
     import onnx  # noqa: PLC0415 - only here
     import torch  # noqa: PLC0415 - seconds
 
-    class Graph(torch.nn.Module):
+    class Graph(torch.nn.Module):  # type: ignore[misc]
         """From token ids to vectors of length 1."""
 
         def __init__(self) -> None:

@@ -169,8 +169,8 @@ def _prepare_torch() -> None:
     import torch  # noqa: PLC0415 - seconds, and only here
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
     # A second thread made a query 14 times slower on a busy two-core machine.
     torch.set_num_threads(1)
 

@@ -15,7 +15,6 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.indexing.document import Collection
 from learning_memory_server.observation.query import ExperienceQuery
 from learning_memory_server.settings import load_settings
-from scripts.default_model import ORIGINAL_SHA256
 from tests.support import numbered
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 COUNT = 12
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 class FormerDefault(HashingEmbedder):
@@ -31,7 +31,7 @@ class FormerDefault(HashingEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.identity = EmbeddingIdentity("sentence-transformers", DEFAULT_MODEL, ORIGINAL_SHA256, 384, 256)
+        self.identity = EmbeddingIdentity("sentence-transformers", DEFAULT_MODEL, WEIGHTS_SHA256, 384, 256)
 
 
 async def test_old_vectors_are_replaced_while_lexical_search_answers(tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_the_doctor_reports_the_runtime_and_the_export(run: Any, storage: Path) -> None:
     packaged = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
     assert "Loaded by onnxruntime" in run("doctor", **packaged).stdout
@@ -232,6 +233,7 @@ def test_the_doctor_reports_the_runtime_and_the_export(run: Any, storage: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path) -> None:
     (storage / "models").mkdir(mode=0o700)
     exports.remember_failure(storage / "models", str(ORIGINAL), "RuntimeError: no such operator")
@@ -270,7 +272,11 @@ def test_a_re_ranking_model_is_loaded_and_timed(run: Any, filled: Result, rerank
     ("model", "said"),
     [
         ("nobody/ranks", "Run `learning-memory-server download-model nobody/ranks`"),
-        (str(ORIGINAL), "is not a re-ranking model. Set reranker_model to a cross-encoder"),
+        pytest.param(
+            str(ORIGINAL),
+            "is not a re-ranking model. Set reranker_model to a cross-encoder",
+            marks=pytest.mark.torch,
+        ),
     ],
 )
 def test_an_unusable_re_ranking_model_is_yellow_and_searches_still_work(
@@ -290,6 +296,7 @@ def test_an_unusable_re_ranking_model_is_yellow_and_searches_still_work(
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_re_ranking_model_that_fails_to_score_is_yellow(run: Any, tmp_path: Path) -> None:
     broken = save_reranker(tmp_path / "broken", weight=float("nan"))
 

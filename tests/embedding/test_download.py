@@ -17,7 +17,7 @@ from tests.original_model import ORIGINAL
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(300)]
 
 
 COMMAND = "from learning_memory_server.cli.app import main; main()"

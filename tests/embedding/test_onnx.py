@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Embedder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 MODEL = str(ORIGINAL)
 """Any model but the packaged one."""

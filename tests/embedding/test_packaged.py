@@ -20,7 +20,6 @@ from learning_memory_server.embedding.packing import BLOCK, pack, unpack
 from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.embedding.source import file_digest, packaged_model, packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
-from scripts.default_model import make
 from tests.original_model import ORIGINAL
 
 FILES = {"model.onnx", "weights.bin", "tokenizer.json", "meta.json"}
@@ -48,7 +47,10 @@ def damaged(tmp_path: Path, name: str) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_the_files_are_what_the_script_makes_of_the_original(tmp_path: Path) -> None:
+    from scripts.default_model import make  # noqa: PLC0415 - imports onnx
+
     make(tmp_path)
 
     assert {path.name for path in tmp_path.iterdir()} == FILES
@@ -62,6 +64,7 @@ def test_files_licence_and_description_are_small_enough_to_come_along() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_vectors_are_nearly_the_original_s(packaged: Embedder) -> None:
     original = SentenceEmbedder(str(ORIGINAL))
     documents = packaged.embed_documents(TEXTS)
@@ -118,6 +121,7 @@ except EmbeddingUnavailableError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_it_needs_no_torch_and_another_model_says_how_to_install_what_it_needs(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT_EXTRA, str(tmp_path), str(ORIGINAL)],

@@ -21,6 +21,8 @@ from tests.tiny_reranker import FAVOURITE, save_reranker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.torch
+
 QUERY = "which pool is it"
 TEXTS = ["the pool", f"an {FAVOURITE} pool", "nothing", FAVOURITE, "the cache of the pool", "", "x " * 500]
 

@@ -16,7 +16,7 @@ from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 QUERY = "the database connection pool ran out under load"
 PARAPHRASE = "Under heavy traffic no DB connections were left."
