@@ -14,6 +14,7 @@ import anyio
 from learning_memory_server.domain.memory import Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.heap import trim_heap
+from learning_memory_server.turns import has_written
 
 if TYPE_CHECKING:
     from learning_memory_server.domain.caller import Caller
@@ -120,6 +121,7 @@ class MemoryStore:
             chunking=chunking,
         )
         self._log.add(memory)
+        has_written()
         is_indexed = await self._or_withdraw(memory, self._index(memory, report))
         return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
 
@@ -135,6 +137,7 @@ class MemoryStore:
             JournalUnavailableError: If the journal could not be written; then nothing is forgotten.
         """
         forgetting = self._log.forget([memory_id], self._clock())
+        has_written()
         await self._writer.remove(self._log.points_of(forgetting))
         if forgetting.before and not again:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
@@ -151,6 +154,7 @@ class MemoryStore:
 
     async def _continue(self, memory: Memory, report: ReportProgress | None) -> Added:
         """Continue an addition whose reply was lost when its process ended."""
+        has_written()
         chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
         if report is not None and not is_indexed:
             # If this is cancelled, the memory stays: the earlier process may have confirmed it to others.

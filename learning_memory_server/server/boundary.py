@@ -22,6 +22,7 @@ from learning_memory_server.server.call_log import CallLog
 from learning_memory_server.server.schema import has_long_text_with, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
+from learning_memory_server.turns import Turns
 
 if TYPE_CHECKING:
     from learning_memory_server.redaction.data import RedactedData
@@ -57,6 +58,7 @@ class Boundary:
         # Not every client is offered what shows a page, and no model what programs call.
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
+        self._turns = Turns()
 
     async def call(
         self,
@@ -129,13 +131,14 @@ class Boundary:
                 raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
         if name_call:
             caller = replace(caller, request=name_call())
-        redacted = await self._redacted(tool, arguments)
         available = {**services, Caller: caller, Progress: progress or Progress()}
-        payload = tool.wire.payload(
-            await tool.function(
+        # Nothing is awaited before this: calls come here in the order in which they were sent.
+        async with self._turns.take(writes=not reads):
+            redacted = await self._redacted(tool, arguments)
+            reply = await tool.function(
                 *(available[kind] for kind in tool.services), **_validated(tool, redacted.data)
             )
-        )
+        payload = tool.wire.payload(reply)
         # A tool that stores nothing has only searched, with the markers that are stored.
         return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.composition.services import open_services
-from learning_memory_server.frames import OWN_ID
 from learning_memory_server.hub.early import VERSIONS, EarlyCalls
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.session import Session
 from learning_memory_server.settings import Settings
+from tests.hub.lines import Wire, line, opening
 from tests.support import ALICE
 
 if TYPE_CHECKING:
@@ -39,45 +38,6 @@ PLAIN: list[dict[str, Any]] = [
     {"name": "delete_memory", "arguments": {"memory_id": "none"}},
     {"name": "no_such_tool", "arguments": {}},
 ]
-
-
-class Wire:
-    """A connection whose lines are written in advance."""
-
-    def __init__(self, *lines: bytes) -> None:
-        self.incoming: asyncio.Queue[bytes] = asyncio.Queue()
-        self.written: list[dict[str, Any]] = []
-        for line in lines:
-            self.incoming.put_nowait(line)
-
-    async def read(self) -> bytes:
-        return await self.incoming.get()
-
-    async def write(self, line: bytes) -> None:
-        self.written.append(json.loads(line))
-
-    def answer(self, identity: int | str) -> dict[str, Any]:
-        (answer,) = [each for each in self.written if each.get("id") == identity]
-        return answer
-
-
-def line(method: str, identity: int | str | None = None, **params: Any) -> bytes:
-    message = {"jsonrpc": "2.0", "method": method, "params": params}
-    return json.dumps(message if identity is None else {**message, "id": identity}).encode() + b"\n"
-
-
-def opening(version: str) -> list[bytes]:
-    about = {"name": "t", "version": "1"}
-    return [
-        line(
-            "initialize",
-            f"{OWN_ID}initialize",
-            protocolVersion=version,
-            capabilities={},
-            clientInfo=about,
-        ),
-        line("notifications/initialized"),
-    ]
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ from learning_memory_server.server.tools.arguments import (
     Since,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.turns import has_written
 from learning_memory_server.values.judge import ValueJudge
 from learning_memory_server.views import advice_views, entry_views, value_views
 
@@ -283,6 +284,7 @@ async def resolve_ghap(
     )
     if cited.shown:
         citing.advice.mark(entry, cited.shown, entry.outcome.resolved_at)
+    has_written()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
     indexed, value = _or_none(done[0]) or False, _or_none(done[1])

@@ -1,0 +1,323 @@
+"""Calls of one session that write do so in the order in which they were sent, whatever each of them waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.composition.services import open_services
+from learning_memory_server.hub.early import VERSIONS, EarlyCalls
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.app import build_server
+from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.session import Session
+from learning_memory_server.settings import Settings
+from tests.hub.lines import Wire, line, opening
+from tests.server.agent import ENTRY
+from tests.support import ALICE, ghap
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from learning_memory_server.composition.services import Services
+    from learning_memory_server.redaction.data import RedactedData
+
+OPENING = opening(VERSIONS[-1])
+TOO_LONG = {"_meta": {"padding": "x" * 20_000}}
+"""Makes a call one that is left to the SDK."""
+READING = line("tools/call", 9, name="get_active_ghap")
+PYTEST = {"event": "PostToolUse", "command": "pytest slow", "output": "=== 3 passed in 0.10s ==="}
+
+
+def update(identity: int, note: str, **others: Any) -> bytes:
+    return line("tools/call", identity, name="update_ghap", arguments={"note": note}, **others)
+
+
+SLOW, QUICK = update(1, "slow"), update(2, "quick")
+
+
+class Held(RedactionGate):
+    """Holds what says `slow` until it may go on, as if a thread were late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+        self.released = asyncio.Event()
+
+    async def pass_data(self, data: Any, *, stored: bool = True) -> RedactedData:
+        if "slow" in json.dumps(data):
+            self.reached.set()
+            await self.released.wait()
+        return await super().pass_data(data, stored=stored)
+
+
+class Client(Wire):
+    """A client that can wait for an answer, and leaves."""
+
+    def __init__(self, *lines: bytes) -> None:
+        super().__init__(*lines)
+        self._answered = asyncio.Condition()
+
+    async def write(self, line: bytes) -> None:
+        await super().write(line)
+        async with self._answered:
+            self._answered.notify_all()
+
+    async def answered(self, identity: int) -> None:
+        async with asyncio.timeout(10), self._answered:
+            await self._answered.wait_for(lambda: identity in self.answers())
+
+    def answers(self) -> list[int]:
+        """The requests that are answered, in the order of the answers."""
+        return [identity for each in self.written if isinstance(identity := each.get("id"), int)]
+
+    def leave(self) -> None:
+        self.incoming.put_nowait(b"")
+
+
+@pytest.fixture
+async def services(tmp_path: Path) -> AsyncIterator[Services]:
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", log_level="error")
+    async with open_services(settings, purpose="a test") as opened:
+        opened.collector.add_open([ghap()])
+        opened.collector.update(ALICE, ghap().id)
+        yield opened
+
+
+@pytest.fixture
+def held() -> Held:
+    return Held()
+
+
+@pytest.fixture
+def calls(services: Services, held: Held) -> Callable[..., Calls]:
+    """Return the calls of a new connection."""
+
+    def connected(**others: Any) -> Calls:
+        return Calls({**services.injectable(), RedactionGate: held}, ALICE, **others)
+
+    return connected
+
+
+def session(calls: Calls, client: Wire | EarlyCalls) -> Session:
+    return Session(build_server(calls), client, grace=10.0)
+
+
+async def hub(calls: Calls, client: Client) -> None:
+    """Serve a connection as a hub does while it imports the SDK, and after that."""
+    early = EarlyCalls(client, calls)
+    if await early.serve():
+        await session(calls, early).run()
+
+
+def notes(services: Services) -> tuple[str, ...]:
+    entry = services.collector.find_current(ALICE)
+    return entry.notes if entry else ()
+
+
+async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(
+    services: Services, held: Held, calls: Callable[..., Calls]
+) -> None:
+    client = Client(*OPENING, SLOW, QUICK, READING)
+    serving = asyncio.create_task(session(calls(), client).run())
+    await client.answered(9)
+    assert notes(services) == ()
+    held.released.set()
+    client.leave()
+    await serving
+    assert notes(services) == ("slow", "quick")
+    assert client.answers() == [9, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "first", [SLOW, update(1, "slow", **TOO_LONG)], ids=["before the SDK is there", "in the SDK's session"]
+)
+@pytest.mark.parametrize("second", [QUICK, update(2, "quick", **TOO_LONG)], ids=["short", "long"])
+async def test_the_first_calls_of_a_hub_are_in_order(
+    services: Services, held: Held, calls: Callable[..., Calls], first: bytes, second: bytes
+) -> None:
+    client = Client(*OPENING, first, second, READING)
+    serving = asyncio.create_task(hub(calls(), client))
+    await held.reached.wait()
+    if first is not SLOW:
+        await client.answered(9)
+    assert notes(services) == ()
+    held.released.set()
+    client.leave()
+    await serving
+    assert notes(services) == ("slow", "quick")
+
+
+@pytest.mark.parametrize("done", [[], ["slow"]], ids=["neither was done", "the first was done"])
+async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(
+    services: Services, held: Held, calls: Callable[..., Calls], done: list[str]
+) -> None:
+    if done:
+        held.released.set()
+        client = Client(*OPENING, SLOW, b"")
+        await session(calls(front="f"), client).run()
+        held.released.clear()
+    client = Client(*OPENING, SLOW, QUICK, READING)
+    serving = asyncio.create_task(session(calls(front="f", asked_again={1, 2}), client).run())
+    await client.answered(9)
+    assert list(notes(services)) == done
+    held.released.set()
+    client.leave()
+    await serving
+    assert notes(services) == ("slow", "quick")
+    assert sorted(client.answers()) == [1, 2, 9]
+
+
+async def test_a_hub_that_drains_does_what_it_has_read_in_order(
+    services: Services, held: Held, calls: Callable[..., Calls]
+) -> None:
+    client = Client(*OPENING, SLOW, QUICK, READING)
+    served = session(calls(), client)
+    serving = asyncio.create_task(served.run())
+    await client.answered(9)
+    served.stop_reading()
+    client.incoming.put_nowait(update(3, "unread"))
+    assert notes(services) == ()
+    held.released.set()
+    await serving
+    assert notes(services) == ("slow", "quick")
+    assert client.answers() == [9, 1, 2]
+
+
+async def test_a_hub_that_gives_up_a_call_leaves_those_after_it_to_the_next(
+    services: Services, held: Held, calls: Callable[..., Calls]
+) -> None:
+    client = Client(*OPENING, SLOW, QUICK, READING)
+    serving = asyncio.create_task(session(calls(front="f"), client).run())
+    await client.answered(9)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+    assert client.answers() == [9]
+    held.released.set()
+    again = Client(*OPENING, SLOW, QUICK, b"")
+    await session(calls(front="f", asked_again={1, 2}), again).run()
+    assert notes(services) == ("slow", "quick")
+
+
+async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(
+    services: Services, held: Held, calls: Callable[..., Calls]
+) -> None:
+    client = Client(*OPENING, SLOW, QUICK, update(3, "late"))
+    serving = asyncio.create_task(session(calls(), client).run())
+    await held.reached.wait()
+    # The second never had its turn, the first has it.
+    for identity in (2, 1):
+        client.incoming.put_nowait(line("notifications/cancelled", requestId=identity))
+    await client.answered(3)
+    assert notes(services) == ("late",)
+    client.leave()
+    await serving
+
+
+async def test_a_call_that_fails_leaves_its_turn_to_the_next(
+    services: Services, calls: Callable[..., Calls]
+) -> None:
+    wrong = line("tools/call", 1, name="update_ghap", arguments={"note": 1})
+    client = Client(*OPENING, wrong, QUICK, b"")
+    await session(calls(), client).run()
+    assert client.answer(1)["result"]["isError"]
+    assert notes(services) == ("quick",)
+
+
+async def test_what_a_command_showed_is_kept_before_the_entry_is_closed(
+    services: Services, held: Held, calls: Callable[..., Calls]
+) -> None:
+    connection = calls(has_hooks=True)
+    hook = asyncio.create_task(connection.call(1, "hook", PYTEST))
+    resolving = asyncio.create_task(
+        connection.call(2, "resolve_ghap", {"status": "confirmed", "result": "it passed"})
+    )
+    await held.reached.wait()
+    held.released.set()
+    await asyncio.gather(hook, resolving)
+    (entry,) = services.collector.list_resolved()
+    assert len(entry.runs) == 1
+
+
+async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
+    services: Services, calls: Callable[..., Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divide, released = services.memories._log.chunk, threading.Event()
+    seen: list[int] = []
+
+    def chunk(text: str, should_stop: Callable[[int], bool]) -> Any:
+        assert released.wait(10)
+        return divide(text, should_stop)
+
+    monkeypatch.setattr(services.memories._log, "chunk", chunk)
+    add = line("tools/call", 1, name="add_memory", arguments={"text": "roses"})
+    client = Client(*OPENING, add, QUICK, READING)
+    serving = asyncio.create_task(session(calls(), client).run())
+    await client.answered(9)
+    seen.append(len(notes(services)))
+    released.set()
+    await client.answered(2)
+    seen.append(len(notes(services)))
+    assert seen == [0, 1]
+    assert [memory.text for memory in services.memories._log.all()] == ["roses"]
+    client.leave()
+    await serving
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("add_memory", {"text": "roses"}),
+        ("delete_memory", {"memory_id": "none"}),
+        ("resolve_ghap", {"status": "confirmed", "result": "it passed"}),
+    ],
+)
+async def test_what_is_written_need_not_be_indexed_before_the_next_call(
+    services: Services,
+    calls: Callable[..., Calls],
+    monkeypatch: pytest.MonkeyPatch,
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    released = asyncio.Event()
+
+    async def late(*_arguments: Any, **_others: Any) -> bool:
+        return await released.wait()
+
+    monkeypatch.setattr(services.writer, "write", late)
+    monkeypatch.setattr(services.writer, "remove", late)
+    start = line("tools/call", 2, name="start_ghap", arguments=ENTRY)
+    client = Client(*OPENING, line("tools/call", 1, name=tool, arguments=arguments), start)
+    serving = asyncio.create_task(session(calls(), client).run())
+    await client.answered(2)
+    released.set()
+    client.leave()
+    await serving
+    assert client.answers() == [2, 1]
+
+
+async def test_a_long_addition_that_the_next_hub_completes_lets_the_next_call_go_on(
+    services: Services, calls: Callable[..., Calls], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = asyncio.Event()
+
+    async def not_yet(*_arguments: Any, **_others: Any) -> bool:
+        return False
+
+    monkeypatch.setattr(services.writer, "write", not_yet)
+    monkeypatch.setattr(services.writer, "complete", released.wait)
+    add = {"name": "add_memory", "arguments": {"text": "roses"}}
+    await session(calls(front="f"), Client(*OPENING, line("tools/call", 1, **add), b"")).run()
+    client = Client(*OPENING, line("tools/call", 1, **add, _meta={"progressToken": 1}), QUICK)
+    serving = asyncio.create_task(session(calls(front="f", asked_again={1, 2}), client).run())
+    await client.answered(2)
+    assert 1 not in client.answers()
+    released.set()
+    client.leave()
+    await serving
+    assert 1 in client.answers()
