@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from learning_memory_server.cli.clients import clients
 from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_end
 from learning_memory_server.cli.hub_commands import hub
+from learning_memory_server.cli.setting_up import clients
 from learning_memory_server.clients.names import ClientName
 from learning_memory_server.domain import limits
 from learning_memory_server.domain.value import ValueOrder
