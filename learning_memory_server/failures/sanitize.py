@@ -8,10 +8,10 @@ another file has the same signature. Besides, the options, variables and command
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from learning_memory_server.domain.limits import COMMAND_MAX, SIGNATURE_MAX
@@ -32,7 +32,7 @@ _CONTROL: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 )
 """Colours, titles and other control characters."""
-_FRAME: Final = re.compile(r"(?:Output|Stdout|Stderr): ")
+_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ", re.MULTILINE)
 """What a client writes before an output."""
 _NOISE: Final = re.compile(
     r"(?:Command failed with )?exit (?:code|status):? -?\d+|Error: \(none\)"
@@ -42,7 +42,7 @@ _NOISE: Final = re.compile(
     r"|.*\[ *\d+%\]|\d+%.*|(?:Collecting|Downloading|Building|Installing|Compiling|Preparing) .*"
     r"|ERROR: pip's dependency resolver .*"
     # What linters find in a text: the program itself did its work.
-    r"|\S+?:\d+(?::\d+)?:?\s+\[?[A-Z]{1,4}\d{2,5}\b.*|found \d+ errors?\b.*|\*+ Module .*",
+    r"|\S+:\d+:?\s+\[?[A-Z]{1,4}\d{2,5}\b.*|found \d+ errors?\b.*|\*+ Module .*",
     re.IGNORECASE,
 )
 """Lines that are no errors."""
@@ -201,7 +201,8 @@ def _options_in(line: str) -> Iterator[str]:
 
 
 def _naming(lines: list[str]) -> str | None:
-    for candidates in ([line for line in lines if not line[0].isspace()], [_bare(line) for line in lines]):
+    at_the_left = (line for line in lines if not line[0].isspace())
+    for candidates in map(list, (at_the_left, map(_bare, lines))):
         # Of a traceback, and of a chain of them, the last line is what was raised in the end.
         if raised := [line for line in candidates if _EXCEPTION.match(line)]:
             return raised[-1].strip()
@@ -228,21 +229,16 @@ def normalized(line: str) -> str | None:
 @lru_cache(4)
 def _lines(output: str) -> list[str]:
     """Return the lines that may say something of an error."""
-    lines = (
-        _FRAME.sub("", _CONTROL.sub("", whole_words(line, _LONGEST_LINE)), 1)
-        for line in _examined(
-            _STARTING.sub("", output[: 2 * _LONGEST_OUTPUT]) + output[2 * _LONGEST_OUTPUT :]
-        )
-    )
-    return [line for line in lines if line.strip() and not _NOISE.fullmatch(line.strip())]
-
-
-def _examined(output: str) -> list[str]:
+    output = _STARTING.sub("", output[: 2 * _LONGEST_OUTPUT]) + output[2 * _LONGEST_OUTPUT :]
     if len(output) > _LONGEST_OUTPUT:
         output = f"{output[: _LONGEST_OUTPUT // 2]}\n{output[-_LONGEST_OUTPUT // 2 :]}"
     # A carriage return, by which a progress bar writes over itself, ends a line here, too.
     lines = output.splitlines()
-    return lines if len(lines) <= 2 * _EXAMINED else lines[:_EXAMINED] + lines[-_EXAMINED:]
+    lines = lines if len(lines) <= 2 * _EXAMINED else lines[:_EXAMINED] + lines[-_EXAMINED:]
+    lines = [whole_words(line, _LONGEST_LINE) for line in lines]
+    shown = "\n".join(line if line.isprintable() else _CONTROL.sub("", line) for line in lines)
+    lines = _FRAME.sub("", shown).split("\n")
+    return [line for line in lines if (said := line.strip()) and not _NOISE.fullmatch(said)]
 
 
 _HERE: Final = "\0"
@@ -264,7 +260,8 @@ def tidied(text: str, project: str, folder: str | None = None) -> str:
             it.
     """
     text = text.replace(_HERE, "")
-    home = _home().rstrip("/\\")
+    # Unlike `Path.home`, it takes little time, and a user without an entry in the system's list.
+    home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111
     root = (folder or "").rstrip("/\\")
     if root:
         text = _replaced(text, re.escape(root), _HERE)
@@ -280,14 +277,6 @@ def tidied(text: str, project: str, folder: str | None = None) -> str:
         text = _replaced(text, above + re.escape(name), _HERE, re.IGNORECASE)
     # The folder itself is `.`, and what is in it needs no name before it.
     return re.sub(_HERE + r"[\\/]+(?=[^\\/\s'\":;&|)])", "", text).replace(_HERE, ".")
-
-
-def _home() -> str:
-    try:
-        return str(Path.home())
-    except RuntimeError:
-        # A user without an entry in the system's list, as in some containers.
-        return ""
 
 
 def _replaced(text: str, place: str, mark: str, flags: int = 0) -> str:

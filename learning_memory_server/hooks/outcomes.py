@@ -71,7 +71,7 @@ _SUMMARIES: Final = (
     # Gradle: 10 tests completed, 2 failed. ctest: 90% tests passed, 1 tests failed out of 10
     re.compile(r"^\s*\d+ tests completed, .*\d+ failed.*$"),
     # Maven and .NET: Tests run: 10, Failures: 1, Errors: 0, Skipped: 0. Failed: 1, Passed: 5, Skipped: 0
-    re.compile(r"^.*(?:Tests run: \d+, )?Fail(?:ures|ed):\s+\d+, (?:Errors|Passed):\s+\d+.*$"),
+    re.compile(r"^.*Fail(?:ures|ed):\s+\d+, (?:Errors|Passed):\s+\d+.*$"),
     # unittest, such as FAILED with failures=1, errors=2 in brackets.
     re.compile(r"^(?:FAILED|OK) \(\w[^)]*=\d+\)$"),
 )
