@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from learning_memory_server.domain.advice import Citation, Effect, Kind
+from learning_memory_server.domain.limits import CITED_MAX, ID_MAX, NARRATIVE_MAX
+from learning_memory_server.domain.lines import one_line, shortened
 
 if TYPE_CHECKING:
     from learning_memory_server.advice.log import AdviceLog
@@ -44,7 +46,7 @@ class Citing:
         """Return which of the ids count for an entry, and as what."""
         shown = {item.id for each in self.advice.of(entry) if not each.withheld for item in each.items}
         cited = Cited()
-        for name in dict.fromkeys((*helped, *misled)):
+        for name in dict.fromkeys((*helped[:CITED_MAX], *misled[:CITED_MAX])):
             effect = Effect.HELPED if name in helped else Effect.MISLED
             if name in helped and name in misled:
                 cited.not_recorded.append(f"{name}: it is in both helped and misled.")
@@ -53,7 +55,12 @@ class Citing:
             elif (kind := self._kind(name)) and name != entry.id:
                 cited.found.append(Citation(name, kind, effect))
             else:
-                cited.not_recorded.append(f"{name}: there is no other entry, value or memory with this id.")
+                named = shortened(one_line(name), ID_MAX) or "An empty id"
+                cited.not_recorded.append(f"{named}: there is no other entry, value or memory with this id.")
+        if more := ", ".join((*helped[CITED_MAX:], *misled[CITED_MAX:])):
+            cited.not_recorded.append(
+                f"{shortened(more, NARRATIVE_MAX)}: only {CITED_MAX} of each list count."
+            )
         return cited
 
     def _kind(self, name: str) -> Kind | None:

@@ -42,6 +42,21 @@ async def test_whatever_exists_counts_and_only_what_was_shown_says_whether_advic
     assert indexed.advice_log.effects() == {}
 
 
+async def test_an_outcome_is_kept_whatever_its_list_of_ids_looks_like(indexed: Services) -> None:  # noqa: F811
+    async with agent_of(indexed) as agent:
+        found = await agent.resolve_new(**FALSIFIED)
+        entry = (await agent.call("start_ghap", **ENTRY))["id"]
+        many = [found, "", "x" * 101, *(f"nothing_{number}" for number in range(50))]
+        reply = await agent.call("resolve_ghap", **CONFIRMED, helped=many)
+
+    assert indexed.collector.get(entry).outcome.cited == (Citation(found, Kind.EXPERIENCE, Effect.HELPED),)
+    named = reply["not_recorded"]
+    assert named[0].startswith("An empty id: ")
+    assert named[1].startswith("x" * 90)
+    assert len(named[1]) < 200
+    assert named[-1] == "nothing_47, nothing_48, nothing_49: only 50 of each list count."
+
+
 async def test_what_was_withheld_and_is_found_by_a_search_is_no_advice_that_helped(
     services: Services,  # noqa: F811
 ) -> None:

@@ -16,7 +16,7 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.settings import Settings
-from tests.server.agent import ENTRY, FALSIFIED, agent_of, only_text
+from tests.server.agent import ENTRY, agent_of, only_text
 from tests.server.conftest import services, settings  # noqa: F401 - fixtures
 from tests.support import NOON, ghap
 
@@ -91,7 +91,7 @@ CALLS: Final[list[list[tuple[str, dict[str, Any]]]]] = [
     [("start_ghap", {**ENTRY, "goal": " "}), ("search_memory", {"query": " "})],
     [("start_ghap", {**ENTRY, "goal": "x" * 1001}), ("search_memory", {"query": "x" * 1001})],
     [
-        ("resolve_ghap", {**FALSIFIED, "helped": ["x"] * 51}),
+        ("store_value", {"text": "x", "supported_by": ["x"] * 51}),
         ("search_memory", {"query": "x", "filters": {"tags": ["x"] * 51}}),
     ],
     [

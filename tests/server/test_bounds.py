@@ -36,8 +36,8 @@ class NothingPasses(RedactionGate):
             {**FALSIFIED, "root_cause": {"category": "oversight", "description": HUGE}},
             "Field 'root_cause.description' exceeds 2000 character limit (30000000 chars).",
         ),
-        ("resolve_ghap", {**FALSIFIED, "helped": ["x", HUGE]}, "Field 'helped[1]' exceeds 100 character limit"),
-        ("resolve_ghap", {**FALSIFIED, "helped": ["x"] * 51}, "Field 'helped' exceeds 50 item limit (51 items)."),
+        ("resolve_ghap", {**FALSIFIED, "helped": ["x", HUGE]}, "helped: is larger than 65,536 bytes of JSON."),
+        ("store_value", {**VALUE, "supported_by": ["x", HUGE]}, "Field 'supported_by[1]' exceeds 100 character limit"),
         ("store_value", {**VALUE, "supported_by": ["x"] * 10_000_000}, "Field 'supported_by' exceeds 50 item limit"),
         ("start_ghap", {**ENTRY, "domain": HUGE}, "domain: is larger than 65,536 bytes of JSON."),
         ("start_ghap", {**ENTRY, "x": [[HUGE]]}, "x: is larger than 65,536 bytes of JSON."),
@@ -83,8 +83,7 @@ async def test_a_text_may_have_nul_where_nothing_is_kept(services: Services) -> 
         ("store_value", {**VALUE, "supported_by": [""]}, "Field 'supported_by[0]' cannot be empty (1-100 characters)."),
         ("store_value", {**VALUE, "supported_by": []}, "supported_by: is a list ([]); expected a list of 1-50 items."),
         ("store_value", {**VALUE, "supported_by": ["x", 1]}, "supported_by[1]: is a number (1); expected text of 1-100"),
-        ("resolve_ghap", {**FALSIFIED, "misled": ["a", " "]}, "Field 'misled[1]' cannot be empty (1-100 characters)."),
-        ("resolve_ghap", {**FALSIFIED, "misled": "a"}, "misled: is text ('a'); expected a list of 1-50 items."),
+        ("resolve_ghap", {**FALSIFIED, "misled": "a"}, "misled: is text ('a'); expected a list."),
     ],
 )  # fmt: skip
 async def test_a_message_names_the_part_and_what_it_may_be(

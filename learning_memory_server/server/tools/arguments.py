@@ -46,9 +46,8 @@ ProjectName = Annotated[
     _text(limits.PROJECT_MAX),
     Field(description="A name, or `current`; default: all."),
 ]
-RelatedIds = Annotated[
-    list[Identifier], Field(max_length=limits.CITED_MAX, description="Ids that did, shown or found.")
-]
+# An outcome is not refused for what it cites: what cannot be an id is named in the reply.
+RelatedIds = Annotated[list[Text], Field(description="Ids that did, shown or found.")]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
 Explain = Annotated[bool, Field(description="Show the parts of each score.")]
