@@ -36,6 +36,8 @@ _PROGRESS: Final = b'{"hub":"progress"'
 FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 
+STILL_SILENT: Final = 1.5
+"""Seconds that a hub may be silent for which somebody has waited in vain."""
 LOG: Final = "hub.log"
 """The hub's log, in the storage folder."""
 
@@ -69,6 +71,10 @@ class Place:
             json.dumps({name: str(value) for name, value in raw.items()}, sort_keys=True)
         )
 
+    def is_silent(self) -> bool:
+        """Return whether somebody has waited in vain for the hub that runs, and it has not answered since."""
+        return changed(self.storage / locations.SILENT) > changed(self.journal / paths.LOCK)
+
     def sockets(self) -> list[Path]:
         """Return the sockets where the hub may listen: the two, and the one that the holder of the journal names.
 
@@ -78,6 +84,14 @@ class Place:
         with suppress(OSError, ValueError, KeyError, TypeError):
             found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
         return [path for path in dict.fromkeys(found) if peers.is_private(path.parent)]
+
+
+def changed(path: Path) -> float:
+    """Return when a file was changed; 0 if there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def progress(doing: str, done: int, total: int) -> bytes:

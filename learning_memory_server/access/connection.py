@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.access.hub_client import find_hub
+from learning_memory_server.access.hub_client import HUNG_AFTER, find_hub
 from learning_memory_server.access.reading import holder_of
 from learning_memory_server.claims import caller_of
 from learning_memory_server.errors import (
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
+SEARCH_IS_PATIENT: Final = 1.0
+"""Seconds that a search waits for a sign of life: it can do without a hub."""
 _SEARCH_WAITS: Final = 10.0
 """Seconds that a search waits for the index: after a large import it takes minutes. A lexical search answers now."""
 _BATCH: Final = 50
@@ -184,7 +186,7 @@ def running_hub() -> HubClient | None:
 
 @asynccontextmanager
 async def open_connection(
-    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None, patience: float = HUNG_AFTER
 ) -> AsyncIterator[Connection]:
     """Connect to the hub, and start it if none runs. A hub of older code is replaced.
 
@@ -194,6 +196,7 @@ async def open_connection(
         settings: Where the data is.
         command: The command's name, shown to processes that find the data locked.
         load: Returns the model, which this process has loaded. No hub is started then.
+        patience: How many seconds a hub that runs may be silent.
 
     Raises:
         AlreadyRunningError: If a process other than a hub has locked the data.
@@ -201,7 +204,7 @@ async def open_connection(
         StorageUnavailableError: If a hub has the data and cannot be used.
         UntrustedSocketError: If another user could listen at the hub's socket.
     """
-    if hub := _reach_hub(settings, may_start=settings.commands_start_hub and load is None):
+    if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
         yield Connection(hub.operate, settings)
         return
     from learning_memory_server.composition.services import open_services  # noqa: PLC0415
@@ -212,7 +215,7 @@ async def open_connection(
         yield Connection(partial(operate, services), settings)
 
 
-def _reach_hub(settings: Settings, *, may_start: bool) -> HubClient | None:
+def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClient | None:
     """Return the hub, or None if this process has to open the data itself."""
     if not has_hubs():
         return None
@@ -223,7 +226,7 @@ def _reach_hub(settings: Settings, *, may_start: bool) -> HubClient | None:
     place = Place(os.environ)
     try:
         with working("Connecting to the hub"):
-            connection = HubLink(place, hello_of(place, "command"), show_notice).connect()
+            connection = HubLink(place, hello_of(place, "command"), show_notice, patience=patience).connect()
     except StorageUnavailableError as error:
         if holder_of(settings):
             raise

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server import peers, programs, rendezvous
+from learning_memory_server import locations, peers, programs, rendezvous
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -37,6 +37,7 @@ def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubC
         DeadlineExceededError: If its queue of connections stays full.
         UntrustedSocketError: If another user listens there, or could.
     """
+    hung_after = min(hung_after, rendezvous.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
         connection = _connect(path, place, hung_after)
         if connection is not None:
@@ -129,6 +130,7 @@ class HubClient:
             with connection:
                 yield connection
         except TimeoutError:
+            locations.note_silence(str(self.place.storage))
             raise _hangs(self.place, self._hung_after) from None
         except (OSError, EOFError):
             raise _ended() from None

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import open_connection, prepare_search
+from learning_memory_server.access.connection import (
+    SEARCH_IS_PATIENT,
+    WITHOUT_INDEX,
+    open_connection,
+    prepare_search,
+)
 from learning_memory_server.access.reading import open_settings, read_memories
 from learning_memory_server.cli.searching import explained
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.errors import (
     AlreadyRunningError,
-    DeadlineExceededError,
     EmbeddingUnavailableError,
     StorageUnavailableError,
 )
@@ -85,10 +89,7 @@ async def search_memories(
     wanted = MemoryQuery(checked_text("QUERY", query, QUERY_MAX), limit, where, min_score=0.0)
     try:
         found, mode = await _search_index(wanted, settings, explain=explain)
-    except AlreadyRunningError as error:
-        show_notice(f"{error.message} This search is lexical.")
-        found, mode = _search_journal(wanted, settings, explain=explain)
-    except (DeadlineExceededError, StorageUnavailableError) as error:
+    except (AlreadyRunningError, *WITHOUT_INDEX) as error:
         show_notice(f"{error.sentence} This search is lexical.")
         found, mode = _search_journal(wanted, settings, explain=explain)
     if as_json:
@@ -109,7 +110,7 @@ async def _search_index(
     query: MemoryQuery, settings: Settings, *, explain: bool
 ) -> tuple[list[dict[str, Any]], str]:
     where = query.where
-    async with open_connection(settings, "memories search") as connection:
+    async with open_connection(settings, "memories search", patience=SEARCH_IS_PATIENT) as connection:
         try:
             await prepare_search(connection)
         except (EmbeddingUnavailableError, StorageUnavailableError) as error:

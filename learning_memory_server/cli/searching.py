@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
+from learning_memory_server.access.connection import (
+    SEARCH_IS_PATIENT,
+    WITHOUT_INDEX,
+    open_connection,
+    prepare_search,
+)
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
@@ -86,7 +91,7 @@ async def _search_index(
     query: ExperienceQuery, settings: Settings, *, explain: bool
 ) -> tuple[list[dict[str, Any]], str]:
     where = query.where
-    async with open_connection(settings, "search") as connection:
+    async with open_connection(settings, "search", patience=SEARCH_IS_PATIENT) as connection:
         await prepare_search(connection)
         reply = await connection.call_for_all(
             "search_experiences",

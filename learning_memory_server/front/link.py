@@ -34,9 +34,7 @@ _SILENT_TIMES: Final = 2
 """A hub that was reached may be silent until this many times `CONNECT_SECONDS` have passed. It imports before it
 answers, which took 5 s under a load of 40, and clients commonly wait 60 s."""
 _RUNNING_IS_SILENT: Final = 8.0
-"""The same in seconds, for a hub that locked the data long before, so that it has imported all it needs."""
-_STILL_SILENT: Final = 1.5
-"""The same for one that somebody has waited for in vain."""
+"""The same in seconds, for a hub that has served somebody since it locked the data."""
 _HELD_SECONDS: Final = 8.0
 """How long to wait for a process other than a hub that has locked the data: it may keep it for as long as it likes."""
 _DEATHS_MAX: Final = 5
@@ -98,6 +96,7 @@ class HubLink:
         hello: The first line; see `hello_of`.
         say: Shows a sentence to the user of the command, or to whoever reads the client's log.
         connect_seconds: See `CONNECT_SECONDS`.
+        patience: How many seconds a hub that runs may be silent.
     """
 
     def __init__(
@@ -106,11 +105,13 @@ class HubLink:
         hello: dict[str, Any],
         say: Any,  # noqa: ANN401 - a function of a sentence; Callable would be an import
         connect_seconds: float = CONNECT_SECONDS,
+        patience: float = _RUNNING_IS_SILENT,
     ) -> None:
         self._place = place
         self._hello = hello
         self._say = say
         self._connect_seconds = connect_seconds
+        self._patience_seconds = patience
         self._shown: set[str] = set()
         self._wait: Wait = _sleep
 
@@ -162,13 +163,12 @@ class HubLink:
 
     def _patience(self) -> float:
         """Return the seconds that a hub that was reached has for its ack."""
-        if (self._place.storage / locations.SILENT).exists():
-            return _STILL_SILENT
-        starting = _SILENT_TIMES * self._connect_seconds
-        with suppress(OSError):
-            if time.time() - (self._place.journal / paths.LOCK).stat().st_mtime > starting:
-                return _RUNNING_IS_SILENT
-        return starting
+        if self._place.is_silent():
+            return min(rendezvous.STILL_SILENT, self._patience_seconds)
+        # It is recorded once it has imported what it needs and opened the journal.
+        begun, served = self._place.journal / paths.LOCK, self._place.storage / programs.RECORD
+        is_running = rendezvous.changed(served) > rendezvous.changed(begun)
+        return self._patience_seconds if is_running else _SILENT_TIMES * self._connect_seconds
 
     def _start(self, failed: int) -> None:
         """Start a hub: of the first program, or of the next one after those that have failed."""

@@ -35,8 +35,6 @@ PING_AFTER: Final = 2.0
 """Seconds of silence from the hub, while an answer is due, after which the front pings it."""
 HUNG_AFTER: Final = 15.0
 """Seconds without a sign of life after which open calls fail."""
-STILL_SILENT_AFTER: Final = 1.5
-"""The same for a hub that has been silent before, and has not been heard since."""
 LOSSES_MAX: Final = 3
 """How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
 HOOKS_REST: Final = 10.0
@@ -104,7 +102,11 @@ class Relay:
             writable = [self._hub] if self._hub and self._to_hub else []
             waits = None
             if self._hub and self._awaited():
-                waits = min(self._ping_after, STILL_SILENT_AFTER / 4) if self._is_silent else self._ping_after
+                waits = (
+                    min(self._ping_after, rendezvous.STILL_SILENT / 4)
+                    if self._is_silent
+                    else self._ping_after
+                )
             ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
@@ -292,7 +294,7 @@ class Relay:
     def _watch(self) -> None:
         """Ask for a sign of life, and fail the open calls if there is none."""
         silent = time.monotonic() - self._heard
-        if self._is_silent and silent > STILL_SILENT_AFTER:
+        if self._is_silent and silent > rendezvous.STILL_SILENT:
             error = DeadlineExceededError(
                 "The memory hub still gives no sign of life, so this call was not passed on to it.",
                 hint="Calls work again as soon as it answers. `learning-memory-server hub stop` ends it, and the next "

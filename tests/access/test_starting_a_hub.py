@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -253,6 +254,15 @@ def test_a_search_starts_a_hub_and_the_next_one_uses_it(
     hub = memory.hub()
     assert run("search", "the cache") == (0, shown, "")
     assert memory.hub() == hub
+
+    os.kill(hub, signal.SIGSTOP)
+    for command in (("search", "the cache"), ("memories", "search", "the cache"), ("status",)):
+        begun = time.monotonic()
+        status, shown, _ = run(*command)
+        # A process takes a second on a busy machine. What is being started is waited for 50 s.
+        assert time.monotonic() - begun < 5
+        assert status == 0
+        assert "lexical" in shown or "no sign of life" in shown
 
 
 def test_commands_that_only_read_start_nothing(

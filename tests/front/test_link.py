@@ -15,6 +15,7 @@ from learning_memory_server import locations, programs
 from learning_memory_server.errors import DeadlineExceededError, StorageUnavailableError
 from learning_memory_server.front.link import HubLink
 from learning_memory_server.locking import exclusive
+from learning_memory_server.paths import LOCK
 from tests.front.scripted import SECONDS, ack_of, hello_of
 
 if TYPE_CHECKING:
@@ -183,7 +184,13 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
         assert is_late.wait(SECONDS)
         accepted.send(ack_of(place))
 
-    with ThreadPoolExecutor(1) as threads:
+    # What the hub before it has left, which was killed.
+    place.storage.mkdir(parents=True)
+    locations.note_silence(str(place.storage))
+    with (
+        exclusive(place.journal, "the memory hub", socket=place.socket),
+        ThreadPoolExecutor(1) as threads,
+    ):
         starting = threads.submit(start_slowly)
         connection = link.connect(wait)
         starting.result(SECONDS)
@@ -195,13 +202,12 @@ def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, 
     del hub
     place.storage.mkdir(parents=True)
     link = HubLink(place, hello_of(place), [].append, connect_seconds=SECONDS)
-    locations.note_silence(str(place.storage))
     begun = time.monotonic()
-    with (
-        exclusive(place.journal, "the memory hub", socket=place.socket),
-        pytest.raises(DeadlineExceededError, match="listens"),
-    ):
-        link.connect()
+    with exclusive(place.journal, "the memory hub", socket=place.socket):
+        os.utime(place.journal / LOCK, (0, 1))
+        locations.note_silence(str(place.storage))
+        with pytest.raises(DeadlineExceededError, match="listens"):
+            link.connect()
     assert time.monotonic() - begun < SECONDS / 2
 
 
