@@ -24,7 +24,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hooks.event import arguments_of
+from learning_memory_server.hooks.event import arguments_of, is_after_clear, is_before_clear
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.hub.folders import Folders
@@ -109,6 +109,7 @@ class Hub:
         self._is_interrupted = False
         self._last_needed = time.monotonic()
         self._folders = Folders(services)
+        self._cleared: dict[str, str] = {}
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 
@@ -240,7 +241,14 @@ class Hub:
         if self._reason_to_refuse(hello):
             return
         arguments = arguments_of(hello["given"])
-        session = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
+        name = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
+        session = self._services.live.called(name)
+        if is_before_clear(hello["given"]):
+            self._cleared[hello["directory"]] = session
+        elif is_after_clear(hello["given"]):
+            # The client calls its session by another name now, of which its front does not know.
+            session = self._cleared.pop(hello["directory"], session)
+            self._services.live.known_as(name, session)
         caller = Caller(await self._folders.project_of(hello), session)
         telling = await self._folders.telling(hello, caller.project)
         calls = Calls(

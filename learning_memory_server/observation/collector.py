@@ -129,6 +129,8 @@ class ObservationCollector:
             return done
         entry = self._get_open(caller, ghap_id)
         is_free = entry.project == caller.project and not self.owner(entry, caller).is_elsewhere
+        # A hook that got lost must not take an entry from the agent that is known to work on it.
+        is_free &= caller.agent is not None or not entry.agent or entry.agent_session != caller.session
         if is_free and self._open.current(caller) is None:
             entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
         entry = entry.revised(

@@ -10,7 +10,7 @@ import pytest
 
 from learning_memory_server.front.hook import _hello
 from learning_memory_server.rendezvous import Place
-from tests.acceptance.hubs import memory_in
+from tests.acceptance.hubs import ENTRY, memory_in
 from tests.acceptance.wire import environment
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def answer(place: Place, given: bytes) -> bytes:
+def answer(place: Place, given: bytes, project: str = "shop") -> bytes:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(60)
         connection.connect(str(place.socket))
-        connection.sendall(_hello(str(place.journal), str(place.storage), "shop", given))
+        connection.sendall(_hello(str(place.journal), str(place.storage), project, given))
         with connection.makefile("rb") as read:
             return read.read()
 
@@ -60,3 +60,20 @@ def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> N
     front.call("get_stats")
     logged = [json.loads(line) for line in (memory.storage / "hub.log").read_text().splitlines()]
     assert [line for line in logged if line["level"] == "error"] == []
+
+
+def test_a_session_that_is_cleared_keeps_its_open_entry(memory: Memory) -> None:
+    front = memory.greeted("first")
+    place = Place({**environment(memory.storage), **memory.variables()})
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+
+    def told(**given: str) -> str:
+        return answer(place, json.dumps(given).encode(), "acceptance").decode()
+
+    for old, new in (("first", "second"), ("second", "third")):
+        told(hook_event_name="SessionEnd", session_id=old, reason="clear")
+        said = told(hook_event_name="SessionStart", session_id=new, source="clear")
+        assert f"Open entries (get_active_ghap):\\n- {ghap_id}" in said
+        assert "Others are at work" not in said
+    said = told(hook_event_name="SessionStart", session_id="another", source="startup")
+    assert f"Others are at work on:\\n- {ghap_id}" in said

@@ -76,6 +76,16 @@ def test_an_agent_that_is_not_known_never_gets_the_entry_of_one_that_is(live: Ob
     assert live.find_current(MAIN) == mains
 
 
+def test_an_agent_that_is_not_known_takes_no_entry_from_one_that_is(live: ObservationCollector) -> None:
+    mains = start(live, MAIN)
+
+    assert live.update(ALICE, mains.id, note="by whom?").id == mains.id
+
+    current = live.find_current(MAIN)
+    assert current is not None
+    assert (current.id, current.agent) == (mains.id, MAIN_AGENT)
+
+
 def test_runs_go_to_the_agent_that_made_them_or_nowhere(live: ObservationCollector) -> None:
     mains, subs = start(live, MAIN), start(live, SUB)
 
