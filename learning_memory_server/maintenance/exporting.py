@@ -15,12 +15,13 @@ from learning_memory_server.archive.writing import write_archive
 from learning_memory_server.domain.limits import PROJECT_MAX, checked_text
 from learning_memory_server.domain.lines import one_line
 from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     counted,
+    each_file,
     errors,
     output,
     readable_size,
@@ -30,6 +31,8 @@ from learning_memory_server.terminal import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from learning_memory_server.archive.snapshot import Snapshot
     from learning_memory_server.settings import Settings
 
@@ -105,17 +108,35 @@ def back_up_first(settings: Settings) -> Path | None:
     return made.path
 
 
-def back_up_anew(settings: Settings) -> Snapshot | None:
-    """Back up the journal before earlier backups are replaced, remove none, and return its content if it has any.
+def rewrite_backups(
+    settings: Settings,
+    earlier: list[Path],
+    rewrite: Callable[[Path, Snapshot | None], object],
+    failed: list[Path],
+) -> bool:
+    """Back up the journal, then rewrite or remove earlier backups; if the first fails, none is touched.
 
-    Raises:
-        InvalidInputError: If the backup cannot be written; no other may be touched then.
-        JournalUnavailableError: If the journal cannot be read.
+    Args:
+        settings: The settings.
+        earlier: The backups.
+        rewrite: Is called with each, and with the journal's content if it has any.
+        failed: Receives those that could not be rewritten.
+
+    Returns:
+        Whether there is a fresh backup.
     """
-    journal = Journal(settings.journal_directory)
-    with working("Backing up the journal"):
-        made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
-    return made.snapshot if made else None
+    try:
+        with working("Backing up the journal"):
+            journal = Journal(settings.journal_directory)
+            made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
+    except LearningMemoryError as error:
+        show_notice(
+            f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
+        )
+        return False
+    fresh = made.snapshot if made else None
+    each_file(earlier, lambda path: rewrite(path, fresh), failed, "Rewriting the backups")
+    return True
 
 
 def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:

@@ -15,9 +15,9 @@ from learning_memory_server.access.reading import open_settings
 from learning_memory_server.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.archive.purging import count_forgotten, purge_archive
 from learning_memory_server.domain.lines import one_line
-from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.maintenance.exporting import back_up_anew
+from learning_memory_server.maintenance.exporting import rewrite_backups
 from learning_memory_server.options import chosen_project
 from learning_memory_server.terminal import (
     SHOWN,
@@ -126,20 +126,12 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
     looked.found = {path: lines for path, lines in counts.items() if lines}
     if not (rewrite and looked.found):
         return looked
-    try:
-        fresh = back_up_anew(settings)
-    except LearningMemoryError as error:
-        show_notice(
-            f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
-        )
-        return looked
-    each_file(
+    looked.is_rewritten = rewrite_backups(
+        settings,
         list(looked.found),
-        lambda path: purge_archive(path, forgotten, fresh),
+        lambda path, fresh: purge_archive(path, forgotten, fresh),
         looked.unreadable,
-        "Rewriting the backups",
     )
-    looked.is_rewritten = True
     looked.found = {path: lines for path, lines in looked.found.items() if path not in looked.unreadable}
     looked.removed = [path for path in looked.found if not path.exists()]
     return looked

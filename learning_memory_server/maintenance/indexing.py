@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import typer
 
 from learning_memory_server.access.connection import open_connection
 from learning_memory_server.access.reading import open_settings
@@ -68,12 +71,13 @@ async def move_index(
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidInputError("The URL must look like https://host:6333.")
     began, settings = time.monotonic(), open_settings()
+    key = None if gone else _key_for(url, settings)
     async with open_connection(settings, "migrate") as connection:
         if leave:
-            removed = (await connection.run("leave", url=url, key=settings.qdrant_key, gone=gone))["removed"]
+            removed = (await connection.run("leave", url=url, key=key, gone=gone))["removed"]
             _show_left(removed, time.monotonic() - began, gone=gone, as_json=as_json)
             return True
-        reply = await connection.run("migrate", url=url, key=settings.qdrant_key, to_server=to is not None)
+        reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
     document = migrate_document(collections, seconds)
     if as_json:
@@ -87,6 +91,19 @@ async def move_index(
     output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
     _say_how_to_use_it(settings, url, to_server=to is not None)
     return True
+
+
+def _key_for(url: str, settings: Settings) -> str | None:
+    """Return the API key that a server gets: the one that is set, unless that is another server's and nobody agrees."""
+    key, used = settings.qdrant_key, settings.qdrant_url
+    if key and used and not places_of(url) & places_of(used):
+        question = "The API key that is set may be that of the server in use. Send it to this one?"
+        if not (sys.stdin.isatty() and typer.confirm(question, err=True)):
+            raise InvalidInputError(
+                "The API key that is set may be that of the server in use, so it was not sent to another one.",
+                hint="Run this in a terminal, which asks; or unset qdrant_url, and set qdrant_api_key to that server's.",
+            )
+    return key
 
 
 def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -17,11 +17,10 @@ from learning_memory_server.access.reading import open_settings
 from learning_memory_server.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.archive.redacting import redact_archive, scan_archive
 from learning_memory_server.composition.backends import redaction_gate
-from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.indexing.outdated import OutdatedPoints
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Scanner, scan_journal
-from learning_memory_server.maintenance.exporting import back_up_anew
+from learning_memory_server.maintenance.exporting import rewrite_backups
 from learning_memory_server.terminal import (
     counted,
     each_file,
@@ -142,17 +141,10 @@ async def _remove(
     if affected := found.in_backups():
         remove_unfinished_backups(settings.backups_directory)
         left: list[Path] = []
-        try:
-            fresh = back_up_anew(settings)
-        except LearningMemoryError as error:
-            show_notice(
-                f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
-            )
+        if not rewrite_backups(
+            settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh), left
+        ):
             left = affected
-        else:
-            each_file(
-                affected, lambda path: redact_archive(path, scanner, fresh), left, "Rewriting the backups"
-            )
         done["backups"] = [path.name for path in affected if path not in left and path.exists()]
         done["backups_removed"] = [path.name for path in affected if not path.exists()]
         done["backups_left"] = [path.name for path in left]

@@ -73,6 +73,18 @@ def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_is_asked_about(
     assert run("owner", "--new").stdout != first
 
 
+def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, storage: Path) -> None:
+    del storage
+    used = {"LEARNING_MEMORY_QDRANT_URL": "http://127.0.0.1:2", "LEARNING_MEMORY_QDRANT_API_KEY": "k"}
+    for option in ("--to", "--from", "--leave"):
+        result = run("migrate", option, NOWHERE, **used)
+        assert result.exit_code == 1
+        assert "it was not sent to another one" in " ".join(result.stderr.split())
+    result = run("migrate", "--to", NOWHERE, LEARNING_MEMORY_QDRANT_API_KEY="k")
+    assert "not sent" not in result.stderr
+    assert "127.0.0.1:1" in result.stderr
+
+
 @pytest.mark.slow
 def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
     assert filled.exit_code == 0
