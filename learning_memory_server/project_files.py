@@ -142,7 +142,7 @@ class _Origin:
             pattern += re.escape(value[end : match.start()]) + f"(?:{'|'.join(map(re.escape, texts))})"
             end = match.end()
         # Another sign of replacement is not of a form that is known here.
-        if "${" in _REFERENCE.sub("", value):
+        if "${" in _REFERENCE.sub("", value) or value.startswith("~"):
             return True
         return re.fullmatch(pattern + re.escape(value[end:]), seen) is not None
 
@@ -159,7 +159,7 @@ def _with_env_files(found: Iterable[tuple[str, bytes]]) -> Iterator[ProjectFile]
         folder = path.removesuffix(next(name for name in FILES if path.endswith(f"/{name}"))).rstrip("/")
         file = ProjectFile(path, data, folder, holds_variables=path.endswith("/.env"))
         yield file
-        for value in file.values(_ENV_FILE) if path.endswith("/mcp.json") else ():
+        for value in file.values(_ENV_FILE) if path.endswith("mcp.json") else ():
             variables: bytes | None = None
             named = value.replace(_WORKSPACE, folder) if isinstance(value, str) else "$"
             if "$" not in named:

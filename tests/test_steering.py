@@ -131,6 +131,7 @@ def test_files_of_the_folders_above_count_and_from_wherever_the_client_starts(
         (".vscode/mcp.json", "${workspaceFolder}/data", "/elsewhere/data", False),
         (".vscode/mcp.json", "x${workspaceFolder}", "anything", True),
         (".cursor/mcp.json", "${workspaceFolder}/${env:GIVEN}", "anything", True),
+        (".cursor/mcp.json", "~/data", "anything", True),
         # Gemini CLI.
         (".gemini/settings.json", "$GIVEN", "given", True),
         (".gemini/settings.json", "$GIVEN", "other", False),
@@ -210,7 +211,7 @@ def test_what_only_mentions_a_variable_sets_nothing(shop: Path, text: str) -> No
     assert not is_ignored()
 
 
-@pytest.mark.parametrize("file", [".vscode/mcp.json", ".cursor/mcp.json"])
+@pytest.mark.parametrize("file", [".vscode/mcp.json", ".cursor/mcp.json", ".mcp.json"])
 @pytest.mark.parametrize(
     ("named", "seen", "is_expected"),
     [
