@@ -324,7 +324,7 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
     # Compared without the prefix: it would make any two names look alike.
     unknown = {
         name: difflib.get_close_matches(name.removeprefix(paths.PREFIX).lower(), known, n=1)
-        for name in sorted(environment)
+        for name in sorted(map(str, environment))
         if name.startswith(paths.PREFIX) and name.removeprefix(paths.PREFIX).lower() not in known
     }
     return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -71,6 +71,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
 }
 
 
+_NAMES: Final = {"Services": object, "Report": object, "Any": Any}
+"""What operations import for their annotations only."""
+
+
 async def operate(services: Services, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
 
@@ -86,17 +90,14 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
         inspect.signature(operation).bind(services, report, **fields)
     except TypeError as error:
         raise InvalidInputError(f"{name}: {error}.") from None
-    kinds = get_type_hints(operation, localns={"Services": object, "Report": object, "Any": Any})
+    kinds = get_type_hints(operation, localns=_NAMES, include_extras=True)
     for field, value in fields.items():
-        # What is in a list or an object is the operation's matter, which names the item.
-        outer = origin if (origin := get_origin(kinds[field])) in (list, dict) else kinds[field]
         try:
-            TypeAdapter(outer).validate_python(value, strict=True)
-        except ValidationError:
-            wanted = getattr(outer, "__name__", outer)
-            raise InvalidInputError(
-                f"{name}: {field} must be of type {wanted}, not {type(value).__name__}."
-            ) from None
+            TypeAdapter(kinds[field]).validate_python(value, strict=True)
+        except ValidationError as error:
+            flaw = error.errors(include_url=False)[0]
+            place = "".join(f"[{part}]" for part in flaw["loc"])
+            raise InvalidInputError(f"{name}: {field}{place}: {flaw['msg']}.") from None
     redacted = await redacted_fields(services, name, fields)
     if redacted is None:
         return await operation(services, report, **fields)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
 
 from learning_memory_server.composition.statistics import damage_notice
 from learning_memory_server.domain.vocabulary import Axis
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.operations import Report
 
+_AxisName = Annotated[str, Field(pattern=f"^({'|'.join(Axis)})$")]
 _LOOK_SECONDS: Final = 0.2
 _ANY_TEXT: Final = "anything"
 
@@ -106,7 +109,7 @@ async def _failure_of_model(services: Services) -> str | None:
     return None
 
 
-async def reindex(services: Services, report: Report, *, axis: str | None) -> dict[str, Any]:
+async def reindex(services: Services, report: Report, *, axis: _AxisName | None) -> dict[str, Any]:
     """Rebuild the index, or one axis of it, from the journal. The old index serves searches until then.
 
     Returns:

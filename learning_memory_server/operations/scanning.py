@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from learning_memory_server.composition.backends import remove_unused_indexes
 from learning_memory_server.errors import (
@@ -30,6 +32,8 @@ from learning_memory_server.journal.line import DamagedLineError, JournalRecord,
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.memories.documents import point_ids
 
+_KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
+
 if TYPE_CHECKING:
     from learning_memory_server.composition.services import Services
     from learning_memory_server.domain.ghap import Ghap
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     """Lines and open files as they are, and what is to stand in their place, which may be the same."""
 
 
-async def redact_stored(services: Services, report: Report, *, records: list[list[str]]) -> dict[str, Any]:
+async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:
     """Replace the secrets in records, and in everything unreadable, with markers. May be repeated.
 
     Searches and writes go on. The journal is rewritten in one step for each file. If the process dies after that, the

@@ -179,8 +179,16 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
     for data in bad:
         with pytest.raises(InvalidInputError, match=r"entries\[1\]"):
             hub.control("add", entries=[good, data])
-    with pytest.raises(InvalidInputError, match="entries must be of type list"):
+    with pytest.raises(InvalidInputError, match="entries: Input should be a valid list"):
         hub.control("add", entries="all")
+    for operation, fields in (
+        ("forget", {"ids": [["x"]], "project": None, "purge": False, "preview": True}),
+        ("redact_stored", {"records": [["ghap"]]}),
+        ("redact_stored", {"records": [3]}),
+        ("reindex", {"axis": "moon"}),
+    ):
+        with pytest.raises(InvalidInputError, match=f"{operation}: "):
+            hub.control(operation, **fields)
     with pytest.raises(InvalidInputError, match="no operation 'dance'"):
         hub.control("dance")
     assert run("list").stdout == "No resolved entries yet.\n"

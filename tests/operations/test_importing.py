@@ -235,7 +235,7 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (None, r"records\[1\]: must be an object\."),
+        (None, r"records\[1\]: Input should be a valid dictionary\."),
         ({}, r"records\[1\]\.kind: must be text\."),
         (
             {"kind": "value", "id": "v", "at": NOON.isoformat(), "data": 3},
