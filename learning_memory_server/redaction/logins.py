@@ -54,7 +54,7 @@ def _pgpass(port: str, first: str) -> str:
         port: An expression of the ports.
         first: What a database's and a user's name can begin with.
     """
-    name = rf"[{first}*][\w.@-]{{0,62}}"
+    name = rf"[{first}*](?:[\w.@-]|\\[:\\]){{0,62}}"
     return (
         rf"(?<=[\w.*\]-]):(?:{port}):{name}:{name}:(?P<secret>(?!\*)(?:[^\s:\\]|\\[:\\]){{4,128}}?)"
         r"(?=[\"'`]?(?:\s|\\[nr]|$))"

@@ -65,6 +65,7 @@ HELD: Final = [
     (f"db.test:5432:shop:app:{TYPED}", TYPED),
     (f"*:*:*:postgres:{WORD}", WORD),
     (f"cat ~/.pgpass\n  10.2.0.7:25060:defaultdb:doadmin:{RANDOM}\n", RANDOM),
+    (rf"localhost:5432:my\:shop:ann:{TYPED}", TYPED),
     (f"echo 'localhost:5433:*:app:{TYPED}' >> ~/.pgpass", TYPED),
     (f"It has `pg.test:26257:shop:app.user:{TYPED}` in it.", TYPED),
     (f"db.test:6543:shop:app:{cut(RANDOM, COLON)}", RANDOM),
