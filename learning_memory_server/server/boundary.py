@@ -22,7 +22,7 @@ from learning_memory_server.server.call_log import CallLog
 from learning_memory_server.server.schema import has_long_text_with, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
-from learning_memory_server.turns import Turns
+from learning_memory_server.turns import in_turn
 
 if TYPE_CHECKING:
     from learning_memory_server.redaction.data import RedactedData
@@ -58,7 +58,7 @@ class Boundary:
         # Not every client is offered what shows a page, and no model what programs call.
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
-        self._turns = Turns()
+        self._writing = asyncio.Lock()
 
     async def call(
         self,
@@ -133,7 +133,7 @@ class Boundary:
             caller = replace(caller, request=name_call())
         available = {**services, Caller: caller, Progress: progress or Progress()}
         # Nothing is awaited before this: calls come here in the order in which they were sent.
-        async with self._turns.take(writes=not reads):
+        async with in_turn(None if reads else self._writing):
             redacted = await self._redacted(tool, arguments)
             reply = await tool.function(
                 *(available[kind] for kind in tool.services), **_validated(tool, redacted.data)
