@@ -162,6 +162,21 @@ async def test_more_than_a_word_needs_two_sessions(shield: Shield) -> None:
     assert "This worked: npm test (" in (await Agent(shield, "third").fails("cd web && npm test", lost) or "")
 
 
+async def test_an_install_and_then_the_same_command_are_a_remedy(shield: Shield, tmp_path: Path) -> None:
+    root, missing = tmp_path / "web", "sh: 1: jest: not found"
+    (root / ".git").mkdir(parents=True)
+    (root / "package.json").write_text('{"devDependencies": {"jest": "^29"}}', "utf-8")
+    for number in range(2):
+        agent = Agent(shield, f"session {number}", folder=str(root))
+        assert await agent.fails("npm test", missing) is None
+        await agent.succeeds("npm ci")
+        await agent.succeeds("npm test")
+    another = Agent(shield, "another", folder=str(root))
+    assert await another.fails("npm test", missing) is None
+    (root / "package-lock.json").write_text('{"lockfileVersion": 3}', "utf-8")
+    assert "This worked: npm ci && npm test (" in (await another.fails("npm test", missing) or "")
+
+
 async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: FailureLog) -> None:
     now = NOW
     shield = Shield(failures, RedactionGate())

@@ -40,7 +40,7 @@ LM.views.push({
     }
     if (failures.length) {
       const mended = failures.filter((failure) => failure.mended).length;
-      view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended soon after.`,
+      view.append(LM.card("Failing commands", `${LM.count(failures.length, "failure")}, ${mended.toLocaleString("en")} of them mended soon after. This page knows no folder: what depends on a file, as a cd or an install does, is told by a hook or by the command failures.`,
         LM.list(failures, (failure) => LM.make("li", {},
           LM.make("div", {class: "facts"}, failure.mended ? LM.badge("supported", "mended") : LM.badge("unattested", "not mended"), LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, failure.times > 1 ? `seen ${failure.times.toLocaleString("en")} times by then` : "seen for the first time")),
           LM.text(failure.signature),
