@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.composition.services import open_services
 from learning_memory_server.domain.caller import Caller
-from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.hooks import event as events
 from learning_memory_server.hooks.event import Event
+from learning_memory_server.maintenance.restoring import file_errors
 from learning_memory_server.transcripts.claude_code import Passed, commands_in, find_transcripts, task_in
 
 if TYPE_CHECKING:
@@ -214,10 +214,8 @@ def sessions_in(place: Path) -> list[Session]:
         InvalidInputError: If the place cannot be read.
     """
     found = []
-    try:
+    with file_errors(place):
         paths = find_transcripts(place, Passed())
-    except OSError as error:
-        raise InvalidInputError(f"{place} cannot be read ({error.strerror}).") from None
     for path in paths:
         ran = list(commands_in(path, Passed()))
         task = task_in(path)

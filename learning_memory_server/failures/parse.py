@@ -8,7 +8,7 @@ certain, as with loops, subshells and substitutions, `is_certain` is false.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
@@ -41,9 +41,7 @@ _UNREADABLE: Final = frozenset(
 )
 """Words of the shell after which the rest is not a plain list of programs."""
 _FILTERS: Final = frozenset(
-    """
-    tail head grep egrep fgrep rg sed awk cut tr sort uniq wc cat less more tee jq
-    """.split()  # noqa: SIM905
+    "tail head grep egrep fgrep rg sed awk cut tr sort uniq wc cat less more tee jq".split()  # noqa: SIM905
 )
 _SAYING: Final = frozenset({"echo", "printf", "true", ":", "pwd"})
 _ONLY_OUTPUT: Final = re.compile(r"\d*>&\d|\d*>&-|(?:\d|&)?>{1,2}\s*/dev/null")
@@ -55,31 +53,22 @@ _LOOKING: Final = frozenset(
     --help -h --version -V -version -v
     """.split()  # noqa: SIM905
 )
-_READING: Final = frozenset(
-    """
-    which type whereis where man ls cat head tail less more grep egrep fgrep rg find file stat wc pwd echo printf tree
-    sed awk diff sort jq
-    """.split()  # noqa: SIM905
+_READING: Final = _FILTERS - {"tee"} | frozenset(
+    "which type whereis where man ls find file stat pwd echo printf tree diff".split()  # noqa: SIM905
 )
 """Programs that only read: what they write may be another program's error."""
 
 _WITHOUT_COMMANDS: Final = frozenset(
-    """
-    cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black
-    """.split()  # noqa: SIM905
+    "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()  # noqa: SIM905
 )
 """Programs whose first word is what they work on."""
 LEAST_SHARED: Final = 0.25
 """The least share of two commands' words that similar ones have in common."""
 _TYPO_MAX: Final = 2
-RUNNER_WORDS: Final = tuple(
-    (runner, word) if word else (runner,)
-    for word, runners in (
-        ("run", "uv poetry pipenv pdm rye hatch"),
-        ("exec", "bundle pnpm yarn"),
-        ("", "npx yarn"),
-    )
-    for runner in runners.split()
+RUNNER_WORDS: Final = (
+    *((runner, "run") for runner in ("uv", "poetry", "pipenv", "pdm", "rye", "hatch")),
+    *((runner, "exec") for runner in ("bundle", "pnpm", "yarn")),
+    *((runner,) for runner in ("npx", "yarn")),
 )
 """What runs a program that is installed for the project."""
 _SAME: Final = {"gradlew": "gradle", "mvnw": "mvn"}
@@ -105,7 +94,7 @@ class Step:
     def start(self) -> int:
         """How many words come before the program: variables, and programs whose argument it is."""
         rest = dropwhile(lambda word: ASSIGNMENT.match(word) is not None, self.words)
-        return len(self.words) - len(_unwrapped(rest))
+        return len(self.words) - len(list(dropwhile(_wraps, rest)))
 
     @property
     def folder(self) -> str | None:
@@ -201,12 +190,8 @@ class _Reader:
             self.is_certain &= not redirections
             return
         others = tuple(each for each in redirections if not _ONLY_OUTPUT.fullmatch(each))
-        step = Step(
-            joined,
-            tuple(word for word, _ in words),
-            tuple((at, at + len(word)) for word, at in words),
-            others,
-        )
+        places = tuple((at, at + len(word)) for word, at in words)
+        step = Step(joined, tuple(word for word, _ in words), places, others)
         program = step.words[0]
         self.is_certain &= program not in _UNREADABLE
         self.is_certain &= not any(_SUBSTITUTION.search(_QUOTED.sub("", word)) for word in step.words)
@@ -317,11 +302,5 @@ def _looks(step: Step) -> bool:
     return not _LOOKING.isdisjoint(asked - {"-v"} if len(rest) > 1 else asked)
 
 
-def _unwrapped(words: Iterable[str]) -> list[str]:
-    """Return the words from the program that matters on."""
-    return list(
-        dropwhile(
-            lambda word: word in _WRAPPERS or word.startswith("-") or _DURATION.fullmatch(word) is not None,
-            words,
-        )
-    )
+def _wraps(word: str) -> bool:
+    return word in _WRAPPERS or word.startswith("-") or _DURATION.fullmatch(word) is not None

@@ -49,9 +49,7 @@ _DIGITS: Final = 3
 """Decimal places of a share of evidence that is kept."""
 
 _VERSIONED: Final = frozenset(
-    """
-    python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac
-    """.split()  # noqa: SIM905
+    "python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split()  # noqa: SIM905
 )
 """Programs of which another version is the same program."""
 _NODE_RUNNERS: Final = frozenset({"npx", "pnpm", "yarn"})
@@ -169,7 +167,8 @@ def remedy_for(
     if not others or not now.is_certain:
         return None
     hints = frozenset(named).union(*(each.named for each in recent))
-    weights = _weights(cases, now)
+    # A session that met an error ten times is one witness, not ten.
+    rivals = Counter(case.failure.session for case in cases)
     tried = _tried(recent)
     found: list[tuple[float, float, Remedy]] = []
     for edit in dict.fromkeys(edit for case in reversed(others) for edit in case.edits):
@@ -183,9 +182,9 @@ def remedy_for(
             continue
         best = max(witnesses, key=lambda case: likeness(now, case.command))
         support, evidence = _PRIOR, 1.0 + tried[edit]
-        for case, weight in zip(cases, weights, strict=True):
+        for case in cases:
             if case.failure.session != best.failure.session:
-                evidence += weight
+                evidence += (weight := likeness(now, case.command) / rivals[case.failure.session])
                 support += weight * (edit in case.edits)
         remedy = Remedy(text, round(support / evidence, _DIGITS), best.failure)
         found.append((support / evidence, likeness(now, best.command), remedy))
@@ -223,12 +222,6 @@ def mended(failed: str, succeeded: str) -> Change | None:
     if made and made.edits and (made.is_exact or are_alike):
         return made
     return made if made and not made.edits else Change(is_exact=False) if are_alike else None
-
-
-def _weights(cases: Sequence[_Case], now: Command) -> list[float]:
-    # A session that met an error ten times is one witness, not ten.
-    rivals = Counter(case.failure.session for case in cases)
-    return [likeness(now, case.command) / rivals[case.failure.session] for case in cases]
 
 
 def _tried(known: Sequence[Failure]) -> Counter[Edit]:
@@ -269,7 +262,7 @@ def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:  # 
         return bool(is_known and all(_SIMPLE.fullmatch(each) for each in (value, *edit.new[1:])))
     if edit.kind == "leave":
         return _FOLDER_ERROR.search(signature) is not None
-    return edit.kind == "enter" or _lock(edit) != ""
+    return edit.kind == "enter" or lock_of(" ".join(edit.new[:-1])) != ""
 
 
 def _is_same_program(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
@@ -318,7 +311,7 @@ def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
         )
     root = next((each for each in (base, *base.parents) if (each / ".git").exists()), base).resolve()
     if edit.kind == "install":
-        return _names_no_source(base, root, _lock(edit))
+        return _names_no_source(base, root, lock_of(" ".join(edit.new[:-1])))
     target = Path(folder, Path(edit.new[1]).expanduser()).resolve()
     return target.is_dir() and (target == root != base.resolve() or _is_only(target, now, root))
 
@@ -336,16 +329,10 @@ def _is_only(target: Path, now: Command, root: Path) -> bool:
     return [place for place in found if "node_modules" not in place.parts] == [target]
 
 
-def _lock(edit: Edit) -> str:
-    """Return the file that names what an edit installs, empty if it does anything else."""
-    command = " ".join(edit.new[:-1])
+def lock_of(command: str) -> str:
+    """Return the file that names what a command installs for a project, empty if it does anything else."""
     found = _REQUIREMENTS.fullmatch(command)
     return found[1] if found else _INSTALLS.get(command, "")
-
-
-def is_install(command: str) -> bool:
-    """Return whether a command installs what a project names, and does nothing else."""
-    return command in _INSTALLS or _REQUIREMENTS.fullmatch(command) is not None
 
 
 def _names_no_source(base: Path, root: Path, lock: str) -> bool:

@@ -14,7 +14,7 @@ from learning_memory_server.domain import limits
 from learning_memory_server.domain.failure import Failure, failure_id
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.failures.parse import parse
-from learning_memory_server.failures.remedies import is_install, line_about, mended, remedy_for, seen
+from learning_memory_server.failures.remedies import line_about, lock_of, mended, remedy_for, seen
 from learning_memory_server.failures.sanitize import kept, shows_error
 from learning_memory_server.identity import session_hash
 
@@ -161,7 +161,7 @@ def _failed(waiting: list[_Waiting], failure: Failure | None) -> None:
 
 def _succeeded(waiting: list[_Waiting], command: str) -> Mended:
     _passed(waiting)
-    if is_install(command):
+    if lock_of(command):
         for each in waiting:
             each.installed = command
     found = [each for each in waiting if mended(each.failure.command, command) is not None]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from learning_memory_server.domain.failure import Failure
 from learning_memory_server.domain.limits import FAILURES_KEPT
 from learning_memory_server.hooks.shield import Watching
-from learning_memory_server.journal.failures import PROJECT_KEPT
 
 if TYPE_CHECKING:
     from learning_memory_server.hooks.shield import Ran
@@ -63,16 +62,8 @@ class Learner:
             [replace(each, times=number) for number, each in enumerate(known, start=1)]
             for known in errors.values()
         )
-        mended = [[each for each in known if each.remedy][-FAILURES_KEPT:] for known in numbered]
-        newest = self._newest(each for known in mended for each in known)
-        return [kept for known in mended if (kept := [each for each in known if each.id in newest])]
-
-    @staticmethod
-    def _newest(failures: Iterable[Failure]) -> set[str]:
-        projects: dict[str, list[Failure]] = defaultdict(list)
-        for failure in failures:
-            projects[failure.project].append(failure)
-        return {each.id for known in projects.values() for each in sorted(known, key=_age)[-PROJECT_KEPT:]}
+        mended = ([each for each in known if each.remedy] for known in numbered)
+        return [known[-FAILURES_KEPT:] for known in mended if known]
 
 
 def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
