@@ -37,6 +37,7 @@ def check_journal(journal: Path, written: list[tuple[Attempt, str]]) -> Iterator
             yield f"acknowledged and lost: {identity} of {attempt.line[:300]!r}"
         elif (
             attempt.tool == "update_ghap"
+            and attempt.word
             and attempt.word.encode() in attempt.line
             and not texts[attempt.word]
         ):
