@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
-SEARCH_IS_PATIENT: Final = 1.0
+_SEARCH_IS_PATIENT: Final = 1.0
 """Seconds that a search waits for a sign of life: it can do without a hub."""
 _SEARCH_WAITS: Final = 10.0
 """Seconds that a search waits for the index: after a large import it takes minutes. A lexical search answers now."""
@@ -186,7 +186,7 @@ def running_hub() -> HubClient | None:
 
 @asynccontextmanager
 async def open_connection(
-    settings: Settings, command: str, load: Callable[[], Embedder] | None = None, patience: float = HUNG_AFTER
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
 ) -> AsyncIterator[Connection]:
     """Connect to the hub, and start it if none runs. A hub of older code is replaced.
 
@@ -196,7 +196,6 @@ async def open_connection(
         settings: Where the data is.
         command: The command's name, shown to processes that find the data locked.
         load: Returns the model, which this process has loaded. No hub is started then.
-        patience: How many seconds a hub that runs may be silent.
 
     Raises:
         AlreadyRunningError: If a process other than a hub has locked the data.
@@ -204,6 +203,7 @@ async def open_connection(
         StorageUnavailableError: If a hub has the data and cannot be used.
         UntrustedSocketError: If another user could listen at the hub's socket.
     """
+    patience = _SEARCH_IS_PATIENT if command.endswith("search") else HUNG_AFTER
     if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
         yield Connection(hub.operate, settings)
         return

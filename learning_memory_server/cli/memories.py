@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import (
-    SEARCH_IS_PATIENT,
-    WITHOUT_INDEX,
-    open_connection,
-    prepare_search,
-)
+from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.access.reading import open_settings, read_memories
 from learning_memory_server.cli.searching import explained
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
-from learning_memory_server.errors import (
-    AlreadyRunningError,
-    EmbeddingUnavailableError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.memories.log import MemoryLog
 from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
@@ -110,11 +101,8 @@ async def _search_index(
     query: MemoryQuery, settings: Settings, *, explain: bool
 ) -> tuple[list[dict[str, Any]], str]:
     where = query.where
-    async with open_connection(settings, "memories search", patience=SEARCH_IS_PATIENT) as connection:
-        try:
-            await prepare_search(connection)
-        except (EmbeddingUnavailableError, StorageUnavailableError) as error:
-            show_notice(f"{error.sentence} This search is lexical.")
+    async with open_connection(settings, "memories search") as connection:
+        await prepare_search(connection)
         reply = await connection.run(
             "search_memories",
             query=query.text,

@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import (
-    SEARCH_IS_PATIENT,
-    WITHOUT_INDEX,
-    open_connection,
-    prepare_search,
-)
+from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
 from learning_memory_server.domain.limits import QUERY_MAX, checked_text
 from learning_memory_server.domain.lines import one_line
-from learning_memory_server.errors import (
-    AlreadyRunningError,
-)
+from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
 from learning_memory_server.observation.searcher import search_lexical
 from learning_memory_server.options import chosen_project, chosen_time
@@ -91,7 +84,7 @@ async def _search_index(
     query: ExperienceQuery, settings: Settings, *, explain: bool
 ) -> tuple[list[dict[str, Any]], str]:
     where = query.where
-    async with open_connection(settings, "search", patience=SEARCH_IS_PATIENT) as connection:
+    async with open_connection(settings, "search") as connection:
         await prepare_search(connection)
         reply = await connection.call_for_all(
             "search_experiences",

@@ -21,6 +21,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.front.answers import Answers
 from learning_memory_server.front.splitting import LineSplitter, Overlong
+from learning_memory_server.rendezvous import STILL_SILENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,11 +103,7 @@ class Relay:
             writable = [self._hub] if self._hub and self._to_hub else []
             waits = None
             if self._hub and self._awaited():
-                waits = (
-                    min(self._ping_after, rendezvous.STILL_SILENT / 4)
-                    if self._is_silent
-                    else self._ping_after
-                )
+                waits = min(self._ping_after, STILL_SILENT / 4) if self._is_silent else self._ping_after
             ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
@@ -294,7 +291,7 @@ class Relay:
     def _watch(self) -> None:
         """Ask for a sign of life, and fail the open calls if there is none."""
         silent = time.monotonic() - self._heard
-        if self._is_silent and silent > rendezvous.STILL_SILENT:
+        if self._is_silent and silent > STILL_SILENT:
             error = DeadlineExceededError(
                 "The memory hub still gives no sign of life, so this call was not passed on to it.",
                 hint="Calls work again as soon as it answers. `learning-memory-server hub stop` ends it, and the next "

@@ -94,15 +94,5 @@ def arguments_of(given: object) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
-def is_before_clear(given: object) -> bool:
-    """Return whether a session ends because its user begins anew in it."""
-    return isinstance(given, dict) and given.get("reason") == "clear"
-
-
-def is_after_clear(given: object) -> bool:
-    """Return whether a session begins in the place of one that its user has cleared."""
-    return isinstance(given, dict) and given.get("source") == "clear"
-
-
 def _flag(value: object) -> str:
     return "true" if value is True else ""

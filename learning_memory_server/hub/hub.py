@@ -24,7 +24,7 @@ from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hooks.event import arguments_of, is_after_clear, is_before_clear
+from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.hub.folders import Folders
@@ -110,6 +110,7 @@ class Hub:
         self._last_needed = time.monotonic()
         self._folders = Folders(services)
         self._cleared: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
 
@@ -242,13 +243,13 @@ class Hub:
             return
         arguments = arguments_of(hello["given"])
         name = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
-        session = self._services.live.called(name)
-        if is_before_clear(hello["given"]):
+        session = self._renamed.get(name, name)
+        given = hello["given"] if isinstance(hello["given"], dict) else {}
+        if given.get("reason") == "clear":
             self._cleared[hello["directory"]] = session
-        elif is_after_clear(hello["given"]):
+        elif given.get("source") == "clear":
             # The client calls its session by another name now, of which its front does not know.
-            session = self._cleared.pop(hello["directory"], session)
-            self._services.live.known_as(name, session)
+            self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
         caller = Caller(await self._folders.project_of(hello), session)
         telling = await self._folders.telling(hello, caller.project)
         calls = Calls(

@@ -116,14 +116,8 @@ def rewrite_backups(
 ) -> bool:
     """Back up the journal, then rewrite or remove earlier backups; if the first fails, none is touched.
 
-    Args:
-        settings: The settings.
-        earlier: The backups.
-        rewrite: Is called with each, and with the journal's content if it has any.
-        failed: Receives those that could not be rewritten.
-
     Returns:
-        Whether there is a fresh backup.
+        Whether there is a fresh backup. `failed` receives those that could not be rewritten.
     """
     try:
         with working("Backing up the journal"):

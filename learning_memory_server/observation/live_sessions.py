@@ -35,7 +35,6 @@ class LiveSessions:
         self._path = path
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
         self._heard: dict[str, datetime] = {}
-        self._names: dict[str, str] = {}
         with suppress(OSError, ValueError, TypeError, AttributeError):
             for session, processes in json.loads(path.read_bytes()).items():
                 if any(map(_runs, processes)):
@@ -45,14 +44,6 @@ class LiveSessions:
         """Return whether a session is running."""
         heard = self._heard.get(session)
         return session in self._fronts or (heard is not None and self._clock() - heard <= SILENT)
-
-    def known_as(self, name: str, session: str) -> None:
-        """Note what a client's hooks call a session whose front goes on under the name that it began with."""
-        self._names[name] = session
-
-    def called(self, name: str) -> str:
-        """Return the session that hooks call by a name."""
-        return self._names.get(name, name)
 
     def heard(self, session: str) -> None:
         """Note a sign of life of a session."""
