@@ -35,12 +35,12 @@ def main() -> None:
         ignored = ignore_project(os.environ)
         for sentence in ignored if COMPLETION not in os.environ else ():
             sys.stderr.write(f"learning-memory-server: {sentence}\n")
-        _run(sys.argv[1:])
+        _run(sys.argv[1:], is_steered=bool(ignored))
     except KeyboardInterrupt:
         leave_interrupted()
 
 
-def _run(arguments: list[str]) -> None:
+def _run(arguments: list[str], *, is_steered: bool) -> None:
     options = set(arguments)
     serves = options <= {"--direct", "--hooks"} and COMPLETION not in os.environ
     has_hooks = "--hooks" in options
@@ -54,7 +54,7 @@ def _run(arguments: list[str]) -> None:
     if serves and "--direct" not in options:
         from learning_memory_server.front.main import main as front  # noqa: PLC0415
 
-        front(has_hooks=has_hooks)
+        front(has_hooks=has_hooks, is_steered=is_steered)
     elif serves:
         from learning_memory_server.server.main import main as serve  # noqa: PLC0415
 

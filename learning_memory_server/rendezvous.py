@@ -2,8 +2,8 @@
 
 A connection begins with one line from the front, the hello, and one from the hub, the ack. After that every line is a
 JSON-RPC message, except private lines, which begin with `PRIVATE`. A front sends `ping` while it waits for an answer,
-and the hub replies `pong`, which distinguishes a busy hub from one that hangs. A newer front asks an older hub to
-`drain`. A front that reconnects after a hub was lost lists the requests that it sends `again`.
+and the hub replies `pong`, which distinguishes a busy hub from one that hangs. A front can ask a hub to `drain`, so
+that another takes its place. A front that reconnects after a hub was lost lists the requests that it sends `again`.
 
 A command begins in the same way, with the role `command`, and closes the connection after the ack: it only makes sure
 of the hub. Each of its operations has a connection of the role `control`. A client's hook has one of the role `hook`:
@@ -55,7 +55,7 @@ class Place:
         storage: The folder of everything else.
         socket: Where the hub listens.
         second_socket: Where it listens if another user could use the folder of that one, or does.
-        settings: A digest of every setting of the hub.
+        settings: A digest of each setting of the hub, by name: a value may be a key.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -67,9 +67,19 @@ class Place:
             raw.pop(name, None)
         sockets = locations.socket_files(str(self.journal), str(self.storage), environment)
         self.socket, self.second_socket = map(Path, sockets)
-        self.settings = locations.digest(
-            json.dumps({name: str(value) for name, value in raw.items()}, sort_keys=True)
-        )
+        self.settings = {name: locations.digest(json.dumps(str(value))) for name, value in raw.items()}
+
+    def reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
+        """Return why its hub cannot serve a session, or run a command, that says this hello; None if it can."""
+        if (version := hello.get("hello")) != PROTOCOL_VERSION:
+            return f"it speaks version {PROTOCOL_VERSION} of the hub protocol, not {version}"
+        try:
+            theirs = resolved(hello["journal"]), resolved(hello["storage"])
+        except (KeyError, TypeError, ValueError):
+            return "it was not told which data, in paths that are text"
+        if theirs != (self.journal, self.storage):
+            return "it serves different data"
+        return None
 
     def is_silent(self) -> bool:
         """Return whether somebody has waited in vain for the hub that runs, and it has not answered since."""
@@ -92,6 +102,20 @@ def changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def settings_kept(hub: Any, others: Any) -> str:  # noqa: ANN401 - as somebody else sent it
+    """Return what to say of a hub to which others have told other settings than its own; nothing if they have not."""
+    if not isinstance(others, dict) or others == hub:
+        return ""
+    # An earlier hub has one digest of all.
+    own = hub if isinstance(hub, dict) else others
+    names = sorted(name for name in own | others if own.get(name) != others.get(name))
+    return (
+        f"The running hub was started with other settings ({', '.join(names) or 'unknown'}) than a session or command that "
+        "uses it, and keeps them while a session with its settings does. Run `learning-memory-server hub stop`; the next "
+        "call or command starts a hub with its own settings."
+    )
 
 
 def progress(doing: str, done: int, total: int) -> bytes:

@@ -49,7 +49,7 @@ def describe_hub(status: dict[str, Any]) -> str:
         f"process {status['pid']}, {describe_program(status['build'])}, "
         f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
         f"model {describe_model(status)}, {describe_pending(status)} pending"
-        + (f". {refusal}" if (refusal := describe_refusal(status)) else "")
+        + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
     )
 
 

@@ -118,6 +118,7 @@ class HubClient:
             "build": self._program,
             "journal": str(self.place.journal),
             "storage": str(self.place.storage),
+            "settings": self.place.settings,
         }
 
     @contextmanager

@@ -31,6 +31,7 @@ from learning_memory_server.terminal import (
     working,
     write_line,
 )
+from learning_memory_server.views.documents import HubFacts
 
 if TYPE_CHECKING:
     from learning_memory_server.access.hub_client import HubClient
@@ -55,10 +56,6 @@ def show_hub(*, as_json: bool) -> None:
         return
     status = hub.control("status")
     points = status["points"]
-    if status["settings"] != hub.place.settings:
-        note = "out of date; run `learning-memory-server hub stop`, and the next session starts a new hub"
-    else:
-        note = "up to date"
     show_facts(
         [
             ("process", str(status["pid"])),
@@ -75,7 +72,7 @@ def show_hub(*, as_json: bool) -> None:
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
             ("pending", describe_pending(status)),
             ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),
-            ("settings", note),
+            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
             ("runs on", status["executable"]),
             ("log", str(settings.storage_path / LOG)),
         ]
@@ -85,20 +82,12 @@ def show_hub(*, as_json: bool) -> None:
 def hub_facts(hub: HubClient) -> dict[str, Any]:
     """Return the state of a hub, as JSON shows it."""
     status = hub.control("status")
-    return lean(
-        {
-            "pid": status["pid"],
-            "version": status["version"],
-            "uptime_seconds": round(status["uptime_seconds"]),
-            "sessions": status["sessions"],
-            "model": status["model"],
-            "runtime": status["runtime"],
-            "points": status["points"],
-            "pending": status["pending"],
-            "journal": status["journal"],
-            "settings_current": status["settings"] == hub.place.settings,
-        }
-    )
+    facts = {
+        **status,
+        "uptime_seconds": round(status["uptime_seconds"]),
+        "settings_current": status["settings"] == hub.place.settings,
+    }
+    return lean({name: facts.get(name) for name in HubFacts.__annotations__})
 
 
 def stop_hub() -> None:

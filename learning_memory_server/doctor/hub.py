@@ -39,14 +39,10 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         status = hub.control("status")
     except LearningMemoryError as error:
         return red("hub", error.sentence), None
-    if status["settings"] != hub.place.settings:
-        sentence = (
-            f"It was started with other settings than the current ones ({describe_hub(status)}); "
-            "run: learning-memory-server hub stop"
-        )
+    sentence = f"One is running: {describe_hub(status).rstrip('.')}."
+    if status.get("notice"):
         return yellow("hub", sentence), status
     first = to_start(settings.storage_path)[0]
-    sentence = f"One is running: {describe_hub(status)}."
     if first["folder"] != status["build"].get("folder"):
         return yellow(
             "hub", f"{sentence} The next session to start one starts {describe_program(first)}."

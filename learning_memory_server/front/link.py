@@ -127,7 +127,11 @@ class HubLink:
             StorageUnavailableError: If no hub can be reached within `CONNECT_SECONDS`, another process keeps the data
                 locked, hubs end right after their start, or the hub refuses. The message says why.
         """
-        self._wait = wait
+        self._wait, self._has_asked = wait, False
+        if self._hello["settings"] is not None:
+            # As a hub would have them that is started now: the file may have changed.
+            with suppress(LearningMemoryError):
+                self._hello["settings"] = rendezvous.Place(os.environ).settings
         begun = time.monotonic()
         deadline = begun + self._connect_seconds
         spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
@@ -217,25 +221,23 @@ class HubLink:
             raise StorageUnavailableError(
                 f"The memory hub refused this {self._hello['role']}: {ack['refused']}."
             )
+        kept = rendezvous.settings_kept(ack["settings"], self._hello["settings"])
         # Hubs of version 0.1.0 do not say whether they do.
-        if ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"])):
-            self._say(f"Asking the hub (process {ack['pid']}) to shut down for a newer version.")
-            # It closes the connection when its calls are done and its data is on disk, or at once if another front
-            # has asked before.
+        gives_way = ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"]))
+        # Once: two sessions that start at the same time could end each other's hubs for ever.
+        if gives_way and not (kept and self._has_asked):
+            self._has_asked = bool(kept)
+            why = "other settings" if kept else "a newer version"
+            self._say(f"Asking the hub (process {ack['pid']}) to shut down for {why}.")
+            # It closes the connection when it has ended, or at once if another front has asked before or uses it now.
             with suppress(OSError):
                 connection.sendall(rendezvous.DRAIN)
                 deadline = time.monotonic() + _DRAIN_SECONDS
                 while self._receive(connection, 4096, deadline):
                     pass
             return False
-        if ack["settings"] != self._place.settings and "settings" not in self._shown:
-            self._shown.add("settings")
-            self._say(
-                f"The running hub was started with other settings than this {self._hello['role']}'s, and keeps them. "
-                "Run `learning-memory-server hub stop`; the next call or command starts a hub with its own settings."
-            )
-        for sentence in ack.get("notices", ()):
-            if sentence not in self._shown:
+        for sentence in (kept, *ack.get("notices", ())):
+            if sentence and sentence not in self._shown:
                 self._shown.add(sentence)
                 self._say(sentence)
         return True

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main(*, has_hooks: bool = False) -> NoReturn:
+def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
     """Relay between the client and the hub until the client leaves.
 
     Args:
         has_hooks: Whether the client has hooks.
+        is_steered: Whether variables were ignored that a project's file names.
     """
     status = 0
     if not peers.has_hubs():
@@ -32,6 +33,8 @@ def main(*, has_hooks: bool = False) -> NoReturn:
     try:
         place = rendezvous.Place(os.environ)
         hello = {**hello_of(place, "session"), "hooks": has_hooks}
+        # What is left then are not the user's settings: no hub may end for them.
+        hello |= {"settings": None} if is_steered else {}
         Relay(HubLink(place, hello, _say), answers=Answers(has_hooks=has_hooks)).run()
     except LearningMemoryError as error:
         _say(error.sentence)

@@ -99,7 +99,8 @@ class Hub:
         self._program = programs.this_program()
         self._started = time.time()
         self._sessions: set[Session] = set()
-        self._fronts = 0
+        self._users: dict[asyncio.StreamWriter, str] = {}
+        self._successors: list[asyncio.StreamWriter] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls = 0
         self._no_calls = asyncio.Event()
@@ -167,12 +168,20 @@ class Hub:
             log.info("connection.broken", reason=type(error).__name__)
         finally:
             self._tasks.discard(task)
+            was_as_it_is = self._users.pop(writer, None) == ""
+            if was_as_it_is and self._users and all(self._users.values()) and not self._calls:
+                log.info("hub.left_to_other_settings")
+                self._ending.set()
             self._last_needed = time.monotonic()
-            writer.close()
+            if writer not in self._successors:
+                writer.close()
 
-    def _gives_way_to(self, hello: dict[str, Any]) -> bool:
-        """Return whether this hub ends, if it is asked, for the program of whoever says this hello."""
-        return programs.replaces(hello["build"], self._program) and not hello.get("settles")
+    def _gives_way_to(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        """Return whether this hub ends, if it is asked: for a newer program, or for other settings of its only user."""
+        is_alone = self._users.keys() == {writer} and not self._calls
+        can_read = hello["build"].get("journal", 0) >= self._program["journal"]
+        others = is_alone and can_read and self._users[writer]
+        return bool(others or programs.replaces(hello["build"], self._program)) and not hello.get("settles")
 
     def _record(self, successor: dict[str, Any] | None = None) -> None:
         # A store that cannot be written is still read.
@@ -181,19 +190,20 @@ class Hub:
 
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
         """Send the ack, and return it."""
+        refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
+        if not (refused or is_command):
+            # Before anything is awaited, so that the hub is promised to nobody else.
+            self._users[writer] = rendezvous.settings_kept(self._place.settings, hello.get("settings"))
         ack = {
             "ack": rendezvous.PROTOCOL_VERSION,
             "pid": os.getpid(),
             "build": self._program,
             "settings": self._place.settings,
-            "refused": self._reason_to_refuse(hello),
-            "gives_way": self._gives_way_to(hello),
-            # The front cannot check these: the module that knows the settings is slow to import.
-            "notices": unknown_variables(hello.get("variables", ())) + self._damage(),
+            "refused": refused,
+            "gives_way": self._gives_way_to(hello, writer),
+            # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
+            "notices": [] if is_command else unknown_variables(hello.get("variables", ())) + self._damage(),
         }
-        if hello["role"] == "command":
-            # A command checks its own variables, and reports damage where it matters.
-            ack["notices"] = []
         await commands.send(writer, ack)
         return ack
 
@@ -206,12 +216,16 @@ class Hub:
     ) -> None:
         caller = Caller(await self._folders.project_of(hello), session_hash(hello["session"]))
 
-        def on_drain() -> None:
-            if ack["gives_way"]:
+        def on_drain() -> bool:
+            # Somebody may have come since.
+            if ack["gives_way"] and self._gives_way_to(hello, writer):
                 log.info("hub.asked_to_drain", version=hello["build"]["version"])
                 # The older fronts that lose this hub start that program, too.
                 self._record(successor=hello["build"])
                 self._ending.set()
+                # Closed by the end of this process, when the next hub can start.
+                self._successors.append(writer)
+            return bool(ack["gives_way"])
 
         lines = FrontLines(reader, writer, on_drain)
         if hello["role"] == "command":
@@ -226,20 +240,19 @@ class Hub:
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
             may_tell=await self._folders.telling(hello, caller.project),
+            note=self._users[writer],
         )
         early = EarlyCalls(lines, calls)
-        self._fronts += 1
         try:
             with self._services.live.connected(caller.session, hello.get("process")):
                 if (self._protocol and self._protocol.done()) or await early.serve():
                     await self._serve_session(calls, early)
         finally:
-            self._fronts -= 1
             early.close()
 
     async def _answer_hook(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         """Answer a client's hook that is a command. A hub that is not the right one says nothing."""
-        if self._reason_to_refuse(hello):
+        if self._place.reason_to_refuse(hello):
             return
         arguments = arguments_of(hello["given"])
         name = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
@@ -252,9 +265,9 @@ class Hub:
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
         caller = Caller(await self._folders.project_of(hello), session)
         telling = await self._folders.telling(hello, caller.project)
-        calls = Calls(
-            self._services.injectable(), caller, around=self._counted, has_hooks=True, may_tell=telling
-        )
+        # It is not counted: then the hub would not give way to the session that this hook is of.
+        self._used.set()
+        calls = Calls(self._services.injectable(), caller, has_hooks=True, may_tell=telling)
         result = await calls.call(None, HOOK, arguments)
         writer.write(result.text.encode() + b"\n")
         await writer.drain()
@@ -276,18 +289,6 @@ class Hub:
         lines = self._services.journal.known_damage
         return [damage_notice(lines)] if lines else []
 
-    def _reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
-        """Return why this hub cannot serve a session, or run a command, that says this hello; None if it can."""
-        if (version := hello.get("hello")) != rendezvous.PROTOCOL_VERSION:
-            return f"it speaks version {rendezvous.PROTOCOL_VERSION} of the hub protocol, not {version}"
-        try:
-            theirs = rendezvous.resolved(hello["journal"]), rendezvous.resolved(hello["storage"])
-        except (KeyError, TypeError, ValueError):
-            return "it was not told which data, in paths that are text"
-        if theirs != (self._place.journal, self._place.storage):
-            return "it serves different data"
-        return None
-
     async def _control(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -304,23 +305,25 @@ class Hub:
             )
         # Even a command meant for different data may ask which process is in its way, and stop it.
         if command == "status":
-            return await self._status()
+            return await self._status(hello)
         if command == "stop":
             return {"stopping": True, "pid": os.getpid()}
-        if refused := self._reason_to_refuse(hello):
+        if refused := self._place.reason_to_refuse(hello):
             raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
         from learning_memory_server.operations import operate  # noqa: PLC0415 - sessions do without
 
         with self._counted():
             return await operate(self._services, report, command, fields)
 
-    async def _status(self) -> dict[str, Any]:
+    async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
+        own = rendezvous.settings_kept(self._place.settings, hello.get("settings"))
         return {
             "pid": os.getpid(),
             "version": self._program["version"],
             "build": self._program,
             "uptime_seconds": round(time.time() - self._started, 1),
-            "sessions": self._fronts,
+            "sessions": len(self._users),
+            "notice": next(filter(None, (*self._users.values(), own)), None),
             "calls": self._calls,
             **await commands.describe(self._services),
             "journal": str(self._place.journal),

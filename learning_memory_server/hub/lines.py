@@ -16,14 +16,14 @@ class FrontLines:
     Args:
         reader: From the front.
         writer: To the front.
-        on_drain: Called when the front asks the hub to shut down for a newer version.
+        on_drain: Called when the front asks the hub to shut down. Returns whether it waits for that now.
 
     Attributes:
         asked_again: The ids of requests that the front has sent before, to another hub.
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_drain: Callable[[], None]
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_drain: Callable[[], bool]
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -31,8 +31,10 @@ class FrontLines:
         self.asked_again: set[object] = set()
 
     async def read(self) -> bytes:
-        """Return the next line for the server; empty if the front has closed the connection."""
+        """Return the next line for the server; empty if the front has nothing more to say."""
         while (line := await self._reader.readline()).startswith(rendezvous.PRIVATE):
+            if line == rendezvous.DRAIN and self._on_drain():
+                return b""
             await self._handle(line)
         return line
 
@@ -44,8 +46,6 @@ class FrontLines:
     async def _handle(self, line: bytes) -> None:
         if line == rendezvous.PING:
             await self.write(rendezvous.PONG)
-        elif line == rendezvous.DRAIN:
-            self._on_drain()
         else:
             with suppress(ValueError, KeyError, TypeError):
                 self.asked_again.update(json.loads(line)["ids"])

@@ -15,7 +15,8 @@ from learning_memory_server.dashboard.document import Dashboard
 from learning_memory_server.dashboard.page import as_text, page
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
-from learning_memory_server.server.tools.hook import CallingAgents
+from learning_memory_server.server.tools.hook import HOOK, CallingAgents
+from learning_memory_server.server.tools.memory import get_stats
 from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Calls:
         asked_again: The ids of the requests that the front repeats.
         has_hooks: Whether the client has hooks, and so the tool that they call.
         may_tell: Tells whether the caller may be shown unasked what its project knows.
+        note: What the first reply also says, and `get_stats` each time.
 
     Attributes:
         tools: The tools that the client sees.
@@ -54,6 +56,7 @@ class Calls:
         asked_again: Container[object] = (),
         has_hooks: bool = False,
         may_tell: Callable[[], bool] = lambda: True,
+        note: str = "",
     ) -> None:
         self.around = around
         self.tools = WITH_HOOKS if has_hooks else TOOLS
@@ -66,6 +69,7 @@ class Calls:
         self._front = front
         self._asked_again = asked_again
         self._may_tell = may_tell
+        self._note = self._untold = note
 
     def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
@@ -101,7 +105,7 @@ class Calls:
         front = self._front
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():
-            return await self._boundary.call(
+            result = await self._boundary.call(
                 tool,
                 arguments,
                 replace(
@@ -113,6 +117,11 @@ class Calls:
                 progress,
                 name_call,
             )
+        note = self._note if tool == get_stats.__name__ else self._untold
+        if not note or tool == HOOK or result.is_error:
+            return result
+        self._untold = ""
+        return result.with_note(note)
 
 
 def _name_of(front: str, identity: object, tool: str, arguments: dict[str, Any]) -> str:

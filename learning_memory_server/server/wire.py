@@ -48,6 +48,13 @@ class Result:
             text = shown(self.text, lambda _: "\N{REPLACEMENT CHARACTER}")
         return replace(self, text=text, structured=self.structured and json.loads(text))
 
+    def with_note(self, note: str) -> Result:
+        """Return the result with a note, after its own if it has one."""
+        if self.structured is None:
+            return replace(self, text=f"{self.text}\nNote: {note}")
+        own = self.structured.get("note", "")
+        return JSON.reply({**self.structured, "note": f"{own} {note}".lstrip()})
+
 
 class Wire(Protocol):
     """The form of one tool's results."""

@@ -118,7 +118,7 @@ class ShownDocument(TypedDict):
 
 
 class HubFacts(TypedDict, total=False):
-    """The state of a hub. `points` counts them by collection, once the index is open."""
+    """The state of a hub. `points` counts them by collection, once the index is open; a `notice` is of settings."""
 
     pid: int
     version: str
@@ -130,6 +130,7 @@ class HubFacts(TypedDict, total=False):
     pending: int
     journal: str
     settings_current: bool
+    notice: str
     error: str
 
 

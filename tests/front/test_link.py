@@ -125,6 +125,21 @@ def test_an_older_hub_is_asked_to_shut_down(hub: ScriptedHub, connect: Connect, 
     assert len(said) == 1
 
 
+def test_a_hub_with_other_settings_is_asked_to_shut_down_once(
+    hub: ScriptedHub, connect: Connect, said: list[str]
+) -> None:
+    connecting = connect()
+    first = hub.accept(settings={"qdrant_url": "a digest"}, gives_way=True)
+    assert first.read_line() == b'{"hub":"drain"}\n'
+    first.close()
+    # Somebody else was quicker. If each ended the other's hub, neither would ever have one.
+    hub.accept(settings={"qdrant_url": "another", "ollama_url": "a digest"}, gives_way=True)
+    connecting.result(SECONDS)
+    asked, kept = said
+    assert "for other settings" in asked
+    assert "other settings (ollama_url, qdrant_url)" in kept
+
+
 def test_an_older_hub_that_ends_by_itself_is_not_a_failure(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     # Another front was quicker: this one's request is never read, which resets the connection.

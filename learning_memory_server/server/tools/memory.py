@@ -271,7 +271,8 @@ async def get_stats(statistics: Statistics, /) -> Stats:
     """Count experiences, values and memories, and show engine, model, sizes and versions.
 
     Call it when searches find less than you expect: semantic search does not find `pending` points yet. How many those
-    are is not shown while it is not known. A `notice` says that lines of the journal are damaged.
+    are is not shown while it is not known. A `notice` says that the journal is damaged, a `note`
+    that the server has other settings than this session.
     """
     collected: Any = await statistics.collect()
     stats: Stats = collected
