@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
-from learning_memory_server.advice.advisor import WITHIN, Advisor, Related
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.learning.advice.advisor import WITHIN, Advisor, Related
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.settings import Settings
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.advice import Channel
-    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.model.advice import Channel
+    from learning_memory_server.model.entry import Ghap
 
 SIZES = (1_000, 10_000, 100_000)
 RUNS = 100

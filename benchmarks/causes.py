@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.own_part import own_part
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.experience_clusters.fitting import FitRequest, fit
-from learning_memory_server.experience_clusters.material import AxisSource, Material
-from learning_memory_server.observation.importing import parse_entries
-from learning_memory_server.settings import Settings
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.learning.clustering.clusterer import Clusterer
+from learning_memory_server.learning.clustering.task_projection import own_part
+from learning_memory_server.learning.clusters.fitting import FitRequest, fit
+from learning_memory_server.learning.clusters.material import AxisSource, Material
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -37,13 +37,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.population import themes
-from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.clustering.neighbours import unit_rows
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.experience_clusters.matching import inherit
-from learning_memory_server.values.topic import match_topic
+from learning_memory_server.learning.clustering.clusterer import Clusterer
+from learning_memory_server.learning.clustering.evidence import ClusterEvidence
+from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clusters.matching import inherit
+from learning_memory_server.learning.values.topic import match_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from learning_memory_server.clustering.partition import Partition
     from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.learning.clustering.partition import Partition
 
     Vectors = NDArray[np.float32]
     Labels = NDArray[np.int64]

@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from benchmarks.population import make_entry
-from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.model.moment import utc_now
 
 PROGRAM = [sys.executable, "-m", "learning_memory_server"]
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.population import ScatteringEmbedder, populate
-from learning_memory_server.composition.backends import load_model
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.dashboard.page import as_text, page
 from learning_memory_server.embedding.loading import ModelExporter
-from learning_memory_server.settings import load_settings
+from learning_memory_server.server.composition.backends import load_model
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.dashboard.page import as_text, page
+from learning_memory_server.server.settings import load_settings
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder

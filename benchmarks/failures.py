@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.recorded import read_sessions
-from learning_memory_server.domain.failure import Failure
-from learning_memory_server.failures.parse import parse
-from learning_memory_server.failures.remedies import remedy_for
-from learning_memory_server.failures.sanitize import shows_error
-from learning_memory_server.hooks.shield import Watching
-from learning_memory_server.maintenance.past_failures import Learner
+from learning_memory_server.cli.maintenance.past_failures import Learner
+from learning_memory_server.learning.failures.error_advisor import Watching
+from learning_memory_server.learning.failures.parse import parse
+from learning_memory_server.learning.failures.remedies import remedy_for
+from learning_memory_server.learning.failures.sanitize import shows_error
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 

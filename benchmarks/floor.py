@@ -32,21 +32,21 @@ from benchmarks.baselines import at_random, plain_bm25, plain_dense
 from benchmarks.ranking import open_ranking
 from benchmarks.retrieval import RetrievalSet
 from benchmarks.values import groups
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.observation.documents import axis_texts
-from learning_memory_server.observation.importing import parse_entries
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import Settings
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.baselines import Documents, Method
-    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.model.entry import Ghap
 
     Good = list[tuple[str, set[str]]]
     Search = Callable[[str], list[str]]

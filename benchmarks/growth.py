@@ -18,13 +18,13 @@ import numpy as np
 
 from benchmarks.ranking import EMBEDDING, MEANING, WORDS
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.search.fusion import DEPTH
-from learning_memory_server.search.hybrid import Query
-from learning_memory_server.search.terms import encode_document, encode_query
-from learning_memory_server.storage.base import Filter, Point, SparseVector
-from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.engines.base import Filter, Point, SparseVector
+from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.ranking.fusion import DEPTH
+from learning_memory_server.index.ranking.hybrid import Query
+from learning_memory_server.index.ranking.terms import encode_document, encode_query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

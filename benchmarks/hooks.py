@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
-from learning_memory_server.front import hook
+from learning_memory_server.hub.front import hook
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

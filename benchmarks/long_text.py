@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.hub import FRONT, memory, processor_seconds, resident
-from learning_memory_server.domain.memory import Memory
-from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
-from learning_memory_server.memories.chunking import Chunker
-from learning_memory_server.memories.documents import documents_of
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.index.memory_documents import documents_of
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.moment import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.embedding.probe import PROBE
-from learning_memory_server.settings import load_settings
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

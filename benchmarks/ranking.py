@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.domain.vocabulary import SearchMode
+from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import ModelTokens, model_folder
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.indexing.outdated import OutdatedPoints
-from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.base import SparseVector
+from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.memory_documents import SHAPES, point_ids
+from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.index.ranking.terms import encode_query
+from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.memories.chunking import Chunker
-from learning_memory_server.memories.documents import SHAPES, point_ids
-from learning_memory_server.memories.log import MemoryLog
-from learning_memory_server.memories.query import MemoryQuery
-from learning_memory_server.memories.searcher import MemorySearcher
-from learning_memory_server.memories.store import MemoryStore
-from learning_memory_server.search.reranking import Reranking
-from learning_memory_server.search.terms import encode_query
-from learning_memory_server.storage.base import SparseVector
-from learning_memory_server.storage.edge import EdgeStore
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.reranking import Reranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import Embedder, Reranker, Runtime
-    from learning_memory_server.storage.base import Hit, Record
+    from learning_memory_server.index.engines.base import Hit, Record
 
     Stages = dict[str, list[float]]
 

@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.recurring import Session, sessions_in
-from learning_memory_server.hooks.shield import Ran
-from learning_memory_server.observation.importing import parse_entries
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.learning.failures.error_advisor import Ran
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.model.entry import Ghap
 
 _SHELLS: Final = frozenset({"Bash", "bash", "shell"})
 _SECOND: Final = timedelta(seconds=1)

@@ -36,26 +36,26 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.values import groups
-from learning_memory_server.advice.advisor import Advisor, Related
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.advice.ranking import AT_MOST
 from learning_memory_server.cli.recurring import PROMPT, START, failures, is_right, last_success, tell
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.advice import Channel
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.vocabulary import Axis
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.observation.documents import axis_texts
-from learning_memory_server.settings import Settings
-from learning_memory_server.views.advice_views import related
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.learning.advice.advisor import Advisor, Related
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.ranking import AT_MOST
+from learning_memory_server.learning.advice.text import related
+from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from learning_memory_server.cli.recurring import Session
-    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.model.entry import Ghap
 
 
 DATA: Final = Path(__file__).parent / "data"

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.population import make_entry
-from learning_memory_server.composition.services import open_services
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.documents import documents_of
-from learning_memory_server.settings import load_settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 
 GOAL = 0.8
 """The minimum ratio of a reindex's throughput to the model's."""

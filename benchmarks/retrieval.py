@@ -25,10 +25,10 @@ import numpy as np
 from benchmarks.baselines import at_random, plain_bm25, plain_dense
 from benchmarks.growth import measure_growth
 from benchmarks.ranking import measures, open_ranking
-from learning_memory_server.composition.logging import configure_logging
 from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.embedding.sentence import CrossEncoderReranker
+from learning_memory_server.server.composition.logging import configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ The waits are also measured over a stub of Ollama that fails.
 
     python -m benchmarks.server [--url URL] [--entries N] [--quick]
 
-Without a URL, this runs over the double of a server that the tests use (`tests/storage/double.py`), at a distance of 0,
+Without a URL, this runs over the double of a server that the tests use (`tests/index/engines/double.py`), at a distance of 0,
 10 and 50 ms. Round trips are those that follow one another; what is asked at once counts once. The baseline is one
 query of the vendor's client, in the same run, and the same query with a compressed answer over a connection that is
 kept, which then waits for an acknowledgement. With a URL it measures the milliseconds of each operation there, under an
@@ -27,26 +27,26 @@ import httpx
 import structlog
 from qdrant_client import AsyncQdrantClient, models
 
-from learning_memory_server.composition.backends import open_server
-from learning_memory_server.composition.services import Services, open_services
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.operations import operate
-from learning_memory_server.owner import open_owner
-from learning_memory_server.settings import Settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.backends import open_server
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
-from tests.storage.double import QdrantDouble, Wrong, serving
-from tests.storage.double_engine import recorded
+from tests.index.engines.double import QdrantDouble, Wrong, serving
+from tests.index.engines.double_engine import recorded
 from tests.support import TOPICS, InProcessFitting, about, keeping_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.storage.double_engine import Answer
+    from tests.index.engines.double_engine import Answer
 
 DISTANCES_MS = (0, 10, 50)
 RUNS = 15

@@ -25,14 +25,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning_memory_server.clustering.evidence import ClusterEvidence
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import (
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.learning.clustering.evidence import ClusterEvidence
+from learning_memory_server.learning.values.closest import closest_members
+from learning_memory_server.learning.values.judge import NEAR, learned_text
+from learning_memory_server.learning.values.topic import match_topic
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import (
     Axis,
     Domain,
     OutcomeStatus,
@@ -40,15 +43,12 @@ from learning_memory_server.domain.vocabulary import (
     Stance,
     Strategy,
 )
-from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.indexing.document import Collection, point_id
-from learning_memory_server.settings import Settings
-from learning_memory_server.values.closest import closest_members
-from learning_memory_server.values.judge import NEAR, learned_text
-from learning_memory_server.values.topic import match_topic
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 DATA = Path(__file__).parent / "data" / "value-texts.json"
 KINDS = ("good", "platitude", "topical", "contradiction", "off_topic")

@@ -21,11 +21,11 @@ def main() -> None:
     Nothing is imported before it is needed: a session must start within milliseconds, and a hook in fewer.
     """
     if sys.argv[1:] == ["hook"] and COMPLETION not in os.environ:
-        from learning_memory_server.front.hook import main as hook  # noqa: PLC0415
+        from learning_memory_server.hub.front.hook import main as hook  # noqa: PLC0415
 
         hook()
-    from learning_memory_server.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
-    from learning_memory_server.steering import ignore_project  # noqa: PLC0415
+    from learning_memory_server.system.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
+    from learning_memory_server.system.steering import ignore_project  # noqa: PLC0415
 
     try:
         end_on_interrupt()
@@ -45,14 +45,14 @@ def _run(arguments: list[str], *, is_steered: bool) -> None:
     serves = options <= {"--direct", "--hooks"} and COMPLETION not in os.environ
     has_hooks = "--hooks" in options
     if serves or arguments == ["hub", "run"]:
-        from learning_memory_server.crashes import report_crashes  # noqa: PLC0415
+        from learning_memory_server.system.crashes import report_crashes  # noqa: PLC0415
 
         report_crashes()
     if serves and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(_WAITING)
         sys.stderr.flush()
     if serves and "--direct" not in options:
-        from learning_memory_server.front.main import main as front  # noqa: PLC0415
+        from learning_memory_server.hub.front.main import main as front  # noqa: PLC0415
 
         front(has_hooks=has_hooks, is_steered=is_steered)
     elif serves:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from learning_memory_server.dashboard.document import Dashboard
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.front.answers import ENVELOPE, HANDSHAKE
+from learning_memory_server.hub.front.answers import ENVELOPE, HANDSHAKE
+from learning_memory_server.learning.advice.context import SessionContext
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
-from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -30,7 +30,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from learning_memory_server.locking import holder, is_holder
+from learning_memory_server.system.locking import holder, is_holder
 from scripts.attack_checks import check_index, check_journal, check_log
 from scripts.attack_requests import Requests
 

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from scripts.attack_requests import WORD
 
 if TYPE_CHECKING:

@@ -10,14 +10,16 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.demo.demo import examples
-from learning_memory_server.domain.advice import Channel, Effect
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.ghap import Lesson, RootCause
-from learning_memory_server.domain.vocabulary import (
+from learning_memory_server.cli.demo.demo import examples
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.values.store import Cited
+from learning_memory_server.model.advice import Channel, Effect
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Lesson, RootCause
+from learning_memory_server.model.vocabulary import (
     Axis,
     Domain,
     OutcomeStatus,
@@ -25,14 +27,12 @@ from learning_memory_server.domain.vocabulary import (
     Stance,
     Strategy,
 )
-from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.hooks.shield import Ran
-from learning_memory_server.values.store import Cited
+from learning_memory_server.server.composition.services import open_services
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.settings import Settings
 
 _BEGIN: Final = datetime(2026, 6, 1, 9, tzinfo=UTC)
 _HALFWAY: Final = 26

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.demo.demo import examples, replay, wait_for_model
-from learning_memory_server.demo.server import call, connect
+from learning_memory_server.cli.demo.demo import examples, replay, wait_for_model
+from learning_memory_server.cli.demo.server import call, connect
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -1,7 +1,7 @@
 """Check that the tests catch faults: inject one fault at a time into a copy of the project, and run the module's tests.
 
 The faults are in mutants.toml: a few lines of a module, what to put in their place, and what a user would notice. A
-module's tests are the folder of the same name: tests/journal for journal/log.py, tests/test_locking.py for locking.py.
+module's tests are the folder of the same name: tests/journal for journal/log.py, tests/system/test_locking.py for locking.py.
 Fast tests run first, then slow ones, until one fails.
 
 Exit status: 0 if the tests caught every fault, except those whose survival mutants.toml explains; 1 if they did not;

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.dashboard.page import as_text, page
-from learning_memory_server.settings import load_settings
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.dashboard.page import as_text, page
+from learning_memory_server.server.settings import load_settings
 from scripts.example_store import fill
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "images"

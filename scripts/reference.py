@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import typer.main
 from pydantic import TypeAdapter
 
-from learning_memory_server import paths
 from learning_memory_server.cli.app import app
-from learning_memory_server.front.answers import RECORDED
+from learning_memory_server.hub.front.answers import RECORDED
 from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.settings import Settings
-from learning_memory_server.views.documents import DOCUMENTS, FailureDocument
+from learning_memory_server.server.views.documents import DOCUMENTS, FailureDocument
+from learning_memory_server.system import paths
 from scripts.answers import recorded
 
 if TYPE_CHECKING:

@@ -34,14 +34,14 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.owner import open_owner
-from learning_memory_server.settings import Settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from scripts.walls_hub import Hub
 from scripts.walls_person import Person, Tally, deal
 from scripts.walls_witness import Witness
-from tests.storage.double import QdrantDouble, serving
+from tests.index.engines.double import QdrantDouble, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.access.hub_client import HubClient, find_hub
+from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.system.ipc.discovery import Place
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,16 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.archive.contents import contents_of
-from learning_memory_server.archive.reading import open_archive
-from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
     LearningMemoryError,
     NoAnswerError,
 )
+from learning_memory_server.journal.archive.contents import contents_of
+from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.model.vocabulary import SearchMode
 from tests.support import TOPICS, about
 
 if TYPE_CHECKING:

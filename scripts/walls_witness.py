@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.storage.double import QdrantDouble
-    from tests.storage.double_engine import Answer
+    from tests.index.engines.double import QdrantDouble
+    from tests.index.engines.double_engine import Answer
 
 Body = dict[str, Any]
 _READS = ("points/query", "points/scroll", "points/count")

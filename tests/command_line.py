@@ -16,7 +16,7 @@ import structlog
 from typer.testing import CliRunner, Result
 
 from learning_memory_server.cli.app import app
-from learning_memory_server.locking import holder
+from learning_memory_server.system.locking import holder
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from learning_memory_server.errors import LearningMemoryError
-    from learning_memory_server.storage.base import (
+    from learning_memory_server.index.engines.base import (
         CollectionSpec,
         Filter,
         Hit,

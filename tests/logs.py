@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.composition.logging import configure_file_logging
+from learning_memory_server.server.composition.logging import configure_file_logging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

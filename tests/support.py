@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from learning_memory_server.clustering.clusterer import Clusterer
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.run import Run
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.experience_clusters.fitting import fit
-from learning_memory_server.indexing.index import VectorIndex
-from learning_memory_server.indexing.outdated import OutdatedPoints
-from learning_memory_server.indexing.writer import IndexWriter
+from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.entry_documents import SHAPES
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.documents import SHAPES
-from learning_memory_server.observation.persister import ExperienceSource, ObservationPersister
-from learning_memory_server.observation.searcher import ExperienceSearcher
-from learning_memory_server.search.reranking import Reranking
-from learning_memory_server.storage.edge import EdgeStore
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.learning.clustering.clusterer import Clusterer
+from learning_memory_server.learning.clusters.fitting import fit
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.run import Run
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.recall.experiences import ExperienceSearcher
+from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 
 if TYPE_CHECKING:
@@ -42,14 +42,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.domain.moment import Clock
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
-    from learning_memory_server.experience_clusters.fitting import Fit, FitRequest
+    from learning_memory_server.index.engines.base import Hit, VectorStore
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.storage.base import (
-        Hit,
-        VectorStore,
-    )
+    from learning_memory_server.learning.clusters.fitting import Fit, FitRequest
+    from learning_memory_server.model.moment import Clock
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
 BOB = Caller("acme/shop", "b" * 16)

@@ -7,15 +7,11 @@ from typing import Annotated
 
 import typer
 
+from learning_memory_server.cli.clients.names import ClientName
 from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_end
 from learning_memory_server.cli.hub_commands import hub
-from learning_memory_server.cli.setting_up import clients
-from learning_memory_server.clients.names import ClientName
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.maintenance.commands import maintenance
-from learning_memory_server.options import (
+from learning_memory_server.cli.maintenance.commands import maintenance
+from learning_memory_server.cli.options import (
     DomainOption,
     ExplainOption,
     JsonOption,
@@ -27,7 +23,11 @@ from learning_memory_server.options import (
     StrategyOption,
     TagOption,
 )
-from learning_memory_server.paths import APPLICATION
+from learning_memory_server.cli.setting_up import clients
+from learning_memory_server.model import limits
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.system.paths import APPLICATION
 
 app = typer.Typer(
     cls=FailuresAsSentences,
@@ -100,7 +100,7 @@ def doctor(
     --fix makes folders and files private, and completes or rebuilds the index.
     It never changes the journal's content.
     """
-    from learning_memory_server.doctor.command import examine  # noqa: PLC0415
+    from learning_memory_server.cli.doctor.command import examine  # noqa: PLC0415
 
     if not asyncio.run(examine(quick=quick, fix=fix, client=client, as_json=as_json)):
         raise typer.Exit(1)
@@ -326,7 +326,7 @@ def hook() -> None:
     says, within a second. Without a hub, it starts one and prints nothing.
     Whatever goes wrong, it is silent and succeeds.
     """
-    from learning_memory_server.front.hook import main as answer  # noqa: PLC0415
+    from learning_memory_server.hub.front.hook import main as answer  # noqa: PLC0415
 
     answer()
 
@@ -368,6 +368,6 @@ def replay(
 @app.command()
 def demo() -> None:
     """Show what the server does, with example entries in a temporary folder."""
-    from learning_memory_server.demo.demo import run_demo  # noqa: PLC0415
+    from learning_memory_server.cli.demo.demo import run_demo  # noqa: PLC0415
 
     asyncio.run(run_demo())

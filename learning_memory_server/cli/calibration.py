@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.advice.log import AdviceLog
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.terminal import counted, output, show_facts, show_json, show_table
+from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.options import chosen_project
-from learning_memory_server.terminal import counted, output, show_facts, show_json, show_table
-from learning_memory_server.views import calibration_views
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.server.views import calibration_views
 
 _PARTS: Final = (
     "brier",

@@ -6,25 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import open_connection
-from learning_memory_server.access.reading import open_settings
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.limits import LISTING_MAX
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.terminal import counted, identity, output, show_facts, show_json, show_records
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.options import chosen_project
-from learning_memory_server.terminal import (
-    counted,
-    identity,
-    output,
-    show_facts,
-    show_json,
-    show_records,
-)
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.limits import LISTING_MAX
+from learning_memory_server.model.lines import one_line
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.vocabulary import Axis
+    from learning_memory_server.model.vocabulary import Axis
 
 
 async def show_clusters(

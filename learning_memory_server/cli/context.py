@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 
-from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.claims import caller_of, claims_of
-from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.identity import folder_of
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.terminal import output
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.terminal import output
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.standing import ordered, weigh_all
-from learning_memory_server.values.verdict_log import VerdictLog
-from learning_memory_server.views.context_views import UNCONFIRMED, context, latest
+from learning_memory_server.learning.advice.context import UNCONFIRMED, context, latest
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.server.claims import caller_of, claims_of
 
 
 def show_context() -> None:

@@ -6,13 +6,13 @@ import stat
 import webbrowser
 from pathlib import Path
 
-from learning_memory_server import files
-from learning_memory_server.access.connection import open_connection
-from learning_memory_server.access.reading import open_settings
-from learning_memory_server.dashboard.page import page
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.terminal import output, readable_size, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.options import chosen_project
-from learning_memory_server.terminal import output, readable_size, show_notice
+from learning_memory_server.server.dashboard.page import page
+from learning_memory_server.system import files
 
 
 async def show_dashboard(file: Path | None, project: str | None, *, may_open: bool) -> None:

@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
-from learning_memory_server.interrupts import INTERRUPTED
-from learning_memory_server.paths import APPLICATION
+from learning_memory_server.system.interrupts import INTERRUPTED
+from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"
 """Where a command's context says whether `--json` was given."""
@@ -58,7 +58,7 @@ class FailuresAsSentences(TyperGroup):
                     raise
                 _show(InvalidInputError(error.format_message()), as_json=True)
                 raise typer.Exit(error.exit_code) from None
-            from learning_memory_server.crashes import describe_exception  # noqa: PLC0415
+            from learning_memory_server.system.crashes import describe_exception  # noqa: PLC0415
 
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
             facts = describe_exception(error)
@@ -136,7 +136,7 @@ def _status_without_output(error: OutputError) -> int:
 
 
 def _show(error: LearningMemoryError, *, as_json: bool = False) -> None:
-    from learning_memory_server.terminal import show_failure, show_json  # noqa: PLC0415 - rich
+    from learning_memory_server.cli.terminal import show_failure, show_json  # noqa: PLC0415 - rich
 
     # Standard error may be closed, or a full disk, too.
     with suppress(OSError):

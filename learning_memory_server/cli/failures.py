@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.access.reading import open_settings
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.options import chosen_project, folders_here
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.options import chosen_project, folders_here
+from learning_memory_server.cli.terminal import (
     counted,
     date,
     identity,
@@ -18,7 +16,9 @@ from learning_memory_server.terminal import (
     show_json,
     show_records,
 )
-from learning_memory_server.views.failure_views import repeated_error
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.server.views.failure_views import repeated_error
 
 if TYPE_CHECKING:
     from rich.text import Text

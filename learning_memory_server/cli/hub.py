@@ -10,19 +10,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.access.connection import running_hub
-from learning_memory_server.access.describing import (
+from learning_memory_server.cli.access.connection import running_hub
+from learning_memory_server.cli.access.describing import (
     describe_model,
     describe_pending,
     describe_seconds,
     in_the_way,
 )
-from learning_memory_server.access.reading import holder_of, open_settings
-from learning_memory_server.access.stopping import stop_running_hub
-from learning_memory_server.files import is_at
-from learning_memory_server.journal.codec import lean
-from learning_memory_server.rendezvous import LOG
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.access.reading import holder_of, open_settings
+from learning_memory_server.cli.access.stopping import stop_running_hub
+from learning_memory_server.cli.terminal import (
     counted,
     output,
     readable_size,
@@ -31,11 +28,14 @@ from learning_memory_server.terminal import (
     working,
     write_line,
 )
-from learning_memory_server.views.documents import HubFacts
+from learning_memory_server.journal.codec import lean
+from learning_memory_server.server.views.documents import HubFacts
+from learning_memory_server.system.files import is_at
+from learning_memory_server.system.ipc.discovery import LOG
 
 if TYPE_CHECKING:
-    from learning_memory_server.access.hub_client import HubClient
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.cli.access.hub_client import HubClient
+    from learning_memory_server.server.settings import Settings
 
 _FOLLOW_SECONDS: Final = 0.25
 

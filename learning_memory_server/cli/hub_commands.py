@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from learning_memory_server.options import JsonOption
+from learning_memory_server.cli.options import JsonOption
 
 hub = typer.Typer(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.options import chosen_project, chosen_time
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.options import chosen_project, chosen_time
+from learning_memory_server.cli.terminal import (
     coloured,
     counted,
     date,
@@ -19,12 +18,13 @@ from learning_memory_server.terminal import (
     show_json,
     show_records,
 )
-from learning_memory_server.views import entry_views
+from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus
+    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 
 
 def list_entries(  # noqa: PLR0913 - one for each option

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
-from learning_memory_server.access.reading import open_settings, read_memories
+from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
+from learning_memory_server.cli.access.reading import open_settings, read_memories
+from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.cli.searching import explained
-from learning_memory_server.domain.limits import QUERY_MAX, checked_text
-from learning_memory_server.errors import AlreadyRunningError
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.memories.log import MemoryLog
-from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
-from learning_memory_server.memories.searcher import search_lexical
-from learning_memory_server.options import chosen_project, chosen_time
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.terminal import (
     counted,
     date,
     identity,
@@ -29,10 +24,15 @@ from learning_memory_server.terminal import (
     show_notice,
     show_records,
 )
-from learning_memory_server.views import memory_views
+from learning_memory_server.errors import AlreadyRunningError
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.limits import QUERY_MAX, checked_text
+from learning_memory_server.recall.memories import search_lexical
+from learning_memory_server.server.views import memory_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.server.settings import Settings
 
 
 def list_memories(limit: int, *, where: MemoryFilter, as_json: bool) -> None:
@@ -119,7 +119,7 @@ async def _search_index(
 def _search_journal(
     query: MemoryQuery, settings: Settings, *, explain: bool
 ) -> tuple[list[dict[str, Any]], str]:
-    from learning_memory_server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
+    from learning_memory_server.server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
 
     memories = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
     result = search_lexical(memories, query)

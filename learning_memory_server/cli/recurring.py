@@ -24,16 +24,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.hooks import event as events
-from learning_memory_server.hooks.event import Event
-from learning_memory_server.maintenance.restoring import file_errors
-from learning_memory_server.transcripts.claude_code import Passed, commands_in, find_transcripts, task_in
+from learning_memory_server.cli.maintenance.restoring import file_errors
+from learning_memory_server.learning.failures.transcripts import (
+    Passed,
+    commands_in,
+    find_transcripts,
+    task_in,
+)
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.hooks import event as events
+from learning_memory_server.server.hooks.event import Event
 
 if TYPE_CHECKING:
-    from learning_memory_server.hooks.shield import Ran
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.learning.failures.error_advisor import Ran
+    from learning_memory_server.server.settings import Settings
 
 EACH: Final = 3
 """How often a distinct error counts at most."""

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.options import chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.cli.replaying import Past, at_its_start, replay
-from learning_memory_server.domain.lines import one_line
-from learning_memory_server.domain.vocabulary import OutcomeStatus
+from learning_memory_server.cli.terminal import counted, output, show_json, show_notice, working
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.query import EntryQuery
-from learning_memory_server.options import chosen_project, chosen_time
-from learning_memory_server.terminal import counted, output, show_json, show_notice, working
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.verdict_log import VerdictLog
-from learning_memory_server.views import entry_views
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.vocabulary import OutcomeStatus
+from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
     from learning_memory_server.cli.replaying import Moment, Replayed
-    from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.domain.value import Value
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.value import Value
 
 Pair = tuple[str, str]
 """The ids of a later entry, and of an earlier one or a value that would have been shown."""

@@ -13,21 +13,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.advice.ranking import AT_MOST, best
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.ghap import Ghap
-from learning_memory_server.domain.value import Value
-from learning_memory_server.values.log import document_of as value_document
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.ranking import AT_MOST, best
+from learning_memory_server.learning.values.log import document_of as value_document
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.value import Value
+from learning_memory_server.server.composition.services import open_services
 
 if TYPE_CHECKING:
-    from learning_memory_server.advice.finder import Ranked
-    from learning_memory_server.advice.ranking import Scored
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.domain.verdict import Verdict
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.operations import Report
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.learning.advice.finder import Ranked
+    from learning_memory_server.learning.advice.ranking import Scored
+    from learning_memory_server.model.verdict import Verdict
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

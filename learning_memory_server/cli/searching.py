@@ -6,27 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import WITHOUT_INDEX, open_connection, prepare_search
-from learning_memory_server.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
+from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.domain.limits import QUERY_MAX, checked_text
-from learning_memory_server.domain.lines import one_line
+from learning_memory_server.cli.options import chosen_project, chosen_time
+from learning_memory_server.cli.terminal import output, show_hanging, show_json, show_notice, show_records
 from learning_memory_server.errors import AlreadyRunningError
-from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
-from learning_memory_server.observation.searcher import search_lexical
-from learning_memory_server.options import chosen_project, chosen_time
-from learning_memory_server.terminal import (
-    output,
-    show_hanging,
-    show_json,
-    show_notice,
-    show_records,
-)
-from learning_memory_server.views.score_views import formula, scored_experience
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.model.limits import QUERY_MAX, checked_text
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.recall.experiences import search_lexical
+from learning_memory_server.server.views.score_views import formula, scored_experience
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy
+    from learning_memory_server.server.settings import Settings
 
 
 async def search_entries(  # noqa: PLR0913 - one for each option

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from learning_memory_server.clients.names import ClientName, SettingsTo
+from learning_memory_server.cli.clients.names import ClientName, SettingsTo
 
 clients = typer.Typer()
 

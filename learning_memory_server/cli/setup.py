@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
-from learning_memory_server.clients import claude_code
-from learning_memory_server.clients.catalog import CLIENTS, SERVER
-from learning_memory_server.clients.change import addition, find_entry, removal, settings_addition, snippet
-from learning_memory_server.clients.entry import find_launch, find_variables, is_of_this_server, new_entry
-from learning_memory_server.clients.names import SettingsTo
-from learning_memory_server.clients.places import this_machine
-from learning_memory_server.clients.plugin import (
+from learning_memory_server.cli.clients import claude_code
+from learning_memory_server.cli.clients.catalog import CLIENTS, SERVER
+from learning_memory_server.cli.clients.change import (
+    addition,
+    find_entry,
+    removal,
+    settings_addition,
+    snippet,
+)
+from learning_memory_server.cli.clients.entry import find_launch, find_variables, is_of_this_server, new_entry
+from learning_memory_server.cli.clients.names import SettingsTo
+from learning_memory_server.cli.clients.places import this_machine
+from learning_memory_server.cli.clients.plugin import (
     FOLDER,
     IDENTITY,
     adding,
@@ -28,17 +34,17 @@ from learning_memory_server.clients.plugin import (
     removing,
     write,
 )
+from learning_memory_server.cli.terminal import output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
-from learning_memory_server.paths import APPLICATION, PREFIX, config_file
-from learning_memory_server.settings import is_secret, load_settings
-from learning_memory_server.terminal import output, show_notice
+from learning_memory_server.server.settings import is_secret, load_settings
+from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
 if TYPE_CHECKING:
-    from learning_memory_server.clients.catalog import Client
-    from learning_memory_server.clients.change import Change
-    from learning_memory_server.clients.entry import Variables
-    from learning_memory_server.clients.names import ClientName
-    from learning_memory_server.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Client
+    from learning_memory_server.cli.clients.change import Change
+    from learning_memory_server.cli.clients.entry import Variables
+    from learning_memory_server.cli.clients.names import ClientName
+    from learning_memory_server.cli.clients.places import Machine
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.lookup import find_by_id
-from learning_memory_server.access.reading import open_settings
-from learning_memory_server.cli.values import status_of
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.ghap import Ghap
-from learning_memory_server.domain.lines import one_line
-from learning_memory_server.domain.memory import Memory
-from learning_memory_server.options import folders_here
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.access.lookup import find_by_id
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.options import folders_here
+from learning_memory_server.cli.terminal import (
     coloured,
     date_and_time,
     identity,
@@ -26,12 +21,17 @@ from learning_memory_server.terminal import (
     show_json,
     text_lines,
 )
-from learning_memory_server.views import entry_views, failure_views, memory_views, value_views
+from learning_memory_server.cli.values import status_of
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.failure import Failure
-    from learning_memory_server.settings import Settings
-    from learning_memory_server.values.standing import Standing
+    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.model.failure import Failure
+    from learning_memory_server.server.settings import Settings
 
     Fact = tuple[str, str | Text]
 

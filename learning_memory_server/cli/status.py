@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import running_hub
-from learning_memory_server.access.describing import describe_engine, describe_hub, in_use_by
-from learning_memory_server.access.reading import holder_of, open_settings, read_entries
+from learning_memory_server.cli.access.connection import running_hub
+from learning_memory_server.cli.access.describing import describe_engine, describe_hub, in_use_by
+from learning_memory_server.cli.access.reading import holder_of, open_settings, read_entries
 from learning_memory_server.cli.hub import hub_facts
-from learning_memory_server.domain.lines import one_line
-from learning_memory_server.domain.vocabulary import OutcomeStatus, Tier
-from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.terminal import (
+from learning_memory_server.cli.terminal import (
     COLOURS,
     counted,
     date_and_time,
@@ -27,12 +22,17 @@ from learning_memory_server.terminal import (
     show_facts,
     show_json,
 )
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.views import entry_views
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
+from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.server.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _server(settings: Settings) -> dict[str, Any] | None:
     """Return what a Qdrant server is, or why that is not known; None for the embedded engine."""
     if settings.qdrant_url is None:
         return None
-    from learning_memory_server.composition.backends import server_version  # noqa: PLC0415 - a second to import
+    from learning_memory_server.server.composition.backends import server_version  # noqa: PLC0415 - a second to import
 
     try:
         return asyncio.run(server_version(settings, settings.qdrant_url))
@@ -154,7 +154,7 @@ def _server(settings: Settings) -> dict[str, Any] | None:
 def _describe_server(server: Mapping[str, Any]) -> str | Text:
     if "error" in server:
         return Text(server["error"], "red")
-    from learning_memory_server.storage.qdrant_circuits import product  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_circuits import product  # noqa: PLC0415 - only with a server
 
     return product(server["version"])
 

@@ -7,29 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from learning_memory_server.access.connection import Connection, running_hub
-from learning_memory_server.access.reading import open_settings, read_entries
-from learning_memory_server.domain.limits import LISTING_MAX
-from learning_memory_server.domain.support import Status
+from learning_memory_server.cli.access.connection import Connection, running_hub
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.terminal import date, identity, output, show_json, show_notice, show_records
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.terminal import (
-    date,
-    identity,
-    output,
-    show_json,
-    show_notice,
-    show_records,
-)
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.standing import ordered, weigh_all
-from learning_memory_server.values.verdict_log import VerdictLog
-from learning_memory_server.views import value_views
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.limits import LISTING_MAX
+from learning_memory_server.model.support import Status
+from learning_memory_server.server.views import value_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.value import ValueOrder
-    from learning_memory_server.domain.vocabulary import Axis
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.model.value import ValueOrder
+    from learning_memory_server.model.vocabulary import Axis
+    from learning_memory_server.server.settings import Settings
 
 
 _COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.children import detached, module_command
-from learning_memory_server.crashes import raised_name
-from learning_memory_server.embedding import exports
 from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.source import check_dimension, find_source
-from learning_memory_server.files import make_private_directory
+from learning_memory_server.system.children import detached, module_command
+from learning_memory_server.system.crashes import raised_name
+from learning_memory_server.system.files import make_private_directory
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
     from learning_memory_server.embedding.source import ModelSource
 
-_MODULE: Final = "learning_memory_server.embedding.onnx_export"
+_MODULE: Final = "learning_memory_server.embedding.extras.onnx_export"
 _DELAY: Final = 5.0
 """Seconds before an export starts, so that the first calls have the processor to themselves."""
 _TIME_LIMIT: Final = 660
@@ -66,7 +66,7 @@ def load_embedder(
         if exporter is not None:
             exports.remove_unused(models, source)
         return exported
-    from learning_memory_server.embedding.sentence import SentenceEmbedder  # noqa: PLC0415 - leads to torch
+    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415 - leads to torch
 
     original = SentenceEmbedder(model, dimension)
     if exporter is not None and original.is_exportable:

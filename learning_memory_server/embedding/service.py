@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from learning_memory_server.embedding.lanes import Lane, ServerLane
+from learning_memory_server.embedding.executors import Lane, ServerLane
 from learning_memory_server.embedding.lazy import LazyModel, ModelState
 from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
-from learning_memory_server.waiting import REACH_SECONDS
+from learning_memory_server.system.waiting import REACH_SECONDS
 
 if TYPE_CHECKING:
     import numpy as np

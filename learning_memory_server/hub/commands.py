@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server import rendezvous
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.server.boundary import unforeseen
-from learning_memory_server.waiting import each_request_within
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.operations import Report
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
 
 log = structlog.get_logger()
 

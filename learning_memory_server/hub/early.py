@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server import frames
 from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.system.ipc import jsonrpc as frames
 
 if TYPE_CHECKING:
-    from learning_memory_server.frames import Frame
     from learning_memory_server.server.calls import Calls
     from learning_memory_server.server.session import Lines, Session
     from learning_memory_server.server.wire import Result
+    from learning_memory_server.system.ipc.jsonrpc import Frame
 
     OpenSession = Callable[[Calls, "EarlyCalls"], Session]
 

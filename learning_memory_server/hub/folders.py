@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.embedding.threads import in_daemon_thread
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 _PROJECT_SECONDS: Final = 600.0
 """How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""

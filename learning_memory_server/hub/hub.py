@@ -15,35 +15,38 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server import locations, peers, programs, rendezvous
-from learning_memory_server.composition.logging import configure_file_logging
-from learning_memory_server.composition.services import services_over
-from learning_memory_server.composition.statistics import damage_notice
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import utc_now
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hooks.event import arguments_of
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.hub.folders import Folders
 from learning_memory_server.hub.lines import FrontLines
-from learning_memory_server.identity import session_hash
-from learning_memory_server.interrupts import leave_shortly
-from learning_memory_server.paths import LOCK
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.logging import configure_file_logging
+from learning_memory_server.server.composition.services import services_over
+from learning_memory_server.server.composition.statistics import damage_notice
+from learning_memory_server.server.hooks.event import arguments_of
+from learning_memory_server.server.settings import unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
-from learning_memory_server.settings import unknown_variables
+from learning_memory_server.system import locations
+from learning_memory_server.system.interrupts import leave_shortly
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import programs
+from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.hub.door import Door
     from learning_memory_server.hub.early import OpenSession
-    from learning_memory_server.operations import Report
+    from learning_memory_server.hub.listener import Door
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
     from learning_memory_server.server.session import Session
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()
 
@@ -310,7 +313,7 @@ class Hub:
             return {"stopping": True, "pid": os.getpid()}
         if refused := self._place.reason_to_refuse(hello):
             raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
-        from learning_memory_server.operations import operate  # noqa: PLC0415 - sessions do without
+        from learning_memory_server.server.operations import operate  # noqa: PLC0415 - sessions do without
 
         with self._counted():
             return await operate(self._services, report, command, fields)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 
-from learning_memory_server import rendezvous
+from learning_memory_server.system.ipc import discovery as rendezvous
 
 
 class FrontLines:

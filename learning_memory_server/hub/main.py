@@ -7,12 +7,13 @@ import sys
 from contextlib import suppress
 from typing import Final, NoReturn
 
-from learning_memory_server import paths, rendezvous
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
-from learning_memory_server.hub.door import open_door
-from learning_memory_server.interrupts import INTERRUPTED
-from learning_memory_server.locking import hold
+from learning_memory_server.hub.listener import open_door
 from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.system import paths
+from learning_memory_server.system.interrupts import INTERRUPTED
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.locking import hold
 
 _DESCRIPTORS: Final = 65_536
 """Open files that the hub may have, where the system permits so many."""
@@ -35,7 +36,7 @@ def main() -> NoReturn:
                 # First, so that it is done when the other imports are.
                 packaged = load_ahead(paths.raw_settings(os.environ))
                 from learning_memory_server.hub.hub import run  # noqa: PLC0415
-                from learning_memory_server.settings import load_settings  # noqa: PLC0415
+                from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
 
                 settings = load_settings()
             if run(place, door, settings, packaged):

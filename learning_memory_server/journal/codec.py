@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.failure import Failure
-from learning_memory_server.domain.memory import Chunking, Memory
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.verdict import Verdict
-from learning_memory_server.domain.vocabulary import Stance
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.memory import Chunking, Memory
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.vocabulary import Stance
 
 Data = dict[str, Any]
 T = TypeVar("T")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.domain.advice import Citation, Effect, Kind
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.run import Run
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.journal.codec import Codec, lean
+from learning_memory_server.model.advice import Citation, Effect, Kind
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.run import Run
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.codec import Data

@@ -8,10 +8,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.domain.failure import Failure
-from learning_memory_server.domain.limits import FAILURES_KEPT
 from learning_memory_server.journal.codec import FAILURE
 from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.limits import FAILURES_KEPT
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from learning_memory_server import files
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.content import Purge
@@ -18,12 +17,13 @@ from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.line import DamagedLineError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.open_file import content_of, open_file_of, open_version
+from learning_memory_server.system import files
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.content import Damage
     from learning_memory_server.journal.disk import Disk
     from learning_memory_server.journal.formats import Format
+    from learning_memory_server.model.entry import Ghap
 
 
 class Journal:

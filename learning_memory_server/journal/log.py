@@ -11,11 +11,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server import files
 from learning_memory_server.journal.content import Damage, Line, LogContent, Purge
 from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.system import files
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.disk import Disk

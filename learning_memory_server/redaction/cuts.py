@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from learning_memory_server.invisible import INVISIBLE
 from learning_memory_server.redaction.base import Span
+from learning_memory_server.system.invisible import INVISIBLE
 
 _CUT: Final = re.compile(
     # The indentation of the next line goes too, unless it keeps an option apart. In JSON, both are escaped.

@@ -10,14 +10,14 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.types import CallToolResult, ListToolsResult, TextContent, ToolAnnotations
 from mcp.types import Tool as AdvertisedTool
 
-from learning_memory_server.frames import APPS
-from learning_memory_server.paths import APPLICATION
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
 from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.tools.catalog import OF_APPS
-from learning_memory_server.server.tools.picture import DASHBOARD_URI
+from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
 from learning_memory_server.server.tools.toolset import Progress
+from learning_memory_server.system.ipc.jsonrpc import APPS
+from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:

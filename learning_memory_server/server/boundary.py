@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.bounds import require_bounded
@@ -22,7 +22,7 @@ from learning_memory_server.server.call_log import CallLog
 from learning_memory_server.server.schema import has_long_text_with, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
-from learning_memory_server.turns import in_turn
+from learning_memory_server.system.turns import in_turn
 
 if TYPE_CHECKING:
     from learning_memory_server.redaction.data import RedactedData

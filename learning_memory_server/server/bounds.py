@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from learning_memory_server.domain import limits
+from learning_memory_server.model import limits
 
 if TYPE_CHECKING:
     from learning_memory_server.server.schema import Schema

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.model.vocabulary import Axis
 
 if TYPE_CHECKING:
     from learning_memory_server.errors import LearningMemoryError

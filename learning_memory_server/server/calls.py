@@ -11,16 +11,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from learning_memory_server.dashboard.document import Dashboard
-from learning_memory_server.dashboard.page import as_text, page
+from learning_memory_server.learning.advice.context import SessionContext
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.dashboard.document import Dashboard
+from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import HOOK, CallingAgents
 from learning_memory_server.server.tools.memory import get_stats
-from learning_memory_server.views.context_views import SessionContext
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.caller import Caller
+    from learning_memory_server.model.caller import Caller
     from learning_memory_server.server.tools.toolset import Progress
     from learning_memory_server.server.wire import Result
 

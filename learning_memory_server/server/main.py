@@ -8,8 +8,8 @@ import sys
 from typing import NoReturn
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.interrupts import INTERRUPTED
 from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.system.interrupts import INTERRUPTED
 
 
 def main(*, has_hooks: bool = False) -> NoReturn:

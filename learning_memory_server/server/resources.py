@@ -20,8 +20,8 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.server.tools.picture import DASHBOARD_URI
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
 
 CONTEXT_URI: Final = "learning-memory://context"
 RETROSPECTIVE: Final = "retrospective"

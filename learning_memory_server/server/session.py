@@ -19,9 +19,9 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from learning_memory_server import frames
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.rendezvous import FRAME_MAX
+from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc.discovery import FRAME_MAX
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream

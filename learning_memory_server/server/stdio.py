@@ -12,16 +12,16 @@ from typing import Final
 import structlog
 from anyio import to_thread
 
-from learning_memory_server.claims import caller_of
-from learning_memory_server.composition.logging import configure_logging
-from learning_memory_server.composition.services import open_services
 from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.identity import folder_of
-from learning_memory_server.rendezvous import FRAME_MAX
+from learning_memory_server.model.identity import folder_of
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.claims import caller_of
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.session import Session
-from learning_memory_server.settings import load_settings, unknown_variables
+from learning_memory_server.server.settings import load_settings, unknown_variables
+from learning_memory_server.system.ipc.discovery import FRAME_MAX
 
 log = structlog.get_logger()
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from learning_memory_server.domain.limits import REPLY_MAX
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
-from learning_memory_server.invisible import shown
+from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import explain, explain_fields
+from learning_memory_server.system.invisible import shown
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

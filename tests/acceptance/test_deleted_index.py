@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import SearchMode
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import load_settings
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 from tests.support import numbered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.server.composition.services import Services
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -79,7 +79,7 @@ async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_the_in
 async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning_memory_server.indexing.completeness.CHECK_EVERY", 0.05)
+    monkeypatch.setattr("learning_memory_server.index.completeness.CHECK_EVERY", 0.05)
     async with serving(tmp_path) as services:
         services.collector.add_resolved([numbered(1), numbered(2)])
         await services.writer.complete()

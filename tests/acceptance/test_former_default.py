@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import load_settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 from tests.support import numbered
 
 if TYPE_CHECKING:

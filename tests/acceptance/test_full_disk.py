@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.doctor.finding import Level
-from learning_memory_server.doctor.folders import check_folders
-from learning_memory_server.domain.vocabulary import OutcomeStatus, SearchMode
+from learning_memory_server.cli.doctor.finding import Level
+from learning_memory_server.cli.doctor.folders import check_folders
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import load_settings
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.vocabulary import OutcomeStatus, SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 from tests.support import ALICE, start
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import TextContent
 
-from learning_memory_server.front.link import CONNECT_SECONDS
-from learning_memory_server.locking import exclusive
+from learning_memory_server.hub.front.link import CONNECT_SECONDS
+from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
 from tests.acceptance.wire import COMMAND, environment, running
 from tests.tool_names import NAMES
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.slow
 ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 HURRIED_FRONT = """
 import os
-from learning_memory_server.front.link import HubLink, hello_of
-from learning_memory_server.front.relay import Relay
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.hub.front.link import HubLink, hello_of
+from learning_memory_server.hub.front.relay import Relay
+from learning_memory_server.system.ipc.discovery import Place
 place = Place(os.environ)
 Relay(HubLink(place, hello_of(place, "session"), lambda sentence: None, connect_seconds=2.0)).run()
 os._exit(0)

@@ -26,7 +26,7 @@ TOPIC = "the price cache returns stale totals after every deploy"
 
 MORTAL_HUB = """
 import os, signal, sys
-from learning_memory_server import files
+from learning_memory_server.system import files
 from learning_memory_server.hub.main import main
 
 def then_die(write):

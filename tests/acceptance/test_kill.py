@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from tests.acceptance.wire import Wire, payload_of, running
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import SearchMode
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.settings import load_settings
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
 from tests.acceptance.wire import Wire
 from tests.support import numbered
 from tests.tool_names import NAMES

@@ -13,7 +13,7 @@ from benchmarks.recurrence import of_prompts, of_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.packaged import load_packaged
-from tests.transcripts.written import failed, ran, write_transcript
+from tests.learning.failures.written import failed, ran, write_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path

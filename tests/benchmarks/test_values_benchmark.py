@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.values import KINDS, groups
-from learning_memory_server.domain.limits import VALUE_MAX
-from learning_memory_server.domain.vocabulary import OutcomeStatus
+from learning_memory_server.model.limits import VALUE_MAX
+from learning_memory_server.model.vocabulary import OutcomeStatus
 
 
 def test_every_group_has_each_kind_of_text_and_failed_hypotheses_against_the_contradiction() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
 from tests.acceptance.hubs import END_SECONDS, ENTRY
 from tests.claude_code.model import delegate, run, say, use
 from tests.claude_code.test_sessions import STALE, TOOLS, context_command, with_rules
@@ -19,7 +19,7 @@ from tests.support import TickingClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from learning_memory_server.domain.ghap import Ghap
+    from learning_memory_server.model.entry import Ghap
     from tests.claude_code.conftest import ClaudeCode
     from tests.claude_code.model import Block, Said
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, until
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import PLUGIN, claude_in

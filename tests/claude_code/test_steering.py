@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.claims import Claims
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.claims import Claims
 from tests.acceptance.hubs import ENTRY
 from tests.claude_code.model import run, say, use
 from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
-from tests.test_identity import git
+from tests.model.test_identity import git
 
 if TYPE_CHECKING:
     from pathlib import Path

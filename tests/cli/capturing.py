@@ -16,10 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.importing import parse_entries
+from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE, keep
 
 WIDTHS: Final = (80, 120)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.failure import Failure, error_id, failure_id
-from learning_memory_server.domain.memory import Memory
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.failure import Failure, error_id, failure_id
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import Axis, Stance
 
 if TYPE_CHECKING:
     from pathlib import Path

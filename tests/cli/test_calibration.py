@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.advice.log import AdviceLog
-from learning_memory_server.domain.advice import Advice, Channel, Item, Kind
-from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.model.advice import Advice, Channel, Item, Kind
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, NOON, numbered
 
 if TYPE_CHECKING:

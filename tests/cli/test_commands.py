@@ -13,20 +13,20 @@ from rich.cells import cell_len
 from rich.text import Text
 from typer.testing import Result
 
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis, Domain, Stance, Strategy
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.locking import exclusive
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.log import ValueLog
-from learning_memory_server.values.verdict_log import VerdictLog
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import Axis, Domain, Stance, Strategy
+from learning_memory_server.system.locking import exclusive
 from tests.command_line import SUBJECTS
-from tests.storage.double import Wrong, serving
-from tests.storage.double_engine import Answer, recorded
+from tests.index.engines.double import Wrong, serving
+from tests.index.engines.double_engine import Answer, recorded
 from tests.support import NOON, numbered
 
 HEAVY = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.domain.ghap import Lesson
-from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.model.entry import Lesson
+from learning_memory_server.model.moment import utc_now
 from tests.support import CONFIRMED, ghap, numbered
 
 if TYPE_CHECKING:

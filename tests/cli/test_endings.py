@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.locking import holder
+from learning_memory_server.system.locking import holder
 from tests.acceptance.hubs import until
 from tests.terminals import PROGRAM, on_a_terminal, read_until
 
@@ -64,7 +64,7 @@ def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(
 def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
     program = (
         "import threading\n"
-        "from learning_memory_server.interrupts import end_on_interrupt\n"
+        "from learning_memory_server.system.interrupts import end_on_interrupt\n"
         "end_on_interrupt()\n"
         "stay = threading.Event()\n"
         "threading.Thread(target=stay.wait).start()\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.locking import exclusive
+from learning_memory_server.system.locking import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_hub_status_describes_the_hub_and_hub_stop_ends_it(
 LISTENING_NOWHERE = """
 import sys
 from pathlib import Path
-from learning_memory_server.locking import exclusive
+from learning_memory_server.system.locking import exclusive
 
 with exclusive(Path(sys.argv[1]), "the memory hub", socket=Path(sys.argv[1], "none.sock")):
     print("locked", flush=True)

@@ -18,9 +18,9 @@ from learning_memory_server.cli.recurring import (
     last_success,
     rows,
 )
-from learning_memory_server.hooks.shield import Ran
+from learning_memory_server.learning.failures.error_advisor import Ran
+from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON
-from tests.transcripts.written import failed, ran, write_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,15 +11,15 @@ import pytest
 
 from learning_memory_server.cli.replay import document_of, read_judgements, write_judgements
 from learning_memory_server.cli.replaying import Past, Replayed, replay
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.verdict import Verdict
-from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.settings import Settings
-from tests.advice.parts import MeasuredModel
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory, Stance
+from learning_memory_server.server.settings import Settings
+from tests.learning.advice.parts import MeasuredModel
+from tests.learning.values.parts import value
 from tests.support import ALICE, NOON, TOPICS, ghap, numbered
-from tests.values.parts import value
 
 if TYPE_CHECKING:
     from pathlib import Path

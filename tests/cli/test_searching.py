@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from learning_memory_server.locking import exclusive
+from learning_memory_server.system.locking import exclusive
 
 
 @pytest.mark.slow

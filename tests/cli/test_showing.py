@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.domain.moment import utc_now
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.support import start
 

@@ -22,8 +22,8 @@ import pytest
 from typer.testing import CliRunner
 
 from learning_memory_server.cli.app import app
-from learning_memory_server.paths import APPLICATION
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.paths import APPLICATION
 from tests.command_line import environment, old_entry, runtime_directory, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from learning_memory_server import errors
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.ghap import WEIGHTS, Lesson, Resolution, RootCause
-from learning_memory_server.domain.vocabulary import OutcomeStatus, RootCauseCategory
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.model import limits
+from learning_memory_server.model.entry import WEIGHTS, Lesson, Resolution, RootCause
+from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.settings import Settings
 from tests.server.agent import ENTRY, agent_of, only_text
 from tests.server.conftest import services, settings  # noqa: F401 - fixtures
 from tests.support import NOON, ghap
@@ -23,7 +23,7 @@ from tests.support import NOON, ghap
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 TIERS: Final = REFERENCE / "tiers.md"

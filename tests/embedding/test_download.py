@@ -56,7 +56,7 @@ def watch(event, arguments):
         print("asked the network", arguments)
 
 sys.addaudithook(watch)
-from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 embedder = SentenceEmbedder("acme/small")
 print(embedder.identity.model, embedder.identity.weights[:12], embedder.embed_query("x").shape)
 """
@@ -77,9 +77,9 @@ def test_a_downloaded_model_is_used_without_a_network(tmp_path: Path) -> None:
 
 
 RERANKER_AND_USE = (
-    COMMAND_AND_USE.partition("from learning_memory_server.embedding.sentence")[0]
+    COMMAND_AND_USE.partition("from learning_memory_server.embedding.extras.sentence")[0]
     + """
-from learning_memory_server.embedding.sentence import CrossEncoderReranker
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
 """
 )

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from learning_memory_server.embedding import exports
+from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.source import ModelSource, find_source
-from learning_memory_server.locking import exclusive
+from learning_memory_server.system.locking import exclusive
 
 if TYPE_CHECKING:
     from pathlib import Path

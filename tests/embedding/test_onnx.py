@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from learning_memory_server.embedding.exports import has_export
+from learning_memory_server.embedding.extras.exports import has_export
+from learning_memory_server.embedding.extras.onnx_export import SAMPLES, export
+from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.embedding.loading import ModelExporter, load_embedder
-from learning_memory_server.embedding.onnx_export import SAMPLES, export
 from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
-from learning_memory_server.embedding.sentence import SentenceEmbedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL

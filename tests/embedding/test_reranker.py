@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.embedding.sentence import CrossEncoderReranker
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.source import find_reranker, is_reranker
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
@@ -151,7 +151,7 @@ def watch(event, _arguments):
         print("asked the network")
 
 sys.addaudithook(watch)
-from learning_memory_server.embedding.sentence import CrossEncoderReranker
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.errors import EmbeddingUnavailableError
 try:
     CrossEncoderReranker("nobody/such-a-model")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
 
@@ -109,7 +109,7 @@ def watch(event, _arguments):
         print("asked the network")
 
 sys.addaudithook(watch)
-from learning_memory_server.embedding.sentence import SentenceEmbedder
+from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 try:
     SentenceEmbedder("nobody/such-a-model")

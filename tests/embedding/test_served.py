@@ -14,7 +14,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
-from learning_memory_server.waiting import each_request_within
+from learning_memory_server.system.waiting import each_request_within
 from tests.fast_forward import fast_forward
 
 if TYPE_CHECKING:

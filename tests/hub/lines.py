@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from learning_memory_server.frames import OWN_ID
+from learning_memory_server.system.ipc.jsonrpc import OWN_ID
 
 
 class Wire:

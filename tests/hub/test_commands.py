@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server import rendezvous
 from learning_memory_server.hub.commands import answer
+from learning_memory_server.system.ipc import discovery as rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
-    from learning_memory_server.operations import Report
+    from learning_memory_server.server.operations import Report
 
 SECONDS = 60.0
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
 from learning_memory_server.hub.early import VERSIONS, EarlyCalls
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.session import Session
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.settings import Settings
 from tests.hub.lines import Wire, line, opening
 from tests.support import ALICE
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.wire import Result
 
 MODERN = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, copy_of_the_package, is_alive, memory_in, package_of, until
 from tests.acceptance.wire import environment
 
@@ -64,7 +64,7 @@ except (BrokenPipeError, ConnectionResetError):
 """
 
 IMPATIENT_STOP = """
-from learning_memory_server.access.stopping import stop_running_hub
+from learning_memory_server.cli.access.stopping import stop_running_hub
 print(stop_running_hub(term_seconds=0.5))
 """
 
@@ -141,7 +141,7 @@ def test_another_user_who_reaches_the_hub_gets_nothing(memory: Memory) -> None:
 
 FEW_DESCRIPTORS = """
 import resource
-from learning_memory_server.front.main import main
+from learning_memory_server.hub.front.main import main
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 main()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.front.hook import _hello
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.hub.front.hook import _hello
+from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, memory_in
 from tests.acceptance.wire import environment
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.front.relay import HUNG_AFTER
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.hub.front.relay import HUNG_AFTER
+from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import (
     ENTRY,
     copy_of_the_package,
@@ -46,9 +46,9 @@ NOBODY = 2**22 - 3
 
 IMPATIENT_FRONT = """
 import os, sys
-from learning_memory_server.front.link import HubLink, hello_of
-from learning_memory_server.front.relay import Relay
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.hub.front.link import HubLink, hello_of
+from learning_memory_server.hub.front.relay import Relay
+from learning_memory_server.system.ipc.discovery import Place
 place = Place(os.environ)
 Relay(HubLink(place, hello_of(place, "session"), print), ping_after=0.2, hung_after=4.0).run()
 os._exit(0)
@@ -57,8 +57,8 @@ os._exit(0)
 IMPATIENT_CONNECT = """
 import os, sys
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.front.link import HubLink, hello_of
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.hub.front.link import HubLink, hello_of
+from learning_memory_server.system.ipc.discovery import Place
 place = Place(os.environ)
 try:
     HubLink(place, hello_of(place, "session"), print, connect_seconds=float(sys.argv[1])).connect()

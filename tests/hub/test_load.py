@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.front.link import CONNECT_SECONDS
+from learning_memory_server.hub.front.link import CONNECT_SECONDS
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
 
 if TYPE_CHECKING:

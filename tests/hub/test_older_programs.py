@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server import peers, programs, rendezvous
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import programs
+from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in, package_of, until
 from tests.acceptance.wire import SECONDS, environment
-from tests.front.scripted import hello_of
+from tests.hub.front.scripted import hello_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

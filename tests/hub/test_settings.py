@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server import peers, rendezvous
-from learning_memory_server.access.hub_client import find_hub
-from learning_memory_server.rendezvous import Place
+from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
 from tests.acceptance.wire import SECONDS, environment
-from tests.front.scripted import hello_of
-from tests.storage.double import QdrantDouble, Wrong, serving
+from tests.hub.front.scripted import hello_of
+from tests.index.engines.double import QdrantDouble, Wrong, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

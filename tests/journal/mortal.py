@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from learning_memory_server import files
+from learning_memory_server.system import files
 
 if TYPE_CHECKING:
     from pathlib import Path

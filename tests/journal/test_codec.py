@@ -8,12 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.domain.advice import Advice, Channel, Effect, Item, Kind, Reason
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.failure import Failure
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.verdict import Verdict
-from learning_memory_server.domain.vocabulary import Axis, Stance
 from learning_memory_server.journal.codec import (
     advice_from_data,
     advice_to_data,
@@ -26,6 +20,12 @@ from learning_memory_server.journal.codec import (
     verdict_to_data,
 )
 from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
+from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.support import MOMENTS, NOON, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
 
 FIGURES = st.floats(-2, 2, allow_nan=False)

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.ghap import Ghap
-from learning_memory_server.domain.value import Evidence, Value
-from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.log import ValueLog
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import Axis
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import ALICE, BOB, CAROL, CONFIRMED, TickingClock, ghap, start
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain.ghap import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.codec import value_to_data
 from learning_memory_server.journal.entry_codec import ghap_to_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.values.log import ValueLog
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from tests.support import BOB, NOON, TickingClock
 
 if TYPE_CHECKING:

@@ -255,7 +255,7 @@ def test_a_purge_that_dies_at_any_step_leaves_each_file_purged_or_unchanged(thre
 PURGE_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from learning_memory_server import files
+from learning_memory_server.system import files
 from learning_memory_server.journal.journal import Journal
 
 class Disk:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.journal.log import Log
-from learning_memory_server.observation.collector import ObservationCollector
 from tests.support import CONFIRMED, NOON, TickingClock, ghap, numbered
 
 if TYPE_CHECKING:

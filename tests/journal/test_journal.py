@@ -13,8 +13,8 @@ from learning_memory_server.journal.line import JournalRecord
 from tests.support import CONFIRMED, NOON, ghap, numbered
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.model.entry import Ghap
 
 
 def keep(journal: Journal, entry: Ghap) -> None:

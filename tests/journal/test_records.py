@@ -12,8 +12,8 @@ from learning_memory_server.journal.records import Forgetting, Records
 from tests.support import NOON, numbered
 
 if TYPE_CHECKING:
-    from learning_memory_server.domain.ghap import Ghap
     from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.model.entry import Ghap
 
 A, B, C = numbered(1), numbered(2, requests=("front:1", "front:2")), numbered(3)
 

@@ -17,7 +17,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import readme_renderer.markdown
 
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.version import VERSION
 from scripts.distributions import ROOT, build, manifest, namespace, project, registry_entry
 from tests.acceptance.wire import environment, running
@@ -151,7 +151,7 @@ def test_wheel_and_source_distribution_hold_the_package_the_licence_and_the_type
         if path.is_file() and "__pycache__" not in path.parts
     }
     plugin = {
-        f"learning_memory_server/clients/claude_code_plugin/{path.relative_to(ROOT / 'plugins/claude-code').as_posix()}"
+        f"learning_memory_server/cli/clients/claude_code_plugin/{path.relative_to(ROOT / 'plugins/claude-code').as_posix()}"
         for path in (ROOT / "plugins" / "claude-code").rglob("*")
         if path.is_file()
     }

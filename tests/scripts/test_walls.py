@@ -12,7 +12,7 @@ import pytest
 from scripts.walls import walls
 from scripts.walls_person import Person, deal
 from scripts.walls_witness import Witness
-from tests.storage.double import QdrantDouble, serving
+from tests.index.engines.double import QdrantDouble, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

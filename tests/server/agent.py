@@ -11,8 +11,8 @@ import jsonschema  # type: ignore[import-untyped]
 from mcp import Client
 from mcp.types import TextContent
 
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from tests.support import keeping_up
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult, Tool
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 CALLER: Final = Caller("shop", "a1")
 

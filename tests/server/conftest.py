@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.settings import Settings
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from tests.server.agent import indexing
 from tests.server.topics import topics  # noqa: F401 - a fixture
 from tests.support import InProcessFitting
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 
 def settings_in(directory: Path) -> Settings:

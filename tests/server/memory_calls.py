@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.domain import limits
+from learning_memory_server.model import limits
 from tests.server.agent import only_text
 
 if TYPE_CHECKING:

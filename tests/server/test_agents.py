@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from tests.server.agent import CALLER, ENTRY, agent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 AGENTS: Final = ("", "a1", "b2", "c3")
 """The main agent and three subagents, as hooks call them."""

@@ -13,7 +13,7 @@ from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CALLER, ENTRY, FALSIFIED, agent_of
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 HUGE = "x" * 30_000_000
 VALUE = {"text": "check first", "cluster_id": "full_0", "axis": "full"}

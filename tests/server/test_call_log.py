@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 WORD = "quokka"
 """A marker in every text, tag, name and path that a test sends."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from learning_memory_server.domain.ghap import Ghap
-from learning_memory_server.domain.run import Run
 from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.run import Run
 from learning_memory_server.server.replies import STORED_TEXT
-from learning_memory_server.views import entry_views
+from learning_memory_server.server.views import entry_views
 from tests.server.agent import CALLER, agent_of
 from tests.support import NOON, full_ghap, ghap
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 
 async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_journals(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.indexing.document import Collection, point_id
+from learning_memory_server.index.document import Collection, point_id
 from tests.server.agent import ENTRY, FALSIFIED, agent_of, only_text, open_index
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
     from tests.server.agent import Agent
 
 ROUNDED = 1.1e-4

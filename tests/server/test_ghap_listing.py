@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.services import open_services
+from tests.learning.values.parts import value
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
-from tests.values.parts import value
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.settings import Settings
 
 OTHER_SESSION = Caller("shop", "b2")
 OTHER_PROJECT = Caller("blog", "a1")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
+from learning_memory_server.server.composition.services import open_services
 from tests.server.agent import ENTRY, agent_of, indexing
 from tests.server.topics import SIZES, TOPICS, VALUE, resolve_topic
 from tests.support import InProcessFitting
@@ -19,8 +19,8 @@ WRONG = {"category": "wrong-assumption", "description": "marzipan"}
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.settings import Settings
     from tests.server.agent import Agent
 
 

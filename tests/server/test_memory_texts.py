@@ -12,7 +12,7 @@ from tests.server.agent import agent_of
 from tests.server.memory_calls import add, refused, said
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029")

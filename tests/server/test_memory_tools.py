@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain.caller import Caller
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.memories.searcher import MemorySearcher
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.recall.memories import MemorySearcher
 from tests.server.agent import CALLER, agent_of, only_text, open_index
 from tests.server.memory_calls import LONG, NOTE, add, refused, said
 
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.memories.query import FoundMemories, MemoryQuery
+    from learning_memory_server.index.memory_query import FoundMemories, MemoryQuery
+    from learning_memory_server.server.composition.services import Services
 ASKS: RequestParamsMeta = {"progress_token": "p"}
 """What requests progress on the wire; an in-memory client passes its callback without it."""
 

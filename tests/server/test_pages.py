@@ -11,22 +11,22 @@ from mcp.client.extension import advertise
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.types import TextResourceContents
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.frames import APPS
-from learning_memory_server.front.answers import Answers
-from learning_memory_server.observation.collector import ObservationCollector
+from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import PAGE
-from learning_memory_server.server.tools.picture import DASHBOARD_URI
-from tests.dashboard.making import CALLER, dashboard_of, entry, learn, store
+from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
+from learning_memory_server.system.ipc.jsonrpc import APPS
+from tests.server.dashboard.making import CALLER, dashboard_of, entry, learn, store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.observation.query import EntryQuery
+    from learning_memory_server.index.entry_query import EntryQuery
+    from learning_memory_server.server.composition.services import Services
 
 UNDER_A_BORDER = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
 """What clients are told of the page: nothing has to be allowed for it."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain import limits
-from learning_memory_server.settings import Settings
+from learning_memory_server.model import limits
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from tests.logs import log_to
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
 from tests.server.topics import VALUE
@@ -23,7 +23,7 @@ from tests.traces import files_with
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)  # noqa: S311 - a made-up secret
 PASSWORD = drawn(random.Random(22), ALNUM, 14)  # noqa: S311

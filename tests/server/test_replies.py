@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.replies import STORED_TEXT, page
 from tests.server.agent import Agent, agent_of, open_index, pages
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 WORDS = "the price cache returns stale totals after every deploy "
 ENTRIES = 30

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import Axis
-from learning_memory_server.embedding.sentence import CrossEncoderReranker
-from learning_memory_server.observation.documents import axis_texts
-from learning_memory_server.operations import operate
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
 from tests.tiny_reranker import FAVOURITE
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
-    from learning_memory_server.settings import Settings
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.settings import Settings
     from tests.server.agent import Agent
 
 QUERY = "stale price cache after a deploy"

@@ -10,20 +10,20 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.finder import AdviceFinder
-from learning_memory_server.domain.advice import Channel
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.vocabulary import Axis
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.context import SessionContext
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import CONTEXT_URI
-from learning_memory_server.views.context_views import SessionContext
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
 from tests.tool_names import NAMES
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 
 async def read_context(agent: Agent) -> str:

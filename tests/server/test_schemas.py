@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.domain.vocabulary import (
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.model import limits
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import (
     Axis,
     Domain,
     OutcomeStatus,
@@ -19,8 +21,6 @@ from learning_memory_server.domain.vocabulary import (
     Stance,
     Strategy,
 )
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
 from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import agent_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from enum import StrEnum
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
 SCHEMAS = {tool.name: tool.input_schema for tool in TOOLS}

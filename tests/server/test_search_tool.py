@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain import limits
+from learning_memory_server.model import limits
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
 from tests.support import numbered
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 OTHER: dict[str, Any] = {
     "domain": "testing",

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "start_ghap": ENTRY,

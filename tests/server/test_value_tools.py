@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.domain.caller import Caller
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.replies import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 
 @pytest.mark.slow

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.composition.services import open_services
-from learning_memory_server.domain.vocabulary import Axis, SearchMode
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.indexing.document import Collection
-from learning_memory_server.memories.query import MemoryQuery
-from learning_memory_server.observation.query import ExperienceQuery
-from learning_memory_server.operations import operate
-from learning_memory_server.settings import Settings
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
 from tests.fast_forward import fast_forward
+from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
+from tests.index.engines.double_engine import Answer, recorded
+from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.agent import ENTRY
-from tests.storage.double import QdrantDouble, Request, Wrong, serving
-from tests.storage.double_engine import Answer, recorded
 from tests.support import ALICE, InProcessFitting, about, keeping_up
-from tests.values.parts import CACHE, GOOD, POOL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 LOADED = 1.3
 """What this process itself computes comes on top of the waits, and takes longer on a loaded machine."""

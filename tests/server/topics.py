@@ -9,7 +9,7 @@ import pytest
 from tests.server.agent import Agent, agent_of
 
 if TYPE_CHECKING:
-    from learning_memory_server.composition.services import Services
+    from learning_memory_server.server.composition.services import Services
 
 TOPICS = {
     "cache": "the price cache returns stale totals after every deploy",

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.ghap import Lesson, RootCause
-from learning_memory_server.domain.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.model import limits
+from learning_memory_server.model.entry import Lesson, RootCause
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.tools.toolset import Arguments
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from learning_memory_server.server.tools import ghap, hook, learning, memory, picture, search, values
+from learning_memory_server.server.tools import dashboard_data as picture
+from learning_memory_server.server.tools import ghap, hook, learning, memory, search, values
 
 TOOLS: Final = [
     *ghap.toolset.tools,

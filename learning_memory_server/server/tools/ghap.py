@@ -9,20 +9,22 @@ import structlog
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.advice.advisor import Advisor
-from learning_memory_server.advice.citing import Citing
-from learning_memory_server.calibration.rates import track_record
-from learning_memory_server.composition.projects import Projects
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.advice import Channel
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import parse_moment
-from learning_memory_server.domain.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.open_entries import Owner
+from learning_memory_server.capture.entries.persister import ObservationPersister
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.observation.collector import ObservationCollector
-from learning_memory_server.observation.open_entries import Owner
-from learning_memory_server.observation.persister import ObservationPersister
-from learning_memory_server.observation.query import EntryQuery
+from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.learning.advice import text as advice_views
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.citing import Citing
+from learning_memory_server.learning.calibration.rates import track_record
+from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import STORED_TEXT, fitted, page
 from learning_memory_server.server.tools.arguments import (
     Action,
@@ -44,9 +46,8 @@ from learning_memory_server.server.tools.arguments import (
     Since,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.turns import has_written
-from learning_memory_server.values.judge import ValueJudge
-from learning_memory_server.views import advice_views, entry_views, value_views
+from learning_memory_server.server.views import entry_views, value_views
+from learning_memory_server.system.turns import has_written
 
 toolset = ToolSet()
 log = structlog.get_logger()

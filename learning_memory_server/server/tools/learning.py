@@ -6,11 +6,11 @@ from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
 
-from learning_memory_server.composition.projects import Projects
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.moment import utc_now
-from learning_memory_server.experience_clusters.clusterer import ExperienceClusterer
+from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools.arguments import (
     AxisToCompare,
@@ -20,7 +20,7 @@ from learning_memory_server.server.tools.arguments import (
     ProjectName,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.views import cluster_views, entry_views
+from learning_memory_server.server.views import cluster_views, entry_views
 
 toolset = ToolSet()
 

@@ -9,16 +9,16 @@ from typing import Annotated, Any, NotRequired
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.composition.projects import Projects
-from learning_memory_server.composition.statistics import Statistics
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import parse_moment
-from learning_memory_server.domain.vocabulary import ResponseFormat
+from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.memories.query import MemoryFilter, MemoryQuery
-from learning_memory_server.memories.searcher import MemorySearcher
-from learning_memory_server.memories.store import MemoryStore
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.vocabulary import ResponseFormat
+from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.server.composition.projects import Projects
+from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.tools.arguments import (
     Explain,
     Identifier,
@@ -33,10 +33,10 @@ from learning_memory_server.server.tools.arguments import (
     Text,
 )
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
+from learning_memory_server.server.views import memory_text
+from learning_memory_server.server.views.calibration_views import CalibrationStats
+from learning_memory_server.server.views.memory_text import Heading
 from learning_memory_server.server.wire import TextWire
-from learning_memory_server.views import memory_text
-from learning_memory_server.views.calibration_views import CalibrationStats
-from learning_memory_server.views.memory_text import Heading
 
 toolset = ToolSet()
 

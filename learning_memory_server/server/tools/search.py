@@ -8,13 +8,15 @@ from typing import Annotated, Final, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.composition.projects import Projects
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.moment import parse_moment
-from learning_memory_server.domain.vocabulary import Axis, SearchMode, Strategy
-from learning_memory_server.observation.query import EntryQuery, ExperienceQuery
-from learning_memory_server.observation.searcher import ExperienceSearcher
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.learning.values.listing import ValueListing
+from learning_memory_server.learning.values.standing import Standing
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.vocabulary import Axis, SearchMode, Strategy
+from learning_memory_server.recall.experiences import ExperienceSearcher
+from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools.arguments import (
     AxisToCompare,
@@ -29,14 +31,8 @@ from learning_memory_server.server.tools.arguments import (
     Since,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.values.listing import ValueListing
-from learning_memory_server.values.standing import Standing
-from learning_memory_server.views import entry_views
-from learning_memory_server.views.score_views import (
-    ScoredExperience,
-    left_out_note,
-    scored_experience,
-)
+from learning_memory_server.server.views import entry_views
+from learning_memory_server.server.views.score_views import ScoredExperience, left_out_note, scored_experience
 
 toolset = ToolSet()
 

@@ -14,7 +14,7 @@ from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
-    from learning_memory_server.memories.store import ReportProgress
+    from learning_memory_server.capture.memories.store import ReportProgress
     from learning_memory_server.server.wire import Wire
 
     Reply = Mapping[str, Any] | str

@@ -6,13 +6,16 @@ from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import Field
 
-from learning_memory_server.composition.projects import Projects
-from learning_memory_server.domain import limits
-from learning_memory_server.domain.caller import Caller
-from learning_memory_server.domain.cluster import ClusterId
-from learning_memory_server.domain.support import Status
-from learning_memory_server.domain.value import ValueOrder
-from learning_memory_server.domain.vocabulary import Axis, Stance
+from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.learning.values.listing import ValueListing
+from learning_memory_server.learning.values.store import Cited, ValueStore
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import Axis, Stance
+from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import STORED_TEXT, page
 from learning_memory_server.server.tools.arguments import (
     ClusterName,
@@ -24,10 +27,7 @@ from learning_memory_server.server.tools.arguments import (
     ValueText,
 )
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.values.judge import ValueJudge
-from learning_memory_server.values.listing import ValueListing
-from learning_memory_server.values.store import Cited, ValueStore
-from learning_memory_server.views import entry_views, value_views
+from learning_memory_server.server.views import entry_views, value_views
 
 toolset = ToolSet()
 

@@ -1,0 +1,1 @@
+"""What is kept while agents work: experiences and memories."""

@@ -1,0 +1,385 @@
+"""The life of a GHAP entry in the journal, from its start to its resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from learning_memory_server.capture.entries.open_entries import OpenEntries
+from learning_memory_server.capture.entries.timeline import Timeline
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.index.document import point_id
+from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.journal.entry_codec import GHAP
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.open_entries import Owner
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.journal.records import Forgetting
+    from learning_memory_server.model.advice import Citation
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Lesson, RootCause
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.run import Run
+    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A new entry, and the caller's earlier one if that is still open."""
+
+    entry: Ghap
+    orphan: Ghap | None
+
+
+class ObservationCollector:
+    """Open and resolved entries. Every change is on the disk before the call returns.
+
+    Each agent has its own current entry, as far as its client tells agents apart. The journal is read once, at first
+    use. Nothing here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot
+    interleave their writes.
+
+    Args:
+        journal: Where entries are kept. The process must have its lock to change them.
+        clock: Tells the time.
+        is_live: Returns whether a session is running; none is by default.
+    """
+
+    def __init__(
+        self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._resolved = Records(journal.entries, GHAP)
+        self._loaded = False
+        self._open = OpenEntries(journal, is_live)
+        self._timeline = Timeline()
+
+    def start(  # noqa: PLR0913 - a GHAP has six parts
+        self,
+        caller: Caller,
+        *,
+        domain: Domain,
+        strategy: Strategy,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+        confidence: float | None = None,
+    ) -> Started:
+        """Open an entry. The caller's current one, if any, stays open as an orphan."""
+        self.load()
+        if done := self._done(caller):
+            return Started(done, None)
+        now = self._clock()
+        ghap_id = new_ghap_id(now)
+        while not self.look_up([ghap_id]).unknown:
+            ghap_id = new_ghap_id(now)
+        entry = Ghap(
+            id=ghap_id,
+            project=caller.project,
+            agent_session=caller.session,
+            agent=caller.agent or "",
+            created_at=now,
+            domain=domain,
+            strategy=strategy,
+            goal=goal,
+            hypothesis=hypothesis,
+            action=action,
+            prediction=prediction,
+            confidence=confidence,
+            first_confidence=confidence,
+            requests=_with(caller),
+        )
+        orphan = self._open.current(caller)
+        self._open.save(entry)
+        if orphan is not None:
+            self._open.save(replace(orphan, orphaned=True))
+        return Started(entry, orphan)
+
+    def update(  # noqa: PLR0913 - each part can change by itself
+        self,
+        caller: Caller,
+        ghap_id: str | None = None,
+        *,
+        hypothesis: str | None = None,
+        action: str | None = None,
+        prediction: str | None = None,
+        strategy: Strategy | None = None,
+        note: str | None = None,
+        confidence: float | None = None,
+    ) -> Ghap:
+        """Change an open entry: the caller's current one, or the one with the given id.
+
+        A caller without a current entry adopts the one it names, if that belongs to its project and nobody else is at
+        work on it.
+
+        Raises:
+            InvalidInputError: If no id is given and the entry may be any of several.
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
+        """
+        self.load()
+        if done := self._done(caller):
+            return done
+        entry = self._get_open(caller, ghap_id)
+        is_free = entry.project == caller.project and not self.owner(entry, caller).is_elsewhere
+        # A hook that got lost must not take an entry from the agent that is known to work on it.
+        is_free &= caller.agent is not None or not entry.agent or entry.agent_session != caller.session
+        if is_free and self._open.current(caller) is None:
+            entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
+        entry = entry.revised(
+            at=self._clock(),
+            hypothesis=hypothesis,
+            action=action,
+            prediction=prediction,
+            strategy=strategy,
+            note=note,
+            confidence=confidence,
+        )
+        entry = replace(entry, requests=_with(caller, entry))
+        self._open.save(entry)
+        return entry
+
+    def add_run(self, caller: Caller, run: Run) -> Ghap | None:
+        """Keep how a test or build command ended with the caller's current entry, and return it, if it is known.
+
+        Raises:
+            JournalUnavailableError: If it cannot be written.
+        """
+        entry = self.find_current(caller)
+        if entry is None or self.is_ambiguous(caller):
+            return None
+        entry = entry.with_run(run)
+        self._open.save(entry)
+        return entry
+
+    def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
+        """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.
+
+        Raises:
+            InvalidInputError: If no id is given and the entry may be any of several.
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
+        """
+        self.load()
+        return self._done(caller) or self._get_open(caller, ghap_id)
+
+    def resolve(  # noqa: PLR0913 - an outcome has six parts
+        self,
+        caller: Caller,
+        ghap_id: str | None = None,
+        *,
+        status: OutcomeStatus,
+        result: str,
+        surprise: str | None = None,
+        root_cause: RootCause | None = None,
+        lesson: Lesson | None = None,
+        cited: tuple[Citation, ...] = (),
+    ) -> Ghap:
+        """Resolve an open entry: the caller's current one, or the one with the given id.
+
+        Raises:
+            InvalidInputError: If a falsified hypothesis is not explained, or no id is given and the entry may be any of
+                several.
+            NoActiveGhapError: If no id is given and the caller has no current entry.
+            NotFoundError: If the entry with that id is not open.
+        """
+        self.load()
+        if (done := self._done(caller)) and done.resolution:
+            return done
+        entry = self._get_open(caller, ghap_id)
+        now = self._clock()
+        resolution = Resolution(status, result, now, surprise, root_cause, lesson, cited=cited)
+        resolution.require_explanation()
+        resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
+        self._resolved.add(resolved, at=now)
+        self._open.by_id.pop(resolved.id, None)
+        self._timeline.add(resolved)
+        # The entry is safe, so this must not fail: a leftover open file is removed at the next start.
+        with suppress(JournalUnavailableError):
+            self._journal.close_entry(resolved.id)
+        return resolved
+
+    def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
+        """Import resolved entries and return those whose ids were new.
+
+        Forgotten ids never count as new; see `are_forgotten`.
+        """
+        self.load()
+        new = self._resolved.add_new(
+            (entry for entry in entries if entry.id not in self._open.by_id), self._clock()
+        )
+        for entry in new:
+            self._timeline.add(entry)
+        return new
+
+    def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
+        """Import open entries as orphans, and return those whose ids were new."""
+        self.load()
+        unknown = self.look_up(entry.id for entry in entries).unknown
+        new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id in unknown}
+        for entry in new.values():
+            self._open.save(entry)
+        return list(new.values())
+
+    def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
+        """Change open entries with these ids on the disk and here, and return how many the change altered.
+
+        Raises:
+            JournalUnavailableError: If one cannot be written; those before it are changed.
+        """
+        self.load()
+        altered = 0
+        for entry in [entry for entry in self._open.by_id.values() if entry.id in ids]:
+            if (changed := change(entry)) != entry:
+                self._open.save(changed)
+                altered += 1
+        return altered
+
+    def hold(self, entries: Iterable[Ghap]) -> None:
+        """Replace resolved entries whose lines were rewritten; their times are the same."""
+        changed = {entry.id: entry for entry in entries}
+        self._resolved.hold(*changed.values())
+        self._timeline = self._timeline.replaced(changed)
+
+    def find_resolved(self, ghap_id: str) -> Ghap | None:
+        """Return a resolved entry, None if there is none with that id or it was forgotten."""
+        return self._resolved.find(ghap_id)
+
+    def has_resolved(self, ghap_id: str) -> bool:
+        """Return whether an entry is resolved, or forgotten."""
+        return self._resolved.has_had(ghap_id)
+
+    def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
+        """Return what `forget` would return, and change nothing."""
+        self.load()
+        return self._resolved.look_up(ids, self._open.by_id)
+
+    def look_up_project(self, project: str) -> Forgetting[Ghap]:
+        """Return what `forget` would return for everything in a project, and change nothing."""
+        self.load()
+        entries = (*self._timeline, *self._open.by_id.values())
+        return self.look_up(entry.id for entry in entries if entry.project == project)
+
+    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
+        """Forget entries permanently, open ones included; see `Records.forget`.
+
+        The caller must remove their points from the index.
+        """
+        self.load()
+        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open.by_id)
+        gone = {entry.id for entry in forgetting.found}
+        self._timeline = self._timeline.without({each.id for each in forgetting.found if each.resolution})
+        for ghap_id in gone:
+            if self._open.by_id.pop(ghap_id, None):
+                # The tombstone is on the disk: a leftover open file is removed at the next start.
+                with suppress(JournalUnavailableError):
+                    self._journal.close_entry(ghap_id)
+        return forgetting
+
+    def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:
+        """Return the point ids of what was forgotten, now or earlier."""
+        gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
+        return [point_id("ghap", ghap_id) for ghap_id in gone]
+
+    def all_forgotten(self) -> frozenset[str]:
+        """Return the ids of all forgotten entries."""
+        return self._resolved.forgotten_ids()
+
+    def are_forgotten(self, ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that are forgotten."""
+        return set(self._resolved.look_up(ids).before)
+
+    def get(self, ghap_id: str) -> Ghap:
+        """Return an entry, open or resolved.
+
+        Raises:
+            NotFoundError: If there is none with that id, or it was forgotten.
+        """
+        looked = self.look_up([ghap_id])
+        if looked.found:
+            return looked.found[0]
+        if looked.before:
+            raise NotFoundError(f"{ghap_id} was forgotten.")
+        raise NotFoundError(
+            f"There is no entry {ghap_id}.", hint="list_ghap_entries and search_experiences show the ids."
+        )
+
+    def find_current(self, caller: Caller) -> Ghap | None:
+        """Return the caller's current entry, if it has one."""
+        self.load()
+        return self._open.current(caller)
+
+    def list_orphans(self, caller: Caller) -> list[Ghap]:
+        """Return the project's other open entries at which nobody else is at work, newest first."""
+        self.load()
+        return self._open.others(caller, elsewhere=False)
+
+    def list_elsewhere(self, caller: Caller) -> list[Ghap]:
+        """Return the project's open entries at which another agent or session is at work, newest first."""
+        self.load()
+        return self._open.others(caller, elsewhere=True)
+
+    def is_ambiguous(self, caller: Caller) -> bool:
+        """Return whether any of several entries may be the caller's, because nobody told which agent it is."""
+        self.load()
+        return len(self._open.candidates(caller)) > 1
+
+    def owner(self, entry: Ghap, caller: Caller) -> Owner:
+        """Return who works on an open entry."""
+        return self._open.owner(entry, caller)
+
+    def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
+        """Return the resolved entries that match, most recently resolved first."""
+        self.load()
+        wanted = query or EntryQuery()
+        return [entry for entry in self._timeline.newest(wanted.project) if wanted.matches(entry)]
+
+    @property
+    def timeline(self) -> Timeline:
+        """The resolved entries by time, for reading only: what changes them may replace it."""
+        self.load()
+        return self._timeline
+
+    def load(self) -> None:
+        """Read the journal, once."""
+        if self._loaded:
+            return
+        self._timeline = Timeline(self._resolved.all())
+        still_open = {entry.id: entry for entry in self._journal.open_entries()}
+        self._open.load(still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown)
+        self._loaded = True
+
+    def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
+        if ghap_id is None:
+            return self._open.get_current(caller)
+        if ghap_id in self._open.by_id:
+            return self._open.by_id[ghap_id]
+        if resolved := self._resolved.find(ghap_id):
+            raise NotFoundError(
+                f"{ghap_id} is already resolved ({resolved.outcome.status}) and cannot be changed.",
+                hint="Call start_ghap for a new hypothesis.",
+            )
+        if self.are_forgotten([ghap_id]):
+            raise NotFoundError(f"{ghap_id} was forgotten.", hint="Call start_ghap for a new hypothesis.")
+        raise NotFoundError(
+            f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
+        )
+
+    def _done(self, caller: Caller) -> Ghap | None:
+        """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""
+        if not (caller.request and caller.again):
+            return None
+        still_open = (entry for entry in self._open.by_id.values() if caller.request in entry.requests)
+        return next(still_open, None) or self._resolved.find_by_request(caller.request)
+
+
+def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:
+    before = entry.requests if entry else ()
+    return (*before, caller.request) if caller.request else before

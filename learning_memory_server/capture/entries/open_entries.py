@@ -1,0 +1,132 @@
+"""The open entries, and whose each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
+from learning_memory_server.model.lines import one_line, shortened
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+
+_NAMED: Final = 5
+"""How many entries that could be adopted a hint names: the newest."""
+_GOAL: Final = 80
+"""Characters of a goal in a message."""
+
+
+class Owner(StrEnum):
+    """Who works on an open entry, seen from a caller."""
+
+    CALLER = "you"
+    """The caller, or an agent of its session where it is not known which."""
+    AGENT = "another agent of this session"
+    SESSION = "another live session"
+    NOBODY = "a session that has ended"
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody else is at work on it."""
+        return self in (Owner.AGENT, Owner.SESSION)
+
+
+class OpenEntries:
+    """The open entries, each in a file of its own.
+
+    Args:
+        journal: Where the files are.
+        is_live: Returns whether a session is running.
+
+    Attributes:
+        by_id: The entries, in the order in which they were started.
+    """
+
+    def __init__(self, journal: Journal, is_live: Callable[[str], bool]) -> None:
+        self._journal = journal
+        self._is_live = is_live
+        self.by_id: dict[str, Ghap] = {}
+
+    def load(self, entries: Iterable[Ghap]) -> None:
+        """Hold these entries.
+
+        A crash in `start` can leave an agent with two entries that are not orphaned; the newest is current.
+        """
+        self.by_id = {entry.id: entry for entry in entries}
+        newest = {_agent(entry): entry for entry in self.by_id.values() if not entry.orphaned}
+        for entry in list(self.by_id.values()):
+            if not entry.orphaned and newest[_agent(entry)] is not entry:
+                self.by_id[entry.id] = replace(entry, orphaned=True)
+
+    def save(self, entry: Ghap) -> None:
+        """Write an entry, and hold it.
+
+        Raises:
+            JournalUnavailableError: If it cannot be written.
+        """
+        self._journal.save_open(entry)
+        self.by_id[entry.id] = entry
+
+    def current(self, caller: Caller) -> Ghap | None:
+        """Return the newest entry that the caller has not moved on from, if there is one."""
+        agent = caller.project, caller.session, caller.agent or ""
+        mine = (each for each in reversed(self.by_id.values()) if not each.orphaned and _agent(each) == agent)
+        return next(mine, None)
+
+    def candidates(self, caller: Caller) -> list[Ghap]:
+        """Return the entries of which one is the caller's, newest first, if nobody told which agent it is."""
+        if caller.agent is not None:
+            return []
+        return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
+
+    def get_current(self, caller: Caller) -> Ghap:
+        """Return the entry that a call without an id is about.
+
+        Raises:
+            InvalidInputError: If it may be any of several.
+            NoActiveGhapError: If the caller has none.
+        """
+        if len(here := self.candidates(caller)) > 1:
+            named = "; ".join(f"{each.id} ({shortened(one_line(each.goal), _GOAL)})" for each in here)
+            raise InvalidInputError(
+                f"ghap_id: required, because several entries are open in this session: {named}.",
+                hint="Call again with the ghap_id of your own entry.",
+            )
+        if entry := self.current(caller):
+            return entry
+        others = ", ".join(each.id for each in self.others(caller, elsewhere=False)[:_NAMED])
+        raise NoActiveGhapError(
+            "You have no open GHAP entry.",
+            hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."
+            if others
+            else "Call start_ghap first.",
+        )
+
+    def owner(self, entry: Ghap, caller: Caller) -> Owner:
+        """Return who works on an entry."""
+        if entry.agent_session == caller.session:
+            is_another = caller.agent and entry.agent and caller.agent != entry.agent
+            return Owner.AGENT if is_another else Owner.CALLER
+        return Owner.SESSION if self._is_live(entry.agent_session) else Owner.NOBODY
+
+    def others(self, caller: Caller, *, elsewhere: bool) -> list[Ghap]:
+        """Return the project's other entries, newest first: those at which somebody else is at work, or the rest."""
+        current = self.current(caller)
+        return [
+            entry
+            for entry in self._newest(caller)
+            if entry is not current and self.owner(entry, caller).is_elsewhere == elsewhere
+        ]
+
+    def _newest(self, caller: Caller) -> list[Ghap]:
+        here = (entry for entry in self.by_id.values() if entry.project == caller.project)
+        return sorted(here, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+
+
+def _agent(entry: Ghap) -> tuple[str, str, str]:
+    return entry.project, entry.agent_session, entry.agent

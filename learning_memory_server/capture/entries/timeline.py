@@ -1,0 +1,73 @@
+"""Resolved entries by the time of their resolution, and how those of a kind ended, without a scan of all of them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+
+    Kind = tuple[str, Domain, Strategy]
+
+
+class Timeline:
+    """Resolved entries in the order of their resolutions.
+
+    Args:
+        entries: The entries, in any order.
+    """
+
+    def __init__(self, entries: Iterable[Ghap] = ()) -> None:
+        self._all = sorted(entries, key=_order)
+        self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
+        self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
+        for entry in self._all:
+            self._by_project[entry.project].append(entry)
+            self._outcomes[_kind(entry)][entry.outcome.status] += 1
+
+    def __iter__(self) -> Iterator[Ghap]:
+        """Iterate over the entries, the earliest first."""
+        return iter(self._all)
+
+    def newest(self, project: str | None = None) -> Iterator[Ghap]:
+        """Iterate over the entries, the latest first.
+
+        Args:
+            project: Only entries of this project; None for all.
+        """
+        return reversed(self._all if project is None else self._by_project.get(project, []))
+
+    def count(self, project: str | None = None) -> int:
+        """Return how many entries there are, or how many of a project."""
+        return len(self._all if project is None else self._by_project.get(project, []))
+
+    def outcomes(self, like: Ghap) -> Counter[OutcomeStatus]:
+        """Return how many entries of this one's project, domain and strategy ended in which way."""
+        return Counter(self._outcomes.get(_kind(like)))
+
+    def add(self, entry: Ghap) -> None:
+        """Add an entry."""
+        insort(self._all, entry, key=_order)
+        insort(self._by_project[entry.project], entry, key=_order)
+        self._outcomes[_kind(entry)][entry.outcome.status] += 1
+
+    def without(self, ids: Collection[str]) -> Timeline:
+        """Return a timeline without the entries of these ids."""
+        return Timeline(entry for entry in self._all if entry.id not in ids) if ids else self
+
+    def replaced(self, changed: Mapping[str, Ghap]) -> Timeline:
+        """Return a timeline with these entries, by id, in place of those that have the same ids."""
+        return Timeline(changed.get(entry.id, entry) for entry in self._all)
+
+
+def _kind(entry: Ghap) -> Kind:
+    return entry.project, entry.domain, entry.strategy
+
+
+def _order(entry: Ghap) -> tuple[datetime, str]:
+    return entry.outcome.resolved_at, entry.id

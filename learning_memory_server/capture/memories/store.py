@@ -1,0 +1,259 @@
+"""Adding and deleting memories: first in the journal, then in the index."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import anyio
+
+from learning_memory_server.errors import LearningMemoryError, NotFoundError
+from learning_memory_server.model.memory import Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.system.turns import has_written
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.index.document import Document
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.memory import Chunking
+    from learning_memory_server.model.moment import Clock
+
+_AT_ONCE: Final = 64
+"""The most chunks a caller waits for: about 8,000 tokens, one or two seconds."""
+_REPORT_SECONDS: Final = 0.5
+_WITHDRAWN_WITHIN: Final = 5.0
+"""Seconds that a cancelled call may take to clean up the index. Before that, it is always undone in the journal."""
+
+
+class ReportProgress(Protocol):
+    """Receives the progress of an addition."""
+
+    async def __call__(self, done: float, total: float | None, /) -> None:
+        """Receive the number of indexed chunks, which only grows, and their total.
+
+        While the text is being chunked, `total` is None and `done` is the share already chunked, below 1.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The result of adding a memory.
+
+    Args:
+        memory: The memory, new or existing.
+        chunks: The number of its chunks.
+        is_new: Whether this call added it; if not, it already existed.
+        is_indexed: Whether all of it is in the index now; if not, it is indexed in the background.
+    """
+
+    memory: Memory
+    chunks: int
+    is_new: bool
+    is_indexed: bool
+
+
+class MemoryStore:
+    """Adds and deletes memories.
+
+    Args:
+        log: Where they are kept.
+        writer: Indexes their chunks.
+        clock: Tells the time.
+    """
+
+    def __init__(self, log: MemoryLog, writer: IndexWriter, clock: Clock) -> None:
+        self._log = log
+        self._writer = writer
+        self._clock = clock
+        self._unanswered: set[str] = set()
+        self._promised: set[str] = set()
+        self._followed: set[asyncio.Task[None]] = set()
+        self._is_ending = False
+
+    def stop_waiting(self) -> None:
+        """Answer long additions without waiting, both current and future ones: the next process finishes indexing."""
+        self._is_ending = True
+        for work in self._followed:
+            work.cancel()
+
+    async def add(
+        self, caller: Caller, text: str, metadata: Mapping[str, Any], report: ReportProgress | None = None
+    ) -> Added:
+        """Add a text. When this returns, the text is in the journal and, if it is short, in the index.
+
+        A long text is indexed in the background; with `report`, this returns once all of it is indexed. If the call is
+        cancelled before it returns, the memory is forgotten: the journal's file has the text until a purge.
+
+        Args:
+            caller: The memory belongs to its project.
+            text: The text, stripped.
+            metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
+            report: Receives the progress of a long text.
+
+        Raises:
+            InvalidInputError: If the metadata is too large, or its timestamp is invalid.
+            JournalUnavailableError: If the journal could not be written; then nothing is added.
+        """
+        metadata = checked_metadata(metadata)
+        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
+            return await self._continue(done, report)
+        if same := self._log.find_same(text, metadata, caller.project):
+            return self._known(same)
+        chunking = await self._chunk(text, report)
+        # Another call may have added it while this one awaited.
+        if same := self._log.find_same(text, metadata, caller.project):
+            return self._known(same)
+        now = self._clock()
+        memory = Memory(
+            id=new_memory_id(),
+            text=text,
+            metadata=metadata,
+            date=date_of(metadata, now),
+            project=caller.project,
+            created_at=now,
+            request=caller.request,
+            chunking=chunking,
+        )
+        self._log.add(memory)
+        has_written()
+        is_indexed = await self._or_withdraw(memory, self._index(memory, report))
+        return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
+
+    async def delete(self, memory_id: str, *, again: bool = False) -> None:
+        """Forget a memory permanently, and remove its points.
+
+        Args:
+            memory_id: Its id.
+            again: The call is repeated because its hub ended, and may have done it before.
+
+        Raises:
+            NotFoundError: If there is no memory with that id.
+            JournalUnavailableError: If the journal could not be written; then nothing is forgotten.
+        """
+        forgetting = self._log.forget([memory_id], self._clock())
+        has_written()
+        await self._writer.remove(self._log.points_of(forgetting))
+        if forgetting.before and not again:
+            raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
+        if forgetting.unknown:
+            raise NotFoundError(
+                f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs."
+            )
+
+    def _known(self, memory: Memory) -> Added:
+        if memory.id in self._unanswered:
+            # The call that is adding it may still be cancelled, but this caller learns that it is kept.
+            self._promised.add(memory.id)
+        return Added(memory, self._log.chunks_of(memory), is_new=False, is_indexed=self._is_all_indexed())
+
+    async def _continue(self, memory: Memory, report: ReportProgress | None) -> Added:
+        """Continue an addition whose reply was lost when its process ended."""
+        has_written()
+        chunks, is_indexed = self._log.chunks_of(memory), self._is_all_indexed()
+        if report is not None and not is_indexed:
+            # If this is cancelled, the memory stays: the earlier process may have confirmed it to others.
+            is_indexed = await self._follow(chunks, report)
+        return Added(memory, chunks, is_new=True, is_indexed=is_indexed)
+
+    async def _or_withdraw(self, memory: Memory, indexing: Coroutine[Any, Any, bool]) -> bool:
+        """Return the result of the indexing; if it is cancelled, withdraw the memory."""
+        self._unanswered.add(memory.id)
+        try:
+            return await indexing
+        except asyncio.CancelledError:
+            await self._withdraw(memory)
+            raise
+        finally:
+            self._unanswered.discard(memory.id)
+            self._promised.discard(memory.id)
+
+    def _is_all_indexed(self) -> bool:
+        return self._writer.missing == 0
+
+    async def _chunk(self, text: str, report: ReportProgress | None) -> Chunking:
+        """Chunk the text in a thread that stops soon if the call is cancelled."""
+        cancelled, reached = threading.Event(), 0
+
+        def should_stop(place: int) -> bool:
+            nonlocal reached
+            reached = place
+            return cancelled.is_set()
+
+        work = asyncio.create_task(asyncio.to_thread(self._log.chunk, text, should_stop))
+        try:
+            # Below 1 even at the end: the next step counts chunks, and progress must only grow.
+            await _report_on(work, report, lambda: (reached - 1) / len(text), None)
+            return work.result()
+        finally:
+            cancelled.set()
+
+    async def _index(self, memory: Memory, report: ReportProgress | None) -> bool:
+        documents = await asyncio.to_thread(self._documents_of, memory)
+        if len(documents) <= _AT_ONCE:
+            return await self._writer.write(documents)
+        self._writer.postpone(documents)
+        return report is not None and await self._follow(len(documents), report)
+
+    def _documents_of(self, memory: Memory) -> list[Document]:
+        documents = list(self._log.documents_of(memory))
+        if len(documents) > _AT_ONCE:
+            # A long text has been copied a dozen times by now.
+            trim_heap()
+        return documents
+
+    async def _follow(self, total: int, report: ReportProgress) -> bool:
+        """Write what is pending and report progress. Return whether all of it is written."""
+        if self._is_ending:
+            return False
+        work = asyncio.create_task(self._writer.complete())
+        self._followed.add(work)
+        try:
+            await _report_on(work, report, lambda: self._written(total), total)
+            if work.cancelled():
+                return False
+            work.result()
+        except LearningMemoryError:
+            return False
+        finally:
+            self._followed.discard(work)
+            work.cancel()
+            with suppress(asyncio.CancelledError, LearningMemoryError):
+                await work
+        await report(total, total)
+        return True
+
+    def _written(self, total: int) -> int:
+        """Return how many of the last `total` documents are written."""
+        # They were added last, so they are written last.
+        missing = self._writer.missing
+        return 0 if missing is None else total - min(total, missing)
+
+    async def _withdraw(self, memory: Memory) -> None:
+        """Undo an addition whose call was cancelled."""
+        if memory.id in self._promised:
+            return
+        forgetting = self._log.forget([memory.id], self._clock())
+        points = self._log.points_of(forgetting)
+        with anyio.move_on_after(_WITHDRAWN_WITHIN, shield=True), suppress(LearningMemoryError):
+            await self._writer.remove(points)
+            # A batch that was in flight during the removal has arrived by now.
+            await self._writer.catch_up()
+            await self._writer.remove(points)
+
+
+async def _report_on(
+    work: asyncio.Task[Any], report: ReportProgress | None, reached: Callable[[], float], total: float | None
+) -> None:
+    """Wait for some work, and report any progress every half second."""
+    reported = 0.0
+    while not (await asyncio.wait([work], timeout=_REPORT_SECONDS))[0]:
+        done = reached()
+        if report is not None and done > reported:
+            reported = done
+            await report(done, total)

@@ -1,0 +1,242 @@
+"""How commands run operations: in the hub, which they start if none runs, or in their own process, under the lock.
+
+Both take and return the same data, so a command shows results in one way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.cli.access.hub_client import HUNG_AFTER, find_hub
+from learning_memory_server.cli.access.reading import holder_of
+from learning_memory_server.cli.terminal import counted, show_notice, working
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    InvalidSettingsError,
+    StorageUnavailableError,
+)
+from learning_memory_server.hub.front.link import HubLink, hello_of
+from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.server.claims import caller_of
+from learning_memory_server.system.ipc.discovery import Place
+from learning_memory_server.system.ipc.socket_security import has_hubs
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.access.hub_client import HubClient
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.settings import Settings
+
+    Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+_SEARCH_IS_PATIENT: Final = 1.0
+"""Seconds that a search waits for a sign of life: it can do without a hub."""
+_SEARCH_WAITS: Final = 10.0
+"""Seconds that a search waits for the index: after a large import it takes minutes. A lexical search answers now."""
+_BATCH: Final = 50
+"""Entries per message: few enough that a hub can serve its sessions in between."""
+_SILENT_SECONDS: Final = 30.0
+"""Seconds without a sign of life after which an operation is given up: a hub that loads a model is busy."""
+_INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
+"""What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
+_READING: Final = ("call", "compare", "complete", "picture")
+"""Operations that leave nothing undone if they are interrupted; the hub completes the index anyway."""
+
+
+class Connection:
+    """Runs operations for a command, and shows their progress.
+
+    Args:
+        operate: Runs one operation; see `operations`.
+        settings: Name the project that tools are called for; by default this folder's.
+
+    Attributes:
+        redacted: How many secrets of each kind imports have left out so far.
+    """
+
+    def __init__(self, operate: Operate, settings: Settings) -> None:
+        self._operate = operate
+        self.redacted: Counter[str] = Counter()
+        self._project = caller_of(os.environ, settings).project
+        # A separate session, which has no open entry.
+        self._session = os.urandom(8).hex()
+
+    async def run(self, operation: str, **fields: object) -> dict[str, Any]:
+        """Run an operation and return its result.
+
+        Raises:
+            DeadlineExceededError: If the hub hangs.
+            StorageUnavailableError: If the hub ends before it replies.
+            LearningMemoryError: Whatever the operation raises.
+            CancelledError, KeyboardInterrupt: If the person interrupts it. A notice says what remains.
+        """
+        try:
+            with working("Working") as report:
+                reply = await self._operate(report, operation, fields)
+        except _INTERRUPTIONS:
+            if operation not in _READING:
+                _say_interrupted()
+            raise
+        self.redacted.update(reply.get("redacted", {}))
+        for sentence in reply.get("notices", ()):
+            show_notice(sentence)
+        return reply
+
+    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """Call a tool and return its reply. Arguments that are None are left out.
+
+        Raises:
+            LearningMemoryError: See `run`.
+        """
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return await self.run(
+            "call", tool=tool, arguments=given, project=self._project, session=self._session
+        )
+
+    async def call_for_all(
+        self, tool: str, items: str, *, most: int | None = None, **arguments: object
+    ) -> dict[str, Any]:
+        """Call a listing tool, and return its first reply extended by the items of all other pages.
+
+        Args:
+            tool: The tool.
+            items: The reply's key for the items.
+            most: The most items to return.
+            arguments: The tool's arguments.
+
+        Raises:
+            LearningMemoryError: See `run`.
+        """
+        reply = page = await self.call(tool, **arguments)
+        while "offset" in page and (most is None or len(reply[items]) < most):
+            page = await self.call(tool, **arguments, offset=page["offset"])
+            reply[items] += page[items]
+        return {**reply, items: reply[items][:most]}
+
+    async def add(self, entries: Sequence[Ghap]) -> int:
+        """Add resolved entries to the journal and return how many were new.
+
+        Raises:
+            JournalUnavailableError: If they cannot be written.
+            LearningMemoryError: See `run`.
+        """
+        new = 0
+        try:
+            with working("Importing") as report:
+                for start in range(0, len(entries), _BATCH):
+                    batch = [ghap_to_data(entry) for entry in entries[start : start + _BATCH]]
+                    reply = await self._operate(report, "add", {"entries": batch})
+                    self.redacted.update(reply.get("redacted", {}))
+                    new += len(reply["added"])
+                    report("Importing", start + len(batch), len(entries))
+        except _INTERRUPTIONS:
+            _say_interrupted()
+            raise
+        return new
+
+
+async def prepare_search(connection: Connection) -> None:
+    """Give the model and the index a moment; what is not ready by then is not used, and a notice says so.
+
+    Raises:
+        LearningMemoryError: See `Connection.run`.
+    """
+    await connection.run("complete", to_search=True, within=_SEARCH_WAITS)
+
+
+WITHOUT_INDEX: Final = (
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    # Of the engine alone: such a setting is looked at when it is opened.
+    InvalidSettingsError,
+    StorageUnavailableError,
+)
+"""The errors after which a command does without the index."""
+
+
+async def complete_index(connection: Connection) -> str:
+    """Complete the index if that is possible now. Return a phrase that says how many vectors it has."""
+    try:
+        points = (await connection.run("complete"))["points"]
+    except _INTERRUPTIONS:
+        show_notice("Interrupted. Everything is in the journal; the index is completed later.")
+        raise
+    except WITHOUT_INDEX as error:
+        show_notice(error.sentence)
+        return (
+            "pending: the entries are safe in the journal, and are indexed as soon as a server or a command "
+            "finds the model and the engine working"
+        )
+    return f"complete: {counted(points, 'vector')}"
+
+
+def running_hub() -> HubClient | None:
+    """Return the hub that owns the data of the environment's settings, or None if none runs."""
+    # Without Unix sockets there are no hubs.
+    return find_hub(Place(os.environ)) if has_hubs() else None
+
+
+@asynccontextmanager
+async def open_connection(
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Connection]:
+    """Connect to the hub, and start it if none runs. A hub of older code is replaced.
+
+    Where no hub can run, this process opens the data itself, and sessions wait for it.
+
+    Args:
+        settings: Where the data is.
+        command: The command's name, shown to processes that find the data locked.
+        load: Returns the model, which this process has loaded. No hub is started then.
+
+    Raises:
+        AlreadyRunningError: If a process other than a hub has locked the data.
+        DeadlineExceededError: If the hub hangs.
+        StorageUnavailableError: If a hub has the data and cannot be used.
+        UntrustedSocketError: If another user could listen at the hub's socket.
+    """
+    patience = _SEARCH_IS_PATIENT if command.endswith("search") else HUNG_AFTER
+    if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
+        yield Connection(hub.operate, settings)
+        return
+    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415
+    from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
+
+    purpose = f"learning-memory-server {command}"
+    async with open_services(settings, purpose=purpose, load=load) as services:
+        yield Connection(partial(operate, services), settings)
+
+
+def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClient | None:
+    """Return the hub, or None if this process has to open the data itself."""
+    if not has_hubs():
+        return None
+    who = holder_of(settings)
+    can_be_reached = may_start if who is None else "socket" in who
+    if not can_be_reached:
+        return None
+    place = Place(os.environ)
+    try:
+        with working("Connecting to the hub"):
+            connection = HubLink(place, hello_of(place, "command"), show_notice, patience=patience).connect()
+    except StorageUnavailableError as error:
+        if holder_of(settings):
+            raise
+        show_notice(f"{error.sentence} This command works without a hub; sessions wait until it has ended.")
+        return None
+    # Without a `wait` that ends the attempt, there is a connection now.
+    if connection:
+        connection.close()
+    return find_hub(place, hung_after=_SILENT_SECONDS)
+
+
+def _say_interrupted() -> None:
+    show_notice("Interrupted. What was finished stays; run the command again for the rest.")

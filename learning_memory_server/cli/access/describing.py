@@ -1,0 +1,81 @@
+"""How commands describe the hub, the process that has locked the data, and the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from learning_memory_server.cli.terminal import counted, readable_size
+from learning_memory_server.index.engines.addresses import urls_of
+from learning_memory_server.system.files import disk_use
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.settings import Settings
+
+_MINUTE: Final = 60
+
+
+def describe_engine(settings: Settings) -> str:
+    """Say which engine stores the index, where, and how large it is."""
+    if settings.qdrant_url is not None:
+        parts = map(urlsplit, urls_of(settings.qdrant_url))
+        # A URL may carry a password before its host.
+        shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
+        return f"Qdrant at {', '.join(shown)}"
+    folder = settings.index_directory
+    return f"embedded Qdrant in {folder} ({readable_size(disk_use(folder))})"
+
+
+def in_use_by(who: Mapping[str, object] | None) -> str:
+    """Say which process has locked the data; see `holder_of`."""
+    if who is None:
+        return "nobody"
+    return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def in_the_way(who: Mapping[str, object]) -> str:
+    """Say that a process other than a hub has locked the data, and what that means."""
+    return (
+        f"No hub is running, and no session can start until {in_use_by(who)}, has ended: it has locked the data "
+        "and is not a hub."
+    )
+
+
+def describe_hub(status: dict[str, Any]) -> str:
+    """Describe a hub in one line."""
+    return (
+        f"process {status['pid']}, {describe_program(status['build'])}, "
+        f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
+        f"model {describe_model(status)}, {describe_pending(status)} pending"
+        + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
+    )
+
+
+def describe_refusal(found: Mapping[str, Any]) -> str:
+    """Say why a server does not read or write, and when it is asked again; an empty text if it does."""
+    if "refused" not in found:
+        return ""
+    return f"{found['refused']} It is asked again in {describe_seconds(found['retry_seconds'])}."
+
+
+def describe_program(program: Mapping[str, Any]) -> str:
+    """Name a program that runs a hub, or would; see `programs`."""
+    # Version 0.1.0 does not say where it is.
+    return f"version {program['version']} in {program.get('folder', 'an unknown folder')}"
+
+
+def describe_pending(status: dict[str, Any]) -> str:
+    """Say how many points a hub has yet to index, if it knows."""
+    return "an unknown number of points" if status["pending"] is None else counted(status["pending"], "point")
+
+
+def describe_model(status: dict[str, Any]) -> str:
+    """Return the state of a hub's model, with the runtime that computes its vectors."""
+    return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration for people, such as `42 s` or `2:05:09`."""
+    return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))

@@ -1,0 +1,180 @@
+"""A command's requests to a running hub. Nothing here starts or stops one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    LearningMemoryError,
+    StorageUnavailableError,
+    error_from_body,
+)
+from learning_memory_server.system import locations
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import programs
+from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.locking import holder
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.operations import Report
+
+HUNG_AFTER: Final = 8.0
+"""Seconds without a sign of life after which a command gives up on the hub."""
+
+
+def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
+    """Return the hub that owns the data, or None if none listens.
+
+    Args:
+        place: The data.
+        hung_after: Seconds without a sign of life after which a request fails.
+
+    Raises:
+        DeadlineExceededError: If its queue of connections stays full.
+        UntrustedSocketError: If another user listens there, or could.
+    """
+    hung_after = min(hung_after, rendezvous.STILL_SILENT) if place.is_silent() else hung_after
+    for path in place.sockets():
+        connection = _connect(path, place, hung_after)
+        if connection is not None:
+            return HubClient(place, path, connection, hung_after)
+    return None
+
+
+class HubClient:
+    """Sends requests to the hub, each over its own connection.
+
+    Attributes:
+        place: The data that the hub is expected to hold.
+
+    Args:
+        place: The same.
+        path: The hub's socket.
+        connection: An open connection, for the first request.
+        hung_after: Seconds without a sign of life after which a request fails.
+    """
+
+    def __init__(
+        self, place: rendezvous.Place, path: Path, connection: socket.socket, hung_after: float
+    ) -> None:
+        self.place = place
+        self._path = path
+        self._first: socket.socket | None = connection
+        self._hung_after = hung_after
+        self._program = programs.this_program()
+
+    def control(self, command: str, **fields: object) -> dict[str, Any]:
+        """Send the hub a command and return its reply, however long that takes.
+
+        Args:
+            command: `status`, `stop`, or the name of an operation.
+            fields: The operation's arguments.
+
+        Raises:
+            DeadlineExceededError: If the hub gives no sign of life for `hung_after` seconds.
+            StorageUnavailableError: If it ends before it replies.
+            LearningMemoryError: If it refuses; the error is the hub's own.
+        """
+        with self._connected() as connection:
+            reply = self._ask(connection, command, fields)
+        return _result_of(reply)
+
+    async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Run an operation in the hub; see `control`. If this is cancelled, the hub cancels the operation."""
+        with self._connected() as connection:
+            try:
+                reply = await asyncio.to_thread(self._ask, connection, name, fields, report)
+            finally:
+                # Wakes a thread that still waits for the hub.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        return _result_of(reply)
+
+    def _ask(
+        self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None = None
+    ) -> dict[str, Any]:
+        connection.settimeout(self._hung_after)
+        hello = {**self._hello(), "command": command, "fields": fields}
+        connection.sendall(json.dumps(hello).encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            # Each sign of life is a line, so the socket's timeout limits the hub's silence, not its work.
+            while (line := lines.readline()).startswith(rendezvous.PRIVATE):
+                progress = rendezvous.read_progress(line)
+                if progress and report:
+                    report(progress["doing"], progress["done"], progress["total"])
+        if not line:
+            raise EOFError
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def _hello(self) -> dict[str, Any]:
+        return {
+            "hello": rendezvous.PROTOCOL_VERSION,
+            "role": "control",
+            "build": self._program,
+            "journal": str(self.place.journal),
+            "storage": str(self.place.storage),
+            "settings": self.place.settings,
+        }
+
+    @contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        connection, self._first = self._first, None
+        connection = connection or _connect(self._path, self.place, self._hung_after)
+        if connection is None:
+            raise _ended()
+        try:
+            with connection:
+                yield connection
+        except TimeoutError:
+            locations.note_silence(str(self.place.storage))
+            raise _hangs(self.place, self._hung_after) from None
+        except (OSError, EOFError):
+            raise _ended() from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            # A hub of another version may reply in another form.
+            raise LearningMemoryError(
+                f"The hub's reply was not understood ({error!r}).",
+                hint="Run `learning-memory-server hub stop`; the next session starts a hub of the current version.",
+            ) from error
+
+
+def _connect(path: Path, place: rendezvous.Place, hung_after: float) -> socket.socket | None:
+    try:
+        return peers.connect(path, hung_after)
+    except (BlockingIOError, TimeoutError):
+        # Its queue of connections is full.
+        raise _hangs(place, hung_after) from None
+    except OSError:
+        return None
+
+
+def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
+    if "error" in reply:
+        raise error_from_body(reply["error"])
+    return reply
+
+
+def _ended() -> LearningMemoryError:
+    return StorageUnavailableError(
+        "The hub ended before it answered.",
+        hint="Run the command again: what is done already is not done twice, and nothing that the hub acknowledged is "
+        "lost.",
+    )
+
+
+def _hangs(place: rendezvous.Place, hung_after: float) -> LearningMemoryError:
+    pid = (holder(place.journal) or {}).get("pid")
+    return DeadlineExceededError(
+        f"The hub (process {pid or 'unknown'}) has given no sign of life for {hung_after:g} seconds.",
+        hint="Try again. If that does not help, end it"
+        + (f" (kill -KILL {pid})" if pid else "")
+        + ": nothing that it acknowledged is lost, and the next session starts another.",
+    )

@@ -1,0 +1,158 @@
+"""Everything that differs between clients, as data.
+
+Sources: the clients' documentation as of November 2026; for Codex also its source (`rmcp-client/src/utils.rs`), and for
+Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code 2.1.197, Codex 0.169.0 and Gemini CLI
+0.61.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from learning_memory_server.cli.clients import json_text, places, toml_text
+from learning_memory_server.cli.clients.names import ClientName
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.clients.places import Machine
+
+    class Syntax(Protocol):
+        """Reads and edits the text of a file in place. Each function raises ValueError if it cannot."""
+
+        def parse(self, text: str) -> dict[str, Any]:
+            """Return the content; none for an empty text."""
+
+        def put(self, text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
+            """Return the text with values merged into the table at a path."""
+
+        def drop(self, text: str, path: tuple[str, ...]) -> str:
+            """Return the text without the table at a path."""
+
+
+SERVER: Final = "learning-memory"
+"""The name of this server in a client. Gemini CLI allows no underscore in it."""
+_SDK_PASSES: Final = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"})
+"""The environment that the TypeScript SDK's stdio client passes by default."""
+_CODEX_PASSES: Final = _SDK_PASSES | {"__CF_USER_TEXT_ENCODING", "LANG", "LC_ALL", "TMPDIR", "TZ"}
+_WINDOWS_NEEDS: Final = frozenset(
+    {
+        "APPDATA",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "USERNAME",
+        "USERPROFILE",
+    }
+)
+"""What every client passes on Windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client.
+
+    Args:
+        name: Its name on our command line.
+        title: Its name in a sentence.
+        locate: Returns its file of servers for all projects.
+        section: The key of the servers in that file.
+        program: Its command; finding either this or the file's folder means that the client is installed.
+        afterwards: What makes it read its file again.
+        syntax: Edits its file.
+        fixed: Fields of the server's entry besides `command`, `args` and `env`.
+        passes: The variables of its own environment that a server gets, except on Windows; None for all.
+        own_command: Whether its servers are changed through its own command, as with `claude mcp`.
+    """
+
+    name: ClientName
+    title: str
+    locate: Callable[[Machine], Path]
+    section: str
+    program: str
+    afterwards: str
+    syntax: Syntax = json_text
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    passes: frozenset[str] | None = None
+    own_command: bool = False
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """The keys that lead to this server's entry."""
+        return self.section, SERVER
+
+    def passed(self, machine: Machine) -> dict[str, str]:
+        """Return the variables that a server gets from this client, without those of its entry."""
+        if self.passes is None:
+            return dict(machine.environment)
+        names = _WINDOWS_NEEDS if machine.platform == "win32" else self.passes
+        return {name: value for name, value in machine.environment.items() if name in names}
+
+
+CLIENTS: Final[Mapping[ClientName, Client]] = {
+    client.name: client
+    for client in (
+        Client(
+            ClientName.CLAUDE_CODE,
+            "Claude Code",
+            places.claude_code_file,
+            "mcpServers",
+            program="claude",
+            afterwards="New sessions of Claude Code have it.",
+            fixed={"type": "stdio"},
+            own_command=True,
+        ),
+        Client(
+            ClientName.CURSOR,
+            "Cursor",
+            places.cursor_file,
+            "mcpServers",
+            program="cursor",
+            afterwards="Restart Cursor.",
+            passes=_SDK_PASSES,
+        ),
+        Client(
+            ClientName.VSCODE,
+            "VS Code",
+            places.vscode_file,
+            "servers",
+            program="code",
+            afterwards="VS Code asks whether to trust the server when it first starts it.",
+            fixed={"type": "stdio"},
+        ),
+        Client(
+            ClientName.CODEX,
+            "Codex",
+            places.codex_file,
+            "mcp_servers",
+            program="codex",
+            afterwards="New sessions of Codex have it.",
+            syntax=toml_text,
+            passes=_CODEX_PASSES,
+        ),
+        Client(
+            ClientName.GEMINI,
+            "Gemini CLI",
+            places.gemini_file,
+            "mcpServers",
+            program="gemini",
+            afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
+        ),
+        Client(
+            ClientName.CLAUDE_DESKTOP,
+            "Claude Desktop",
+            places.claude_desktop_file,
+            "mcpServers",
+            program="claude-desktop",
+            afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",
+            passes=_SDK_PASSES,
+        ),
+    )
+}
+"""The clients, by name."""

@@ -1,0 +1,265 @@
+"""A change to a client's file: computed first, shown, and then written.
+
+Next to the file, a copy is kept of what it was. To remove the server, the edit is repeated on that copy: if the result
+is the file as it is now, nothing else has changed since, and the copy is put back byte for byte. Otherwise the entry
+alone is taken out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.cli.clients import toml_text
+from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.system import files
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.clients.catalog import Client, Syntax
+    from learning_memory_server.cli.clients.places import Machine
+
+_COPY: Final = ".before-learning-memory"
+"""The suffix of the copy."""
+_CONTEXT: Final = 2
+"""Unchanged lines that a diff shows around a change. They are the user's, and may hold keys of other servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to do to a file.
+
+    Args:
+        path: The file as the client names it; it may be a symbolic link.
+        before: Its content now; None if it does not exist.
+        after: Its new content; None removes it.
+        copy: What to keep a copy of, if anything.
+        advice: What to do by hand if the file cannot be written.
+        restores: Whether `after` is the copy, which is not needed any more then.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    copy: bytes | None
+    advice: str
+    restores: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything changes."""
+        return self.before != self.after
+
+    @property
+    def copy_path(self) -> Path:
+        """Where the copy is kept."""
+        return _copy_path(self.path)
+
+    def diff(self) -> list[str]:
+        """Return the change as the lines of a unified diff."""
+        before, after = ((text or b"").decode().splitlines() for text in (self.before, self.after))
+        found = difflib.unified_diff(before, after, str(self.path), str(self.path), n=_CONTEXT, lineterm="")
+        return list(found)
+
+    def apply(self) -> None:
+        """Write the file, with its own mode, and the copy first. A new file is for its owner alone.
+
+        Raises:
+            ClientSetupError: If it has changed since it was read, or cannot be written.
+        """
+        target = self.path.resolve()
+        if _read(target) != self.before:
+            raise ClientSetupError(
+                f"{self.path} has changed since it was read, so it was not written.", hint="Try again."
+            )
+        try:
+            mode = 0o600 if self.before is None else stat.S_IMODE(target.stat().st_mode)
+            if self.copy is not None:
+                files.replace(self.copy_path, self.copy, mode=mode)
+            if self.after is None:
+                files.remove(target)
+            else:
+                files.replace(target, self.after, mode=mode)
+            if self.restores:
+                files.remove(self.copy_path)
+        except OSError as error:
+            raise ClientSetupError(
+                f"{self.path} cannot be written ({error.strerror}).", hint=self.advice
+            ) from None
+
+
+def find_entry(client: Client, machine: Machine, advice: str = "Correct it first.") -> dict[str, Any] | None:
+    """Return this server's entry in a client's file, or None.
+
+    Args:
+        client: Which client.
+        machine: Where it is.
+        advice: What to do if the file cannot be parsed.
+
+    Raises:
+        ClientSetupError: If the file cannot be read or parsed.
+    """
+    path = client.locate(machine)
+    try:
+        content = client.syntax.parse(_decoded(_read(path)))
+    except ValueError as error:
+        raise _refused(path, client.syntax, error, advice) from None
+    return _lookup(content, client.path)
+
+
+def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Change:
+    """Return the change that adds or updates this server's entry, leaving everything else as it is.
+
+    Raises:
+        ClientSetupError: If the file cannot be read, parsed or edited.
+    """
+    path = client.locate(machine)
+    advice = f"Add this to {path} yourself:\n{snippet(client, entry)}"
+    before, existing = _read(path), find_entry(client, machine, advice)
+    earlier = _read(_copy_path(path))
+    if existing is not None and not entry.get("args") and "args" not in existing:
+        # Codex leaves out empty arguments when it rewrites its file.
+        entry = {name: value for name, value in entry.items() if name != "args"}
+    after = _merged(path, before, client.syntax, client.path, entry, advice)
+    # An update keeps the copy from before the server was added.
+    copy = earlier if existing is not None and _is_before(client, earlier, before, existing) else before
+    return Change(path, before, after, copy, advice)
+
+
+def removal(client: Client, machine: Machine) -> Change:
+    """Return the change that removes what was added.
+
+    Raises:
+        ClientSetupError: If the file cannot be read, parsed or edited.
+    """
+    path, syntax = client.locate(machine), client.syntax
+    advice = f"Remove {'.'.join(client.path)} from {path} yourself."
+    before, existing = _read(path), find_entry(client, machine, advice)
+    if before is None or existing is None:
+        return Change(path, before, before, None, advice)
+    earlier = _read(_copy_path(path))
+    if _is_before(client, earlier, before, existing):
+        return Change(path, before, earlier, None, advice, restores=True)
+    try:
+        if syntax.put("", client.path, existing) == _decoded(before):
+            return Change(path, before, None, None, advice)
+        text = _without(client, _decoded(before), earlier)
+    except ValueError as error:
+        raise _refused(path, syntax, error, advice) from None
+    return Change(path, before, text.encode(), before, advice)
+
+
+def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
+    """Return the change that writes settings to `config.toml`.
+
+    Raises:
+        ClientSetupError: If the file cannot be read, parsed or edited.
+    """
+    before = _read(path)
+    advice = f"Add these to {path} yourself: {', '.join(values)}."
+    after = _merged(path, before, toml_text, (), values, advice)
+    return Change(path, before, after, before, advice)
+
+
+def snippet(client: Client, entry: Mapping[str, Any]) -> str:
+    """Return the content of a file that has this server only."""
+    return client.syntax.put("", client.path, entry).rstrip("\n")
+
+
+def _merged(  # noqa: PLR0913 - a file, and an edit
+    path: Path,
+    before: bytes | None,
+    syntax: Syntax,
+    keys: tuple[str, ...],
+    values: Mapping[str, Any],
+    advice: str,
+) -> bytes:
+    """Return a file's content with values merged in."""
+    try:
+        text = _decoded(before)
+        wanted = _merge(syntax.parse(text), keys, values)
+        after = syntax.put(text, keys, values)
+        if syntax.parse(after) != wanted:
+            raise ValueError("it is written in a form that cannot be edited here")  # noqa: TRY301 - one refusal
+    except ValueError as error:
+        raise _refused(path, syntax, error, advice) from None
+    return before if after == text and before is not None else after.encode()
+
+
+def _without(client: Client, text: str, earlier: bytes | None) -> str:
+    """Return a text without the entry, and without its section if that was added with it and is empty now."""
+    syntax, (section, name) = client.syntax, client.path
+    wanted = syntax.parse(text)
+    del wanted[section][name]
+    text = syntax.drop(text, (section, name))
+    if not wanted[section]:
+        content = syntax.parse(text)
+        had_one = earlier is not None and section in syntax.parse(_decoded(earlier))
+        if section in content and not had_one:
+            text = syntax.drop(text, (section,))
+        if not had_one or section not in syntax.parse(text):
+            del wanted[section]
+    if syntax.parse(text) != wanted:
+        raise ValueError("it is written in a form that cannot be edited here")
+    return text
+
+
+def _is_before(client: Client, earlier: bytes | None, now: bytes | None, entry: Mapping[str, Any]) -> bool:
+    """Return whether adding the entry to the earlier content, which had none, leads to the content of now."""
+    try:
+        text = _decoded(earlier)
+        if earlier is None or _lookup(client.syntax.parse(text), client.path) is not None:
+            return False
+        return client.syntax.put(text, client.path, entry).encode() == now
+    except ValueError:
+        return False
+
+
+def _merge(content: dict[str, Any], path: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    if path:
+        inner = content.get(path[0], {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"{path[0]} is not an object")
+        return {**content, path[0]: _merge(inner, path[1:], values)}
+    merged = {
+        name: _merge(content[name], (), value)
+        if isinstance(value, dict) and isinstance(content.get(name), dict)
+        else value
+        for name, value in values.items()
+    }
+    return {**content, **merged}
+
+
+def _lookup(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:  # noqa: ANN401 - parsed
+    for name in path:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else None
+
+
+def _copy_path(path: Path) -> Path:
+    return path.with_name(path.name + _COPY)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ClientSetupError(f"{path} cannot be read ({error.strerror}).") from None
+
+
+def _decoded(content: bytes | None) -> str:
+    return (content or b"").decode()
+
+
+def _refused(path: Path, syntax: Syntax, error: ValueError, advice: str) -> ClientSetupError:
+    kind = "TOML" if syntax is toml_text else "JSON"
+    reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+    if isinstance(error, json.JSONDecodeError):
+        reason = f"line {error.lineno} is not valid"
+    return ClientSetupError(f"{path} cannot be edited: as {kind}, {reason}.", hint=advice)

@@ -1,0 +1,137 @@
+"""Checks of the journal's content and lock. Nothing is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.cli.access.describing import in_use_by
+from learning_memory_server.cli.access.reading import holder_of
+from learning_memory_server.cli.doctor.finding import green, red, yellow
+from learning_memory_server.cli.terminal import counted
+from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
+from learning_memory_server.index.engines.server_log import server_from_data
+from learning_memory_server.journal.codec import (
+    advice_from_data,
+    failure_from_data,
+    memory_from_data,
+    value_from_data,
+    verdict_from_data,
+)
+from learning_memory_server.journal.entry_codec import ghap_from_data
+from learning_memory_server.journal.journal import Journal
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.doctor.finding import Finding
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.server.settings import Settings
+
+_NAMED: Final = 3
+
+
+def check_journal(settings: Settings) -> Iterator[Finding]:
+    """Read everything in the journal, and find out which process has locked it."""
+    journal = Journal(settings.journal_directory)
+    readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
+        ("entry", journal.entries, ghap_from_data),
+        ("value", journal.values, value_from_data),
+        ("verdict", journal.verdicts, verdict_from_data),
+        ("advice line", journal.advice, advice_from_data),
+        ("failure line", journal.failures, failure_from_data),
+        ("memory", journal.memories, memory_from_data),
+        ("cluster change", journal.clusters, None),
+        ("evidence line", journal.evidence, None),
+        ("server line", journal.servers, server_from_data),
+    ]
+    try:
+        sound = []
+        for noun, log, decode in readers:
+            if (count := (yield from _check_log(noun, log, decode))) is not None:
+                sound.append(counted(count, noun))
+        if sound:
+            yield green("journal", f"{', '.join(sound)}: all checksums match.")
+        yield from _check_open(journal)
+        yield from _check_set_aside(journal)
+        yield from _check_writable(journal, [log for _, log, _ in readers])
+    except LearningMemoryError as error:
+        yield red("journal", _explained(error))
+    try:
+        who = holder_of(settings)
+        yield green(
+            "lock", f"The data is in use by {in_use_by(who)}." if who else "No process is using the data."
+        )
+    except LockUnavailableError as error:
+        yield red("lock", error.sentence)
+
+
+def _check_log(
+    noun: str, log: Log, decode: Callable[[dict[str, object]], object] | None
+) -> Generator[Finding, None, int | None]:
+    """Report what is wrong with a log. Return its number of records if nothing is."""
+    content = log.read()
+    foreign = []
+    for record in content.records:
+        try:
+            if decode is not None:
+                record.decoded(decode)
+        except JournalUnavailableError:
+            foreign.append(record.id)
+    torn = [damage for damage in content.damage if damage.torn]
+    lost = [damage for damage in content.damage if not damage.torn]
+    if lost:
+        where = "; ".join(f"{d.path.name} line {d.line_number}: {d.reason}" for d in lost[:_NAMED])
+        yield red(
+            "journal",
+            f"{counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
+            "from a backup, or delete those lines.",
+        )
+    if foreign:
+        yield red(
+            "journal",
+            f"{counted(len(foreign), noun)} cannot be understood ({', '.join(map(str, foreign[:_NAMED]))}); "
+            "if a newer version wrote them, update learning-memory-server.",
+        )
+    for damage in torn:
+        yield yellow(
+            "journal",
+            f"The last line of {damage.path.name} is unfinished, as after a crash; the next start sets it aside.",
+        )
+    return None if content.damage or foreign else len(content.records)
+
+
+def _check_open(journal: Journal) -> Iterator[Finding]:
+    found = 0
+    for path in journal.open_files():
+        try:
+            journal.read_open(path)
+            found += 1
+        except JournalUnavailableError as error:
+            yield red("open", _explained(error))
+    yield green("open", f"{counted(found, 'open entry')}.")
+
+
+def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
+    """Check the folders and the newest file of each log; older files are no longer written."""
+    for path in (*journal.folders, *(path for log in logs for path in log.segments()[-1:])):
+        needed = os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if path.exists() and not os.access(path, needed):
+            yield red("journal", f"{path} is not writable; check its owner, or run: chmod u+rwX '{path}'")
+
+
+def _explained(error: LearningMemoryError) -> str:
+    """Return what is wrong. If the operating system refused, name the path."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.filename:
+        return f"{error.message} Check {cause.filename}: its kind, owner and permissions."
+    return error.sentence
+
+
+def _check_set_aside(journal: Journal) -> Iterator[Finding]:
+    if found := journal.set_aside_files():
+        names = ", ".join(path.name for path in found[:_NAMED])
+        yield yellow(
+            "journal",
+            f"{counted(len(found), 'unfinished line')} set aside after a crash ({names}); "
+            "check whether they matter, then delete them.",
+        )

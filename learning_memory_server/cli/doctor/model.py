@@ -1,0 +1,153 @@
+"""Checks of the embedding model: its library or server, its weights, and whether it can embed a text."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import metadata
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.cli.doctor.finding import Level, green, red, yellow
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.extras import exports
+from learning_memory_server.embedding.probe import PROBE
+from learning_memory_server.embedding.source import find_source, require_library
+from learning_memory_server.errors import LearningMemoryError
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.doctor.finding import Finding
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.server.settings import Settings
+
+_OLLAMA_SECONDS: Final = 10.0
+
+
+async def check_model(
+    settings: Settings, load: Callable[[], Embedder], *, quick: bool, of_hub: Finding | None = None
+) -> AsyncIterator[Finding]:
+    """Check the model's files, load it, and embed a sentence.
+
+    Args:
+        settings: Which model, and what runs it.
+        load: Loads it.
+        quick: Do not load it.
+        of_hub: What the hub reports about it.
+    """
+    if settings.embedding_backend == "hashing":
+        yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
+        return
+    of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_sentence_transformers
+    sound = True
+    for finding in of_backend(settings):
+        sound = sound and finding.level is not Level.RED
+        yield finding
+    if of_hub:
+        yield of_hub
+    if quick and not of_hub:
+        yield green("model", "Not loaded (--quick).")
+    # A hub does not report why its model failed; loading it here shows that.
+    elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
+        yield await _probe(settings, load)
+
+
+def _check_ollama(settings: Settings) -> Iterator[Finding]:
+    from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
+
+    server, model = OllamaServer(settings.ollama_url, _OLLAMA_SECONDS), settings.embedding_model
+    try:
+        yield green("model", f"Ollama {server.version()} answers at {server.address}.")
+        yield green("model", f"It has {model} (digest {server.digest_of(model)[:12]}).")
+    except LearningMemoryError as error:
+        yield red("model", error.sentence)
+
+
+def _check_sentence_transformers(settings: Settings) -> Iterator[Finding]:
+    if settings.embedding_model == DEFAULT_MODEL:
+        yield from _check_packaged()
+    else:
+        yield from _check_libraries()
+        yield from _check_files(settings)
+
+
+def _check_packaged() -> Iterator[Finding]:
+    try:
+        find_source(DEFAULT_MODEL)
+    except (LearningMemoryError, OSError) as error:
+        yield red("model", error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror))
+    else:
+        yield green("model", f"{DEFAULT_MODEL}: the packaged weights are intact.")
+
+
+def _check_libraries() -> Iterator[Finding]:
+    try:
+        require_library()
+    except LearningMemoryError as error:
+        yield red("model", error.sentence)
+        return
+    for package in ("sentence-transformers", "torch"):
+        if package == "torch" and any(_is_cuda(found) for found in metadata.distributions()):
+            yield yellow(
+                "model",
+                "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
+                "build of torch; docs/install.md says how.",
+            )
+        else:
+            yield green("model", f"{package} {_version(package)} is installed.")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _is_cuda(distribution: metadata.Distribution) -> bool:
+    return (distribution.metadata["Name"] or "").lower().startswith("nvidia-cuda-runtime")
+
+
+def _check_files(settings: Settings) -> Iterator[Finding]:
+    model, models = settings.embedding_model, settings.models_directory
+    try:
+        source = find_source(model)
+    except LearningMemoryError as error:
+        yield red("model", error.sentence)
+        return
+    except OSError as error:
+        yield red("model", f"The files of {model} cannot be read ({error.strerror}).")
+        return
+    yield green("model", f"{model}, in {source.folder}.")
+    failure = exports.failure_of(models, source)
+    if exports.has_export(models, source):
+        yield green("model", "An ONNX export exists, so it loads without torch.")
+    elif failure is not None:
+        yield yellow(
+            "model",
+            f"It could not be exported to ONNX ({failure}), so it loads slowly and needs more RAM. The export is "
+            f"retried when a package's version changes, or after: rm '{exports.failure_path(models, source)}'",
+        )
+    else:
+        yield green(
+            "model",
+            "No ONNX export exists yet; a server makes one after its first start if the model allows it.",
+        )
+
+
+async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
+    from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
+
+    embeddings = EmbeddingService(load)
+    began = monotonic()
+    try:
+        vector = await embeddings.embed_query(PROBE)
+    except LearningMemoryError as error:
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        return red("model", " ".join(filter(None, (error.message + cause, error.hint))))
+    finally:
+        embeddings.close()
+    sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
+    if embeddings.runtime == "sentence-transformers" and exports.has_export(
+        settings.models_directory, find_source(settings.embedding_model)
+    ):
+        return yellow("model", f"{sentence} The ONNX export does not work; the next server replaces it.")
+    return green("model", sentence)

@@ -1,0 +1,71 @@
+"""`download-model`: a model from huggingface.co, loaded once to check that it works."""
+
+from __future__ import annotations
+
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.terminal import errors, readable_size, show_facts, working
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.system.files import disk_use
+from learning_memory_server.system.paths import PREFIX
+
+
+def fetch_model(model: str) -> None:
+    """Download a model, load it, and say how to use it.
+
+    Raises:
+        InvalidInputError: If Ollama runs the embedding model.
+        EmbeddingUnavailableError: If it cannot be downloaded or loaded, or what loads it is not installed.
+    """
+    settings = open_settings()
+    if settings.embedding_backend == "ollama" and model != settings.reranker_model:
+        raise InvalidInputError(
+            "embedding_backend is ollama, and Ollama downloads its models itself.",
+            hint=f"Run: ollama pull {model} (for a re-ranking model, set reranker_model to it first)",
+        )
+    from learning_memory_server.embedding.extras.download import download_model  # noqa: PLC0415 - not for other commands
+    from learning_memory_server.embedding.source import is_reranker, require_library  # noqa: PLC0415
+
+    if model == DEFAULT_MODEL:
+        show_facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
+        return
+    # Before a long download, rather than after it.
+    require_library()
+    folder = download_model(model, show_progress=errors().is_terminal)
+    with working("Loading the model"):
+        facts = _facts_of_reranker(model) if is_reranker(folder) else _facts_of_embedder(model)
+    show_facts(
+        [
+            ("model", model),
+            ("folder", str(folder)),
+            ("size", readable_size(disk_use(folder.resolve()))),
+            *facts,
+        ]
+    )
+
+
+def _facts_of_embedder(model: str) -> list[tuple[str, str]]:
+    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415 - seconds
+
+    identity = SentenceEmbedder(model).identity
+    return [
+        ("vectors", f"of length {identity.dimension}, of texts up to {identity.max_tokens} tokens"),
+        (
+            "next",
+            (
+                f"Set {PREFIX}EMBEDDING_MODEL={model} (or embedding_model in config.toml), then run "
+                "`learning-memory-server hub stop`; the next session rebuilds the index with it."
+            ),
+        ),
+    ]
+
+
+def _facts_of_reranker(model: str) -> list[tuple[str, str]]:
+    from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - seconds
+
+    CrossEncoderReranker(model)
+    then = (
+        f"Set {PREFIX}RERANKER_MODEL={model} (or reranker_model in config.toml), then run "
+        "`learning-memory-server hub stop`. `doctor` says whether it is fast enough on this machine."
+    )
+    return [("re-ranks", "the best results of a search"), ("next", then)]

@@ -1,0 +1,179 @@
+"""`export` and `backup`: the journal in one file. Both only read, so sessions may keep running."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.terminal import (
+    counted,
+    each_file,
+    errors,
+    output,
+    readable_size,
+    show_facts,
+    show_notice,
+    working,
+)
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
+from learning_memory_server.journal.archive.backups import back_up
+from learning_memory_server.journal.archive.snapshot import take_snapshot
+from learning_memory_server.journal.archive.writing import write_archive
+from learning_memory_server.journal.disk import journal_errors
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.limits import PROJECT_MAX, checked_text
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from learning_memory_server.journal.archive.snapshot import Snapshot
+    from learning_memory_server.server.settings import Settings
+
+
+def export(path: Path, project: str | None, *, force: bool) -> None:
+    """Write the journal to an archive.
+
+    Args:
+        path: The archive.
+        project: The value of `--project`: only this project.
+        force: Replace an existing file.
+
+    Raises:
+        InvalidInputError: If the file exists, or cannot be written.
+        JournalUnavailableError: If the journal cannot be read, or a newer version wrote it.
+        NotFoundError: If there is no journal.
+    """
+    settings = open_settings()
+    chosen = chosen_project(project, settings)
+    wanted = chosen and checked_text("--project", chosen, PROJECT_MAX)
+    at, snapshot = _take(settings, wanted)
+    _write(path, snapshot, at, wanted, force=force)
+
+
+def backup(folder: Path | None, keep: int) -> None:
+    """Write the journal to a dated archive in a folder, and remove the oldest backups there; see `archive.backups`.
+
+    Args:
+        folder: The folder; by default `backups` in the storage folder.
+        keep: How many backups to keep.
+
+    Raises:
+        InvalidInputError, JournalUnavailableError, NotFoundError: See `export`; no backup is removed then.
+    """
+    settings = open_settings()
+    place = folder or settings.backups_directory
+    _require_journal(settings)
+    began = utc_now()
+    with working("Backing up the journal"):
+        made = back_up(Journal(settings.journal_directory), place, began, keep)
+    if made is None:
+        show_notice(
+            f"No backup was written, and none removed: {settings.journal_directory} has no records that can be read."
+        )
+        return
+    _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
+    if made.removed:
+        output().print(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
+
+
+def back_up_first(settings: Settings) -> Path | None:
+    """Back up the journal before a command changes much of it, and say where on standard error.
+
+    Returns:
+        The backup; None if the journal is empty and needs none.
+
+    Raises:
+        InvalidInputError: If the backup cannot be written; the command must not go on then.
+        JournalUnavailableError: If the journal cannot be read.
+    """
+    place = settings.backups_directory
+    with working("Backing up the journal"):
+        try:
+            made = back_up(Journal(settings.journal_directory), place, utc_now())
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"Nothing was changed, because the journal could not be backed up first. {error.message}",
+                hint=error.hint,
+            ) from None
+    if made is None:
+        return None
+    errors().print(f"Backed up first: {made.path} ({readable_size(made.path.stat().st_size)})")
+    return made.path
+
+
+def rewrite_backups(
+    settings: Settings,
+    earlier: list[Path],
+    rewrite: Callable[[Path, Snapshot | None], object],
+    failed: list[Path],
+) -> bool:
+    """Back up the journal, then rewrite or remove earlier backups; if the first fails, none is touched.
+
+    Returns:
+        Whether there is a fresh backup. `failed` receives those that could not be rewritten.
+    """
+    try:
+        with working("Backing up the journal"):
+            journal = Journal(settings.journal_directory)
+            made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
+    except LearningMemoryError as error:
+        show_notice(
+            f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
+        )
+        return False
+    fresh = made.snapshot if made else None
+    each_file(earlier, lambda path: rewrite(path, fresh), failed, "Rewriting the backups")
+    return True
+
+
+def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:
+    """Return the moment before reading, and the journal's content."""
+    _require_journal(settings)
+    with working("Reading the journal"):
+        return utc_now(), take_snapshot(settings.journal_directory, project)
+
+
+def _require_journal(settings: Settings) -> None:
+    journal = settings.journal_directory
+    with journal_errors(journal):
+        exists = journal.exists()
+    if not exists:
+        raise NotFoundError(
+            f"There is no journal in {journal}.",
+            hint="The settings journal_path and storage_path say where it is.",
+        )
+
+
+def _write(path: Path, snapshot: Snapshot, at: datetime, project: str | None, *, force: bool) -> None:
+    with working(f"Writing {path.name}"):
+        write_archive(path, snapshot, at, project=project, replace=force)
+    _show(path, snapshot, project, (utc_now() - at).total_seconds())
+
+
+def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> None:
+    records = snapshot.records
+    facts: list[tuple[str, str | Text]] = [
+        ("archive", f"{path} ({readable_size(path.stat().st_size)})"),
+        ("entries", f"{records['ghap']:,} resolved, {snapshot.open_entries:,} open"),
+        *((kind, f"{records[kind]:,}") for kind in sorted(records) if kind not in {"ghap", "open"}),
+        (
+            "forgotten",
+            f"{counted(snapshot.tombstones, 'tombstone')} kept, {counted(snapshot.forgotten, 'record')} left out",
+        ),
+    ]
+    if project is not None:
+        facts.append(("other projects", f"{counted(snapshot.elsewhere, 'line')} left out"))
+    facts += [
+        ("damaged", Text(f"{one_line(name)}: {counted(count, 'line')} copied to damaged/", "red"))
+        for name, count in snapshot.damaged.items()
+    ]
+    show_facts([*facts, ("took", f"{seconds:.1f} s")])
+    if project is not None and not (records["ghap"] or records["open"]):
+        show_notice(f"The journal has no entries of project {one_line(project)}.")

@@ -1,0 +1,219 @@
+"""`forget`: shows what will be forgotten, asks, and forgets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.maintenance.exporting import rewrite_backups
+from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.terminal import (
+    SHOWN,
+    counted,
+    each_file,
+    output,
+    show_json,
+    show_notice,
+    show_rest,
+    show_table,
+)
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
+from learning_memory_server.journal.archive.purging import count_forgotten, purge_archive
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.lines import one_line
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.settings import Settings
+
+
+@dataclass(slots=True)
+class _Backups:
+    """The backups with something that is forgotten.
+
+    Args:
+        is_rewritten: Whether it was removed from them.
+        found: How many of their lines.
+        removed: The backups of which all the rest is in a fresh one.
+        unreadable: The backups that could not be looked at, or written.
+    """
+
+    is_rewritten: bool = False
+    found: dict[Path, int] = field(default_factory=dict)
+    removed: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+
+
+async def forget(  # noqa: PLR0913 - one for each option
+    ids: Sequence[str],
+    project: str | None,
+    *,
+    purge: bool,
+    backups: bool,
+    preview: bool,
+    yes: bool,
+    as_json: bool,
+) -> bool:
+    """Show entries, values, memories and failures, ask, and forget them.
+
+    Args:
+        ids: Their ids.
+        project: The value of `--project`: everything in a project, instead of ids.
+        purge: Rewrite the journal's files, leaving out everything ever forgotten.
+        backups: Rewrite the backups in the storage folder as well.
+        preview: Show what would be forgotten, and change nothing.
+        yes: Do not ask.
+        as_json: Print a `ForgetDocument`, and forget only with `yes`.
+
+    Returns:
+        Whether that was done, or only a preview was wanted.
+
+    Raises:
+        InvalidInputError: If there are both ids and a project, or nothing at all, or backups without a purge.
+        NotFoundError: If an id is unknown.
+        AlreadyRunningError: If a process other than a hub uses the journal.
+    """
+    settings = open_settings()
+    if backups and not purge:
+        raise InvalidInputError(
+            "--backups needs --purge: the journal would still have what the backups lose."
+        )
+    fields: dict[str, Any] = {
+        "ids": list(ids),
+        "project": chosen_project(project, settings),
+        "purge": purge,
+    }
+    async with open_connection(settings, "forget") as connection:
+        found = await connection.run("forget", **fields, preview=True)
+        if not as_json:
+            _show(found)
+        is_wanted = not preview and (yes or (not as_json and _confirmed(purge=purge, backups=backups)))
+        done = await connection.run("forget", **fields, preview=False) if is_wanted else None
+    looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
+    if as_json:
+        _print(found, done, looked)
+    elif done:
+        _conclude(done, looked, settings)
+    return preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
+
+
+def _confirmed(*, purge: bool, backups: bool) -> bool:
+    if not purge:
+        return typer.confirm("Forget this permanently?", err=True)
+    files = "the journal's files and the backups" if backups else "the journal's files"
+    return typer.confirm(f"Forget this permanently, and rewrite {files}?", err=True)
+
+
+def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
+    """Find the backups that still hold what is forgotten, or rewrite them."""
+    folder = settings.backups_directory
+    forgotten = Journal(settings.journal_directory).forgotten()
+    looked = _Backups()
+    remove_unfinished_backups(folder)
+    counts: dict[Path, int] = {}
+
+    def count(path: Path) -> None:
+        counts[path] = count_forgotten(path, forgotten)
+
+    each_file(list_backups(folder), count, looked.unreadable, "Looking into the backups")
+    looked.found = {path: lines for path, lines in counts.items() if lines}
+    if not (rewrite and looked.found):
+        return looked
+    looked.is_rewritten = rewrite_backups(
+        settings,
+        list(looked.found),
+        lambda path, fresh: purge_archive(path, forgotten, fresh),
+        looked.unreadable,
+    )
+    looked.found = {path: lines for path, lines in looked.found.items() if path not in looked.unreadable}
+    looked.removed = [path for path in looked.found if not path.exists()]
+    return looked
+
+
+def _show(found: dict[str, Any]) -> None:
+    rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
+    rows += [
+        ["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]
+    ]
+    if rows:
+        show_table(["kind", "id", "text"], rows[:SHOWN])
+    show_rest(len(rows))
+    if not rows:
+        output().print("Nothing to forget.")
+    if found["citing"]:
+        names = one_line(", ".join(found["citing"]))
+        show_notice(f"These values cite it as evidence, and stay unless you name them too: {names}.")
+
+
+def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
+    console = output()
+    verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
+    console.print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
+    if not done["indexed"]:
+        show_notice(
+            "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
+        )
+    for url in done.get("elsewhere", ()):
+        show_notice(
+            f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
+            f"your points there, run: learning-memory-server migrate --leave {url}"
+        )
+    if "removed" in done:
+        console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
+        console.print("To remove it from the index's files as well, run: learning-memory-server reindex")
+    for path in done.get("doubtful", ()):
+        console.print(
+            Text(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
+        )
+    if looked:
+        _show_backups(looked, settings)
+    elif done["found"]:
+        show_notice(
+            "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
+            "with --backups."
+        )
+
+
+def _show_backups(looked: _Backups, settings: Settings) -> None:
+    console = output()
+    for path, count in looked.found.items():
+        what = "Removed from" if looked.is_rewritten else "Still in"
+        if path in looked.removed:
+            console.print(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+        else:
+            console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+    if looked.found and not looked.is_rewritten:
+        console.print(
+            "To remove it from the backups as well, run: learning-memory-server forget --purge --backups"
+        )
+    for path in looked.unreadable:
+        console.print(
+            Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
+        )
+    if not (looked.found or looked.unreadable):
+        console.print(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    console.print("Exports, and backups in other folders, were not looked at.")
+
+
+def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> None:
+    reply = done or found
+    body: dict[str, Any] = {
+        "forgotten": done is not None,
+        **{name: reply[name] for name in ("found", "citing", "verdicts")},
+    }
+    if done:
+        body |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        body |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    if looked:
+        body["backups"] = {path.name: count for path, count in looked.found.items()}
+        body["backups_rewritten"] = looked.is_rewritten
+        body["backups_removed"] = [path.name for path in looked.removed]
+        body["backups_unreadable"] = [path.name for path in looked.unreadable]
+    show_json(body)

@@ -1,0 +1,194 @@
+"""`restore`, and `import` of an archive: shows what will change, then does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from learning_memory_server.cli.access.connection import complete_index, open_connection
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.maintenance.archive_report import ArchiveReport, Done
+from learning_memory_server.cli.maintenance.exporting import back_up_first
+from learning_memory_server.cli.terminal import show_json, working
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive.comparison import Numbering, compare
+from learning_memory_server.journal.archive.contents import contents_here, contents_of
+from learning_memory_server.journal.archive.reading import is_archive, open_archive
+from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.journal import Journal
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.access.connection import Connection
+    from learning_memory_server.journal.archive.contents import Contents
+    from learning_memory_server.journal.line import JournalRecord
+    from learning_memory_server.server.settings import Settings
+
+_BATCH: Final = 50
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+
+
+async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool, as_json: bool) -> bool:
+    """Import an archive. Return whether every line was accepted.
+
+    Args:
+        path: The archive.
+        dry_run: Only say what would happen.
+        apply_deletions: Also forget whatever the archive records as forgotten.
+        as_json: Print an `ArchiveDocument`.
+
+    Raises:
+        InvalidInputError: If the archive is damaged or newer than this program; nothing was changed then.
+        AlreadyRunningError: If a process other than a hub uses the journal. A dry run needs no lock.
+        DeadlineExceededError: If the hub hangs; what it has acknowledged stays, and the import can be repeated.
+        JournalUnavailableError: If the journal cannot be used.
+    """
+    settings = open_settings()
+    report = _compared(path, _ours(settings), apply_deletions=apply_deletions)
+    if not as_json:
+        report.show_comparison()
+    if not dry_run:
+        report.done = await _import(report, settings)
+    _conclude(report, as_json=as_json)
+    return not report.theirs.rejections
+
+
+async def restore(path: Path, *, yes: bool, as_json: bool) -> bool:
+    """Import an archive, after asking unless the journal is empty; see `import_archive`.
+
+    Args:
+        path: The archive.
+        yes: Do not ask.
+        as_json: Print an `ArchiveDocument`, and change a journal that is not empty only with `yes`.
+
+    Returns:
+        Whether it was imported, and every line accepted.
+
+    Raises:
+        InvalidInputError: If the file is not an archive, is damaged, or newer than this program.
+    """
+    settings = open_settings()
+    with file_errors(path):
+        if not is_archive(path):
+            raise InvalidInputError(
+                f"{path} is not an archive.", hint="To import a JSONL file, use `import`."
+            )
+    ours = _ours(settings)
+    report = _compared(path, ours, apply_deletions=False)
+    if not as_json:
+        report.show_comparison()
+    is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
+    question = "The journal is not empty. Add what is new, and keep what is here?"
+    if (
+        yes
+        or is_empty
+        or report.comparison.changes_nothing
+        or (not as_json and typer.confirm(question, err=True))
+    ):
+        report.done = await _import(report, settings)
+    _conclude(report, as_json=as_json)
+    return report.done is not None and not report.theirs.rejections
+
+
+def _conclude(report: ArchiveReport, *, as_json: bool) -> None:
+    if as_json:
+        show_json(report.document())
+    else:
+        report.show_done()
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Say which file cannot be read.
+
+    Raises:
+        InvalidInputError: In place of any `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> ArchiveReport:
+    """Verify an archive, and compare it with what is here."""
+    with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
+        theirs = contents_of(archive)
+        return ArchiveReport(
+            path, archive.manifest, theirs, compare(theirs, ours), apply_deletions=apply_deletions
+        )
+
+
+def _ours(settings: Settings) -> Contents:
+    collector = read_entries(settings)
+    return contents_here(
+        Journal(settings.journal_directory), collector.list_resolved(), collector.all_forgotten()
+    )
+
+
+async def _import(report: ArchiveReport, settings: Settings) -> Done:
+    began, done = monotonic(), Done()
+    theirs, comparison = report.theirs, report.comparison
+    entries = [theirs.entries[ghap_id] for ghap_id in comparison.sorts["entry"].new]
+    still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
+    forgotten = _merged(comparison.never, comparison.doomed if report.apply_deletions else {})
+    if forgotten or not comparison.changes_nothing:
+        done.backup = back_up_first(settings)
+    async with open_connection(settings, "import") as connection:
+        # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
+        # nothing is imported only to be forgotten.
+        if comparison.numbering is Numbering.NEW:
+            await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
+        if forgotten:
+            gone = await connection.run(
+                "apply_deletions", forgotten=forgotten, existing_too=report.apply_deletions
+            )
+            done.forgotten, done.noted = gone["forgotten"], gone["noted"]
+        done.imported["entry"] = await connection.add(entries)
+        if still_open:
+            added = await connection.run("add_open", entries=[ghap_to_data(entry) for entry in still_open])
+            done.imported["open entry"] = len(added["added"])
+        await _add_records(connection, report, done.imported)
+        done.redacted = dict(connection.redacted)
+        done.index = await complete_index(connection)
+    done.seconds = monotonic() - began
+    return done
+
+
+async def _add_records(connection: Connection, report: ArchiveReport, imported: dict[str, int]) -> None:
+    for kind, difference in report.comparison.sorts.items():
+        found = report.theirs.records
+        new = [found[kind, name] for name in difference.new if (kind, name) in found]
+        for batch in batches(new):
+            added = (await connection.run("add_records", records=batch))["added"]
+            imported[kind] = imported.get(kind, 0) + len(added)
+
+
+def batches(records: Iterable[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records in batches small enough that a hub can serve its sessions in between."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        fields = _fields(record)
+        length = len(json.dumps(fields))
+        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(fields)
+        size += length
+    if batch:
+        yield batch
+
+
+def _fields(record: JournalRecord) -> dict[str, Any]:
+    return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
+
+
+def _merged(*parts: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    kinds = {kind for part in parts for kind in part}
+    return {kind: [name for part in parts for name in part.get(kind, ())] for kind in sorted(kinds)}

@@ -1,0 +1,252 @@
+"""`scan`: shows where secrets are stored, asks, and replaces them with markers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.describing import describe_engine
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.maintenance.exporting import rewrite_backups
+from learning_memory_server.cli.terminal import (
+    counted,
+    each_file,
+    output,
+    show_json,
+    show_notice,
+    show_table,
+    working,
+)
+from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
+from learning_memory_server.journal.archive.redacting import redact_archive, scan_archive
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.scanning import Scanner, scan_journal
+from learning_memory_server.server.composition.backends import redaction_gate
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.scanning import Finding
+    from learning_memory_server.server.settings import Settings
+
+_JOURNAL: Final = "journal"
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a scan found.
+
+    Args:
+        places: Where each finding is: the journal, and backups by name.
+        backups: The backups.
+        unreadable: The backups that could not be looked at.
+    """
+
+    places: dict[Finding, list[str]] = field(default_factory=dict)
+    backups: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+
+    def add(self, place: str, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self.places.setdefault(finding, []).append(place)
+
+    def in_journal(self) -> list[Finding]:
+        return [finding for finding, places in self.places.items() if _JOURNAL in places]
+
+    def in_backups(self) -> list[Path]:
+        named = {place for places in self.places.values() for place in places}
+        return [path for path in self.backups if path.name in named]
+
+
+async def scan(*, backups: bool, yes: bool, as_json: bool) -> bool:
+    """Show where secrets are stored, ask, and replace them with markers.
+
+    Args:
+        backups: Also look at the backups in the storage folder.
+        yes: Do not ask.
+        as_json: Print JSON, and ask nothing.
+
+    Returns:
+        Whether no secret that was found is left.
+
+    Raises:
+        InvalidSettingsError: If redaction is off.
+        JournalUnavailableError: If the journal cannot be read or written.
+        AlreadyRunningError: If a process other than a hub uses the journal.
+    """
+    settings = open_settings()
+    gate = redaction_gate(settings)
+    scanner = Scanner(gate.redactor)
+    await gate.load()
+    found = _look(settings, scanner, backups=backups)
+    is_unfinished = bool(OutdatedPoints(settings.outdated_file).ids())
+    if not as_json:
+        _show(found, settings, backups=backups)
+    wanted = bool(found.places) or is_unfinished
+    if is_unfinished:
+        show_notice("An earlier removal is not complete: the index may still have what it removed.")
+    if not (wanted and (yes or (not as_json and _confirmed(found)))):
+        if as_json:
+            _print(found, {}, [], backups=backups)
+        return not wanted and not found.unreadable
+    done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
+    left = _look(settings, scanner, backups=False).in_journal()
+    if as_json:
+        _print(found, done, left, backups=backups)
+    else:
+        _conclude(settings, found, done, left, backups=backups)
+    return bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable)
+
+
+def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
+    found = _Found(backups=list_backups(settings.backups_directory))
+    with working("Reading the journal") as report:
+        scanned = scan_journal(
+            Journal(settings.journal_directory),
+            scanner,
+            lambda done, total: report("Reading the journal", done, total),
+        )
+        found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
+    if backups:
+        each_file(
+            found.backups,
+            lambda path: found.add(path.name, scan_archive(path, scanner)),
+            found.unreadable,
+            "Looking into the backups",
+        )
+    return found
+
+
+async def _remove(
+    settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool
+) -> dict[str, Any]:
+    """Remove what was found, and return what was done."""
+    done: dict[str, Any] = {
+        "changed": 0,
+        "indexed": True,
+        "backups": [],
+        "backups_removed": [],
+        "backups_left": [],
+    }
+    if (findings := found.in_journal()) or is_unfinished:
+        keys = sorted({finding.key for finding in findings if finding.key})
+        async with open_connection(settings, "scan") as connection:
+            done |= await connection.run("redact_stored", records=[list(key) for key in keys])
+    if affected := found.in_backups():
+        remove_unfinished_backups(settings.backups_directory)
+        left: list[Path] = []
+        if not rewrite_backups(
+            settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh), left
+        ):
+            left = affected
+        done["backups"] = [path.name for path in affected if path not in left and path.exists()]
+        done["backups_removed"] = [path.name for path in affected if not path.exists()]
+        done["backups_left"] = [path.name for path in left]
+    return done
+
+
+def _confirmed(found: _Found) -> bool:
+    if not sys.stdin.isatty():
+        show_notice("Nothing was changed. To replace the secrets with markers, add --yes.")
+        return False
+    if not found.places:
+        return typer.confirm("Complete it now?", err=True)
+    affected = found.in_backups()
+    files = ["the journal", *([counted(len(affected), "backup")] if affected else [])]
+    return typer.confirm(
+        f"Replace these secrets with markers in {' and '.join(files)}, permanently?", err=True
+    )
+
+
+def _show(found: _Found, settings: Settings, *, backups: bool) -> None:
+    rows = [
+        [
+            finding.what,
+            finding.id,
+            finding.secret if finding.count == 1 else f"{finding.secret} ({finding.count:,})",
+            *([_named(places)] if backups else []),
+            finding.field,
+        ]
+        for finding, places in found.places.items()
+    ]
+    console = output()
+    if rows:
+        show_table(["what", "id", "secret", *(["in"] if backups else []), "field"], rows)
+        secrets = sum(finding.count for finding in found.places)
+        things = len({(finding.what, finding.id) for finding in found.places})
+        console.print(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
+        show_notice(
+            "To keep something that is not a secret, add it to the setting redaction_allow and scan again. Revoke real "
+            "secrets: others may have read them."
+        )
+    else:
+        console.print("No secret was found.")
+    if found.backups and not backups:
+        console.print(
+            f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups)."
+        )
+    for path in found.unreadable:
+        console.print(
+            Text(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
+        )
+
+
+def _named(places: list[str]) -> str:
+    others = len(places) - (_JOURNAL in places)
+    named = [_JOURNAL] if _JOURNAL in places else []
+    return ", ".join([*named, *([counted(others, "backup")] if others else [])])
+
+
+def _conclude(
+    settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool
+) -> None:
+    console = output()
+    if done["changed"]:
+        console.print(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")
+    if done["indexed"]:
+        console.print("The index is up to date, and its files have none of the earlier texts.")
+    for name in done["backups"]:
+        console.print(f"Rewritten: the backup {name}.")
+    for name in done["backups_removed"]:
+        console.print(f"Removed: the backup {name}. The rest of it is in the fresh one.")
+    for name in done["backups_left"]:
+        console.print(Text(f"The backup {name} could not be rewritten and still has secrets.", "yellow"))
+    if left:
+        names = ", ".join(dict.fromkeys(finding.id for finding in left))
+        show_notice(
+            f"Still there: {names}. A running hub keeps the settings that it was started with: run "
+            "`learning-memory-server hub stop`, then scan again."
+        )
+    if found.backups and not backups:
+        console.print("Backups may still have them: learning-memory-server scan --backups")
+    if settings.qdrant_url is not None:
+        console.print(f"Snapshots of {describe_engine(settings)} may still have them.")
+    console.print("Exports, and backups in other folders, were not looked at.")
+
+
+def _print(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> None:
+    body = {
+        "findings": [
+            {
+                "what": finding.what,
+                "id": finding.id,
+                "field": finding.field,
+                "secret": finding.secret,
+                "count": finding.count,
+                "in": places,
+            }
+            for finding, places in found.places.items()
+        ],
+        "backups": len(found.backups),
+        "backups_looked_at": backups,
+        "backups_unreadable": [path.name for path in found.unreadable],
+        "removed": bool(done) and not (left or done["backups_left"]),
+        **({"indexed": done["indexed"], "left": [finding.id for finding in left]} if done else {}),
+    }
+    show_json(body)

@@ -1,0 +1,297 @@
+"""How output looks: colours and tables in a terminal, plain unwrapped lines in a pipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.model.lines import one_line, without_controls
+from learning_memory_server.system.invisible import shown
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.operations import Report
+
+    Cell = str | Text | int
+
+COLOURS: Final = {
+    "confirmed": "green",
+    "falsified": "red",
+    "abandoned": "bright_black",
+    "gold": "yellow",
+    "silver": "white",
+    "bronze": "dark_orange3",
+}
+SHOWN: Final = 20
+"""How many lines of a long list are shown."""
+_GAP: Final = "  "
+_PADDING: Final = 3
+"""Characters between two columns of a table in a terminal."""
+_LAST_COLUMN: Final = 30
+"""Characters that a long last column needs next to the others."""
+_UNWRAPPED: Final = 100_000
+_KIB: Final = 1024
+
+
+def output() -> Console:
+    """Return the console of standard output."""
+    return _console(stderr=False)
+
+
+def errors() -> Console:
+    """Return the console of standard error, for progress, notices and failures."""
+    return _console(stderr=True)
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard output as it is."""
+    stream = output().file
+    stream.write(f"{line}\n")
+    stream.flush()
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Write a document as JSON, and nothing else, to standard output."""
+    stream = output().file
+    # A stream that cannot encode every character gets escapes.
+    is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
+    text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
+    # Escaped, they are seen, and programs read the text as it was.
+    write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
+
+
+def show_failure(error: LearningMemoryError) -> None:
+    """Print what is wrong and what to do, on standard error."""
+    errors().print(
+        Text.assemble(
+            ("error: ", "bold red"),
+            (text_lines(error.message), "red"),
+            f"\n{text_lines(error.hint)}" if error.hint else "",
+        )
+    )
+
+
+def show_notice(sentence: str) -> None:
+    """Print a notice, on standard error."""
+    errors().print(Text(text_lines(sentence), "yellow"))
+
+
+def show_table(
+    headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()
+) -> None:
+    """Print rows. In a terminal the last column wraps; in a narrow one it follows on separate lines.
+
+    Args:
+        headers: A title for each column.
+        rows: A cell for each column; texts are put on one line.
+        numbers: The titles of the columns to align to the right.
+    """
+    console = output()
+    cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
+    titles = [Text(header, "bold") for header in headers]
+    *widths, last = (max(cell.cell_len for cell in column) for column in zip(titles, *cells, strict=True))
+    needed = sum(widths) + _PADDING * len(headers) + min(last, _LAST_COLUMN)
+    if console.is_terminal and console.width < needed:
+        _show_stacked(console, [titles, *cells], widths, [header in numbers for header in headers])
+        return
+    table = Table(
+        box=box.SIMPLE_HEAD if console.is_terminal else None,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, 1),
+    )
+    for header in headers:
+        justify: Literal["left", "right"] = "right" if header in numbers else "left"
+        table.add_column(header, justify=justify, no_wrap=header is not headers[-1], overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        console.print(line.rstrip())
+
+
+def show_records(records: Iterable[tuple[Sequence[str | Text], str]]) -> None:
+    """Print records: in a terminal on two lines of its width, in a pipe on one line and whole.
+
+    Args:
+        records: The facts of each, its id first, and its text.
+    """
+    console = output()
+    for facts, text in records:
+        line = Text(_GAP).join(
+            fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact
+        )
+        content = Text(one_line(text))
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+            content.truncate(console.width - len(_GAP), overflow="ellipsis")
+            console.print(line, no_wrap=True)
+            console.print(Text(_GAP) + content, no_wrap=True)
+        else:
+            console.print(Text(_GAP).join([line, content]))
+
+
+def _show_stacked(
+    console: Console, rows: Sequence[Sequence[Text]], widths: Sequence[int], are_numbers: Sequence[bool]
+) -> None:
+    for *row, last in rows:
+        for cell, width, is_number in zip(row, widths, are_numbers, strict=False):
+            cell.align("right" if is_number else "left", width)
+        console.print(Text(_GAP).join(row), overflow="fold")
+        show_hanging(console, Text(_GAP), last)
+
+
+def show_facts(facts: Sequence[tuple[str, Cell]]) -> None:
+    """Print names and values, aligned."""
+    console = output()
+    width = max((len(name) for name, _ in facts), default=0)
+    for name, value in facts:
+        content = value if isinstance(value, Text) else Text(text_lines(str(value)))
+        show_hanging(console, Text(f"{name:<{width}}  ", "bold"), content)
+
+
+def show_hanging(console: Console, lead: Text, content: Text) -> None:
+    """Print a lead and a text, in a terminal with a hanging indent."""
+    if not console.is_terminal:
+        console.print(Text.assemble(lead, content))
+        return
+    grid = Table.grid()
+    grid.add_column(width=lead.cell_len, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(lead, content)
+    console.print(grid)
+
+
+def show_first(lines: Sequence[str], style: str) -> None:
+    """Print the first `SHOWN` lines, and how many more there are."""
+    for line in lines[:SHOWN]:
+        output().print(Text(line, style))
+    show_rest(len(lines), style)
+
+
+def show_rest(total: int, style: str = "") -> None:
+    """Print how many there are beyond the first `SHOWN`, if any."""
+    if total > SHOWN:
+        output().print(Text(f"... and {total - SHOWN:,} more", style))
+
+
+@contextmanager
+def working(sentence: str) -> Iterator[Report]:
+    """Show a progress bar in a terminal while the block runs, and yield the function that updates it."""
+    console = errors()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        _Count(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(sentence, total=None)
+
+        def report(doing: str, done: int = 0, total: int = 0) -> None:
+            progress.update(task, description=doing, completed=done, total=total or None)
+
+        yield report
+
+
+def each_file(paths: list[Path], work: Callable[[Path], object], failed: list[Path], sentence: str) -> None:
+    """Do some work for each file, and note the files for which it fails."""
+    with working(sentence) as report:
+        for number, path in enumerate(paths):
+            report(sentence, number, len(paths))
+            try:
+                work(path)
+            except (LearningMemoryError, OSError):
+                failed.append(path)
+
+
+class _Count(ProgressColumn):
+    """How much of the total is done, where the total is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}")
+
+
+def coloured(name: str) -> Text:
+    """Return an outcome or a tier in its colour."""
+    return Text(name, COLOURS.get(name, ""))
+
+
+def identity(name: str) -> Text:
+    """Return an id, as records and facts begin with it."""
+    return Text(one_line(name), "bold cyan")
+
+
+def short_project(name: str) -> str:
+    """Return the last part of a project's name: records have no room for a host and an owner."""
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
+def shortened(text: str, columns: int) -> str:
+    """Return the beginning of a text, on one line of at most this many columns of a terminal."""
+    line = Text(one_line(text))
+    line.truncate(columns, overflow="ellipsis")
+    return line.plain
+
+
+def text_lines(text: str) -> str:
+    """Return a text without control characters except line feeds: a terminal would obey what an agent wrote.
+
+    Characters that would hide something are named.
+    """
+    return "\n".join(without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
+
+
+def date_and_time(moment: datetime) -> str:
+    """Return a date and time for people; the caller passes UTC."""
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def date(moment: datetime) -> str:
+    """Return a date for people, as records show it."""
+    return f"{moment:%Y-%m-%d}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def readable_size(size: int) -> str:
+    """Return a number of bytes in KiB, MiB or GiB."""
+    for unit, factor in (("GiB", _KIB**3), ("MiB", _KIB**2)):
+        if size >= factor // 10:
+            return f"{size / factor:,.1f} {unit}"
+    return f"{size / _KIB:,.1f} KiB"
+
+
+def _console(*, stderr: bool) -> Console:
+    # No markup: agents wrote the texts, which may contain any bracket.
+    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _UNWRAPPED
+    return console

@@ -1,0 +1,1 @@
+"""Embedding models other than the packaged one, and re-ranking models."""

@@ -1,0 +1,187 @@
+"""A client's hook as a command: what the client says on stdin goes to the hub, and its answer to stdout.
+
+A client waits for this at the start and end of each session, so with a hub running it costs little more than the
+interpreter. It neither reads nor writes JSON: what stdin says is passed on as it is, and the answer is complete.
+`socket` and `signal` themselves would import enum and re, which take as long as the interpreter's start.
+
+Nothing that fails is said or shown: without a hub, or with one that is late, the answer is nothing. A hub is started
+then, so that the session has one.
+
+A client can also run this file by itself: `python -I -S .../front/hook.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, NoReturn
+
+_STDIN_SECONDS: Final = 1.0
+"""How long the client may take to say something."""
+_HUB_SECONDS: Final = 1.0
+"""How long the hub may take. At the end of a session, Claude Code waits one and a half seconds for all of it."""
+_SILENCE_SECONDS: Final = 600.0
+"""How long a hub is taken for silent: one that was killed meanwhile cannot say that it answers again."""
+_INPUT_MAX: Final = 8 << 20
+_CHUNK: Final = 1 << 16
+_FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
+_LAST: Final = b"}}\n"
+"""How an answer begins and ends that says something."""
+_TYPE_AND_OTHERS: Final = 0o170077
+"""The bits of a mode that say what a file is, and what other users may do with it."""
+_PRIVATE_FOLDER: Final = 0o040000
+
+
+def main() -> NoReturn:
+    """Answer one hook, and end the process: always with success, for clients show failures to their users."""
+    try:
+        # Whatever is created is for this user alone.
+        os.umask(0o077)
+        if given := _given():
+            _write(_answer(given))
+    finally:
+        os._exit(0)
+
+
+def _answer(given: bytes) -> bytes:
+    """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
+    from learning_memory_server.system import locations, steering  # noqa: PLC0415 - the path may have been set up by now
+
+    steering.ignore_project(os.environ)
+    raw = locations.settings_from_environment(os.environ)
+    has_file = locations.CONFIG in os.environ or os.path.exists(  # noqa: PTH110
+        locations.default_settings_file(os.environ)
+    )
+    if sys.platform == "linux" and not has_file:
+        journal = os.path.realpath(locations.journal_folder(raw, os.environ))
+        storage = os.path.realpath(locations.storage_folder(raw, os.environ))
+        if _is_silent(storage):
+            return b""
+        for socket in locations.socket_files(journal, storage, os.environ):
+            if connection := _connect(socket):
+                project = str(raw["project"]) if "project" in raw else None
+                return _ask(connection, _hello(journal, storage, project, given), storage)
+    # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
+    from contextlib import suppress  # noqa: PLC0415
+
+    from learning_memory_server.system.ipc import discovery as rendezvous  # noqa: PLC0415
+    from learning_memory_server.system.ipc import programs  # noqa: PLC0415
+    from learning_memory_server.system.ipc import socket_security as peers  # noqa: PLC0415
+
+    if not peers.has_hubs():
+        return b""
+    place = rendezvous.Place(os.environ)
+    if _is_silent(str(place.storage)):
+        return b""
+    for path in place.sockets():
+        with suppress(OSError):
+            connection = peers.connect(path, _HUB_SECONDS)
+            hello = _hello(str(place.journal), str(place.storage), place.project, given)
+            return _ask(connection, hello, str(place.storage))
+    from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
+
+    spawn_hub(place, programs.to_start(place.storage)[0])
+    return b""
+
+
+def _is_silent(storage: str) -> bool:
+    """Return whether somebody has waited for the hub in vain, and it has not answered since."""
+    from time import time  # noqa: PLC0415 - a C module
+
+    from learning_memory_server.system import locations  # noqa: PLC0415 - see `_answer`
+
+    try:
+        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < _SILENCE_SECONDS  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _given() -> bytes:
+    """Return what the client says, on one line; nothing if it says nothing in time."""
+    import select  # noqa: PLC0415 - a C module
+
+    given = b""
+    while select.select([0], [], [], _STDIN_SECONDS)[0] and len(given) < _INPUT_MAX:
+        read = os.read(0, _CHUNK)
+        if not read:
+            # Line feeds are white space between the parts of JSON; inside of texts they are escaped.
+            return given.replace(b"\n", b" ").strip()
+        given += read
+    return b""
+
+
+def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
+    """Return a connection to a hub of this user, or None: what `peers.connect` does, on Linux and silently."""
+    import _socket  # noqa: PLC0415
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.settimeout(_HUB_SECONDS)
+    try:
+        folder = os.lstat(os.path.dirname(path))  # noqa: PTH120
+        if folder.st_mode & _TYPE_AND_OTHERS == _PRIVATE_FOLDER and folder.st_uid == os.geteuid():
+            connection.connect(path)
+            # struct ucred: process, user, group.
+            ucred = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+            if int.from_bytes(ucred[4:8], sys.byteorder) == os.geteuid():
+                return connection
+    except OSError:
+        # There is no hub, or not yet.
+        pass
+    connection.close()
+    return None
+
+
+def _hello(journal: str, storage: str, project: str | None, given: bytes) -> bytes:
+    """Return the first line of the connection; see `rendezvous`."""
+    directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
+    texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory}
+    parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
+    parts.append(f'"project":{_quoted(project) if project else "null"}')
+    # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
+    return b'{"hello":1,"given":' + given + b"," + ",".join(parts).encode() + b"}\n"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as JSON."""
+    from _json import encode_basestring_ascii  # noqa: PLC0415 - json itself takes as long as the interpreter's start
+
+    quoted: str = encode_basestring_ascii(text)
+    return quoted
+
+
+def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 - see `_connect`
+    """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
+
+    If it is late, the next hooks do not wait for it.
+
+    Claude Code takes any other text for context.
+    """
+    answer = b""
+    try:
+        connection.sendall(hello)
+        while read := connection.recv(_CHUNK):
+            answer += read
+    except TimeoutError:
+        from learning_memory_server.system import locations  # noqa: PLC0415 - see `_answer`
+
+        locations.note_silence(storage)
+        return b""
+    except OSError:
+        return b""
+    finally:
+        connection.close()
+    return answer[:-1] if answer.startswith(_FIRST) and answer.endswith(_LAST) else b""
+
+
+def _write(answer: bytes) -> None:
+    view = memoryview(answer)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120
+    main()

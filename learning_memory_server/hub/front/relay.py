@@ -1,0 +1,357 @@
+"""Lines from the client to the hub and back, across as many hubs as it takes.
+
+Requests are kept until they are answered. When a hub is lost, the next one gets them again. Repeating a read is
+harmless; a write is journalled under the ids of the front and the request, so that it is done only once. An answer is
+passed on only while its request is open, so the client never sees two. Some requests need no hub; see `answers`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    InvalidInputError,
+    LearningMemoryError,
+    StorageUnavailableError,
+)
+from learning_memory_server.hub.front.answers import Answers
+from learning_memory_server.hub.front.splitting import LineSplitter, Overlong
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc.discovery import STILL_SILENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Collection
+    from typing import Any, Final
+
+    from learning_memory_server.hub.front.link import HubLink
+
+_CHUNK: Final = 1 << 18
+PING_AFTER: Final = 2.0
+"""Seconds of silence from the hub, while an answer is due, after which the front pings it."""
+HUNG_AFTER: Final = 15.0
+"""Seconds without a sign of life after which open calls fail."""
+LOSSES_MAX: Final = 3
+"""How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
+HOOKS_REST: Final = 10.0
+"""Seconds for which hooks are answered with nothing once no hub was reached: each would wait for its own limit."""
+_HOOK: Final = "hook"
+_HOOK_IS_LATE: Final = 1.0
+"""Seconds of silence after which a hook that its client gives up says something about the hub."""
+_SUBSCRIBE: Final = "subscriptions/listen"
+
+
+class Relay:
+    """One client's session.
+
+    Args:
+        link: Connects to the hub.
+        client_in: The descriptor that the client writes to.
+        client_out: The descriptor that the client reads from.
+        answers: What is answered without the hub.
+        ping_after: Seconds; see `PING_AFTER`.
+        hung_after: Seconds; see `HUNG_AFTER`.
+        frame_max: Bytes of the longest message that the client may send.
+    """
+
+    def __init__(  # noqa: PLR0913 - two ends and three limits
+        self,
+        link: HubLink,
+        client_in: int = 0,
+        client_out: int = 1,
+        *,
+        answers: Answers | None = None,
+        ping_after: float = PING_AFTER,
+        hung_after: float = HUNG_AFTER,
+        frame_max: int = rendezvous.FRAME_MAX,
+    ) -> None:
+        self._link = link
+        self._client_in = client_in
+        self._client_out = client_out
+        self._ping_after = ping_after
+        self._hung_after = hung_after
+        self._frame_max = frame_max
+        self._hub: socket.socket | None = None
+        self._to_hub = bytearray()
+        self._is_partial = False
+        self._from_hub = LineSplitter()
+        self._open: dict[str | int, tuple[str, bytes]] = {}
+        self._answers = answers or Answers()
+        self._from_client = LineSplitter(frame_max)
+        self._client_open = True
+        self._heard = time.monotonic()
+        self._pinged = 0.0
+        self._is_silent = False
+        self._held = bytearray()
+        self._losses = 0
+        self._rest_until = 0.0
+        self._sent_before: dict[Any, None] = {}
+
+    def run(self) -> None:
+        """Relay until the client has closed its side and has all its answers."""
+        while self._client_open or self._awaited():
+            if self._hub is None and (self._to_hub or self._open):
+                self._reconnect()
+                continue
+            readable: list[Any] = [self._client_in] if self._client_open else []
+            readable += [self._hub] if self._hub else []
+            writable = [self._hub] if self._hub and self._to_hub else []
+            waits = None
+            if self._hub and self._awaited():
+                waits = min(self._ping_after, STILL_SILENT / 4) if self._is_silent else self._ping_after
+            ready, sendable, _ = select.select(readable, writable, [], waits)
+            if self._client_in in ready:
+                self._read_client()
+            if self._hub in ready:
+                self._receive()
+            if self._hub in sendable:
+                self._send()
+            if self._hub and self._awaited():
+                self._watch()
+        if self._hub:
+            self._hub.close()
+
+    def _read_client(self) -> None:
+        data = os.read(self._client_in, _CHUNK)
+        self._client_open = bool(data)
+        # The last line may lack its line feed.
+        for line in self._from_client.feed(data or b"\n"):
+            self._take(line)
+
+    def _take(self, line: bytes | Overlong) -> None:
+        """Answer a line from the client, or keep it for the hub."""
+        frame = self._read(line)
+        if frame.flaw and frame.is_answered:
+            error = InvalidInputError(frame.flaw)
+            _write(self._client_out, frames.failure(frame.identity, frame.method, error, frame.code))
+            return
+        if isinstance(line, Overlong):
+            return
+        answered = self._answers.answer(line)
+        if answered is not None:
+            answer, told = answered
+            _write(self._client_out, answer)
+            self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
+            return
+        rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
+        if rests and _is_hook(frame):
+            self._ping()
+            _write(self._client_out, frames.silence(frame.identity))
+            return
+        is_kept = line in self._answers.opening
+        if frame.is_request:
+            assert frame.identity is not None  # noqa: S101 - or it would not be one
+            if not self._awaited():
+                self._heard = time.monotonic()
+            self._open[frame.identity] = frame.method, line
+            is_kept = True
+        elif frame.method == "notifications/cancelled":
+            self._forget(frame.parameters)
+        # Kept lines are sent, in order, once there is a hub, or a sign of life from it.
+        if self._is_silent and frame.is_request:
+            self._ping()
+            self._held += line
+        elif self._hub or not is_kept:
+            self._to_hub += line
+
+    def _read(self, line: bytes | Overlong) -> frames.Frame:
+        if isinstance(line, Overlong):
+            flaw = f"The message is longer than {self._frame_max} bytes and was not processed. Split it."
+            return frames.read_ends(line.head, line.tail, flaw)
+        frame = frames.read(line)
+        if line.startswith(rendezvous.PRIVATE):
+            # The hub would take it for one of the front's own lines.
+            frame.flaw = frame.flaw or "The message begins with a key that is reserved."
+            frame.is_answered = True
+        return frame
+
+    def _forget(self, parameters: object) -> None:
+        """Treat a request that the client has cancelled as answered."""
+        if isinstance(parameters, dict):
+            identity = parameters.get("requestId")
+            if isinstance(identity, (str, int)) and identity in self._open:
+                _, line = self._open.pop(identity)
+                if (
+                    self._hub
+                    and time.monotonic() - self._heard > _HOOK_IS_LATE
+                    and _is_hook(frames.read(line))
+                ):
+                    self._is_silent = True
+                    self._ping()
+                if self._hub is None:
+                    # It has waited for a hub in vain.
+                    self._rest_until = time.monotonic() + HOOKS_REST
+
+    def _receive(self) -> None:
+        assert self._hub is not None  # noqa: S101 - the caller has one
+        try:
+            data = self._hub.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lose_hub()
+            return
+        self._heard = time.monotonic()
+        self._is_silent = False
+        self._to_hub += self._held
+        self._held.clear()
+        for line in self._from_hub.feed(data):
+            if isinstance(line, bytes) and not line.startswith(rendezvous.PRIVATE):
+                self._from_hub_line(line)
+
+    def _from_hub_line(self, line: bytes) -> None:
+        message = _parsed(line)
+        is_answer = "method" not in message
+        if is_answer:
+            identity = message.get("id")
+            if identity is not None and self._open.pop(identity, None) is None:
+                # The answer to a repeated handshake, or to a call that has failed already.
+                return
+            self._losses = 0
+        _write(self._client_out, line)
+
+    def _send(self) -> None:
+        assert self._hub is not None  # noqa: S101 - the caller has one
+        try:
+            sent = self._hub.send(self._to_hub[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:
+            self._lose_hub()
+            return
+        self._is_partial = self._to_hub[sent - 1] != ord("\n")
+        del self._to_hub[:sent]
+
+    def _lose_hub(self) -> None:
+        assert self._hub is not None  # noqa: S101 - the caller has one
+        self._hub.close()
+        self._hub = None
+        self._losses += 1
+        self._sent_before.update(dict.fromkeys(self._open))
+        # A request that was sent in part is in `_open`, and is sent again as a whole.
+        self._to_hub.clear()
+        self._held.clear()
+        self._is_silent = self._is_partial = False
+        self._from_hub = LineSplitter()
+
+    def _reconnect(self) -> None:
+        asked, is_awaited = list(self._open), self._awaited()
+
+        def wait(seconds: float, connection: socket.socket | None = None) -> bool:
+            self._serve_client(seconds, connection)
+            if is_awaited:
+                return self._awaited()
+            # A call is given a whole attempt, not the rest of one that was made to be ready.
+            return self._client_open and not self._awaited()
+
+        try:
+            if self._losses > LOSSES_MAX:
+                self._losses = 0
+                raise StorageUnavailableError(
+                    f"The memory hub ended {LOSSES_MAX + 1} times during this call.",
+                    hint="Run `learning-memory-server hub logs` to see why. What was written is safe.",
+                )
+            self._hub = self._link.connect(wait)
+        except LearningMemoryError as error:
+            self._rest_until = time.monotonic() + HOOKS_REST
+            self._give_up(error, asked)
+            return
+        if self._hub is None:
+            return
+        self._hub.setblocking(False)
+        again = bytearray()
+        if self._sent_before:
+            again += rendezvous.again(list(self._sent_before))
+            self._sent_before.clear()
+        greeting, *rest = self._answers.opening or [b""]
+        lines = [line for _, line in self._open.values()]
+        if self._answers.opener in lines:
+            # The front could not answer it, so it is still open, and is sent once.
+            greeting = self._answers.opener
+            lines.remove(greeting)
+        again += b"".join([greeting, *rest, *lines])
+        self._to_hub = again + self._to_hub
+        self._heard = time.monotonic()
+
+    def _serve_client(self, seconds: float, connection: socket.socket | None) -> None:
+        """Let seconds pass, fewer if the client or the connection has something to say; the client is served."""
+        readable: list[Any] = [self._client_in] if self._client_open else []
+        readable += [] if connection is None else [connection]
+        ready, _, _ = select.select(readable, [], [], seconds)
+        if self._client_in in ready:
+            self._read_client()
+
+    def _watch(self) -> None:
+        """Ask for a sign of life, and fail the open calls if there is none."""
+        silent = time.monotonic() - self._heard
+        if self._is_silent and silent > STILL_SILENT:
+            error = DeadlineExceededError(
+                "The memory hub still gives no sign of life, so this call was not passed on to it.",
+                hint="Calls work again as soon as it answers. `learning-memory-server hub stop` ends it, and the next "
+                "call starts another.",
+            )
+            self._held.clear()
+            self._give_up(error, list(self._open))
+        elif silent > self._hung_after:
+            error = DeadlineExceededError(
+                f"The memory hub has given no sign of life for {self._hung_after:.0f} seconds.",
+                hint="Before you call again, check with get_active_ghap or list_ghap_entries whether the call was "
+                "carried out. If the hub stays silent, run `learning-memory-server hub status` to find its "
+                "process, and end it.",
+            )
+            self._give_up(error, list(self._open))
+            self._is_silent = True
+        elif silent > self._ping_after:
+            self._ping()
+
+    def _ping(self) -> None:
+        """Ask the hub for a sign of life, unless that was done a moment ago."""
+        if self._hub and time.monotonic() - self._pinged > self._ping_after:
+            self._pinged = time.monotonic()
+            self._to_hub += rendezvous.PING
+
+    def _awaited(self) -> bool:
+        """Return whether an answer is due. A subscription does not count: it stays open as long as the client likes."""
+        return any(method != _SUBSCRIBE for method, _ in self._open.values())
+
+    def _give_up(self, error: LearningMemoryError, identities: Collection[str | int]) -> None:
+        for identity in identities:
+            if identity in self._open:
+                method, _ = self._open.pop(identity)
+                _write(self._client_out, frames.failure(identity, method, error))
+        # A line that was sent in part is completed, or the hub would take the next line for its rest.
+        del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
+
+
+def _is_hook(frame: frames.Frame) -> bool:
+    """Return whether a client's hook asks, and not its model."""
+    params = frame.parameters
+    return (
+        frame.is_request
+        and frame.method == "tools/call"
+        and isinstance(params, dict)
+        and params.get("name") == _HOOK
+    )
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return the hub's message, or an empty one if the line is not a JSON object."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,1 @@
+"""How long texts are cut into parts."""

@@ -1,0 +1,351 @@
+"""The embedded engine behind the `VectorStore` port: one qdrant-edge shard per collection.
+
+The engine holds the GIL during every call, so threads would gain nothing. Calls are made on the event loop in batches
+of a few milliseconds, and yield to other tasks in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from learning_memory_server.errors import DamagedCollectionError
+from learning_memory_server.index.engines.base import Hit, Record
+from learning_memory_server.index.engines.edge_filters import edge_filter, keys_field, with_keys, without_keys
+from learning_memory_server.index.engines.edge_open import OpenShards
+from learning_memory_server.index.engines.edge_shards import engine_errors
+from learning_memory_server.index.engines.ranking import as_cosine, best_hits
+from learning_memory_server.index.engines.vectors import (
+    TERMS,
+    VECTOR,
+    checked_matrix,
+    checked_terms,
+    read_vector,
+    wrong_dimension,
+)
+from learning_memory_server.system.memory_release import release_mapped
+
+if TYPE_CHECKING:
+    import qdrant_edge
+
+    from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
+    from learning_memory_server.index.engines.edge_shards import Shard
+
+_WRITE_BATCH: Final = 100
+"""Points per call: 4 ms at 384 dimensions."""
+_READ_BATCH: Final = 100
+"""Points per call: 2-8 ms with vectors of 384 dimensions."""
+_TURNS: Final = 20
+"""Turns of the event loop after each batch of reads. A call of another session takes about this many from arrival to
+answer, and would otherwise wait for a batch at each of them. An idle turn takes 15 us."""
+_RELEASE_AFTER: Final = 1_000
+"""Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
+_STAGED: Final = "_next"
+"""The suffix of a collection that is being built to replace another."""
+MIN_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Free space below which writes are refused."""
+
+
+class EdgeStore:
+    """A `VectorStore` in this process, on local disk. One process at a time.
+
+    Writes survive a killed process immediately, and a power loss after `flush()`.
+
+    Args:
+        path: The directory, with one sub-directory per collection. Created when first needed.
+        min_free_bytes: Free space below which writes are refused: on a full disk the engine ends the process (SIGBUS).
+    """
+
+    def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+        self._path = path
+        self._shards = OpenShards(path, min_free_bytes)
+
+    async def ensure(self, spec: CollectionSpec) -> str | None:
+        """Make the collection usable, in place of one that cannot be used; see the port."""
+        from qdrant_edge import PayloadSchemaType, UpdateOperation  # noqa: PLC0415 - loaded on first use
+
+        reason = self._unusable(spec)
+        if reason is not None:
+            self._shards.drop(spec.name)
+        shard = self._shards.ensure(spec)
+        with engine_errors(spec.name):
+            schema = shard.engine.info().payload_schema.keys()
+            if not schema and spec.keyword_fields:
+                shard.shared = spec.keyword_fields
+            kinds = {keys_field(shard.shared): PayloadSchemaType.Keyword} if shard.shared else {}
+            # Points older than a field that was added later lack its key, so that field gets a separate index.
+            later = set(spec.keyword_fields) - set(shard.shared)
+            kinds |= dict.fromkeys(later, PayloadSchemaType.Keyword)
+            kinds |= dict.fromkeys(spec.datetime_fields, PayloadSchemaType.Datetime)
+            for name in kinds.keys() - schema:
+                self._shards.require_space()
+                shard.dirty = True
+                shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
+        return reason
+
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:
+        """Build another collection that takes the place of the present one; see the port."""
+        staged = replace(spec, name=f"{spec.name}{_STAGED}")
+        if not resume:
+            self._shards.drop(staged.name)
+        await self.ensure(staged)
+        ids = frozenset(record.id for record in await self.scroll(staged.name))
+        return StagedRebuild(self, self._shards, staged.name, spec.name, ids)
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        """Insert or replace the points; see the port.
+
+        Raises:
+            DiskFullError: If too little space is left. Earlier batches of `points` may have been written.
+        """
+        from qdrant_edge import Point as EdgePoint  # noqa: PLC0415 - loaded on first use
+        from qdrant_edge import UpdateOperation  # noqa: PLC0415
+
+        shard = self._shards.get(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
+        terms = [_terms(collection, point.terms) for point in points]
+        for start in range(0, len(points), _WRITE_BATCH):
+            batch = slice(start, start + _WRITE_BATCH)
+            self._shards.require_space()
+            with engine_errors(collection):
+                rows = zip(points[batch], matrix[batch].tolist(), terms[batch], strict=True)
+                stored = [
+                    EdgePoint(
+                        point.id,
+                        {VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
+                        with_keys(point.payload, shard.shared),
+                    )
+                    for point, row, sparse in rows
+                ]
+                shard.dirty = True
+                shard.engine.update(UpdateOperation.upsert_points(stored))
+            shard.mapped += len(stored)
+            if shard.mapped >= _RELEASE_AFTER:
+                shard.mapped = 0
+                release_mapped(self._path / collection)
+            await asyncio.sleep(0)
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Return the points that exist among `ids`, in that order; see the port."""
+        shard = self._shards.get(collection)
+        records: list[Record] = []
+        for start in range(0, len(ids), _READ_BATCH):
+            if start:
+                await _yield()
+            with engine_errors(collection):
+                wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
+                read = shard.engine.retrieve(
+                    list(wanted), with_payload=True, with_vector=_wanted(with_vectors)
+                )
+                found = {record.id: record for record in (_record(item, shard) for item in read)}
+            records += [found[point_id] for point_id in wanted if point_id in found]
+            await asyncio.sleep(0)
+        return records
+
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+        """Return every point, ordered by id; see the port."""
+        from qdrant_edge import ScrollRequest  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shards.get(collection)
+        records: list[Record] = []
+        offset: Any = None
+        while True:
+            with engine_errors(collection):
+                request = ScrollRequest(
+                    offset=offset,
+                    limit=_READ_BATCH,
+                    with_payload=False,
+                    with_vector=_wanted(with_vectors),
+                )
+                read, offset = shard.engine.scroll(request)
+                records += [_record(item, shard) for item in read]
+            if offset is None:
+                return records
+            await _yield()
+
+    async def count(self, collection: str) -> int:
+        """Return the exact number of points; see the port."""
+        from qdrant_edge import CountRequest  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shards.get(collection)
+        with engine_errors(collection):
+            return shard.engine.count(CountRequest(exact=True))
+
+    async def size(self, collection: str) -> int:
+        """Return the exact number of points; see the port.
+
+        Raises:
+            MissingCollectionError: If its files were removed, although those that are open still answer.
+        """
+        self._shards.require_files(collection)
+        return await self.count(collection)
+
+    async def former_ids(self, collection: str) -> set[str]:
+        """Return nothing: another model has another folder, and a collection that does not fit is replaced."""
+        self._shards.get(collection)
+        return set()
+
+    async def delete(self, collection: str, ids: Sequence[str]) -> None:
+        """Remove the points; see the port.
+
+        Raises:
+            DiskFullError: If too little space is left: a deletion is logged before it takes effect.
+        """
+        from qdrant_edge import UpdateOperation  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shards.get(collection)
+        for start in range(0, len(ids), _READ_BATCH):
+            self._shards.require_space()
+            with engine_errors(collection):
+                shard.dirty = True
+                shard.engine.update(UpdateOperation.delete_points(list(ids[start : start + _READ_BATCH])))
+            await asyncio.sleep(0)
+
+    async def search(
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """Return the `limit` most similar points; see the port."""
+        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shards.get(collection)
+        query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
+        hits = await best_hits(
+            _query(shard, collection, query, where, ids), limit, lambda: self.count(collection)
+        )
+        return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
+
+    async def search_terms(
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """Return the `limit` points of highest BM25 score; see the port.
+
+        Deleted points count towards term rarity until the shard is reopened.
+        """
+        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
+
+        shard = self._shards.get(collection)
+        terms = _terms(collection, query)
+        if terms is None:
+            return []
+        nearest = Query.Nearest(terms, using=TERMS)
+        return await best_hits(
+            _query(shard, collection, nearest, where, ids), limit, lambda: self.count(collection)
+        )
+
+    async def flush(self) -> None:
+        """Make what was written survive a power loss; see the port."""
+        await self._shards.flush()
+
+    async def close(self) -> None:
+        """Flush and release every shard, even if one of them fails; see the port."""
+        self._shards.close()
+
+    def _unusable(self, spec: CollectionSpec) -> str | None:
+        """Return why the collection that is there cannot be used; None if it can, or there is none."""
+        try:
+            shard = self._shards.ensure(spec)
+        except DamagedCollectionError as error:
+            return error.message
+        if shard.dimension != spec.dimension:
+            return wrong_dimension(spec.name, shard.dimension, spec.dimension).message
+        return spec.refuses(shard.about)
+
+
+class StagedRebuild:
+    """A collection that is built next to the present one and replaces it; see `storage.base.Rebuild`.
+
+    Readers see either the old or the new one, even after a crash.
+
+    Args:
+        store: The store.
+        shards: Its shards.
+        staged: The collection that is built.
+        target: The one that it replaces.
+        ids: What it has already.
+    """
+
+    def __init__(
+        self, store: EdgeStore, shards: OpenShards, staged: str, target: str, ids: frozenset[str]
+    ) -> None:
+        self.ids = ids
+        self._store = store
+        self._shards = shards
+        self._staged = staged
+        self._target = target
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Write points; see the port."""
+        await self._store.upsert(self._staged, points)
+
+    async def finish(self, ids: Collection[str]) -> None:
+        """Replace the present collection; see the port."""
+        there = {record.id for record in await self._store.scroll(self._staged)}
+        await self._store.delete(self._staged, sorted(there.difference(ids)))
+        self._shards.promote(self._staged, self._target)
+
+
+def _query(
+    shard: Shard,
+    collection: str,
+    query: qdrant_edge.Query,
+    where: Filter | None,
+    ids: Collection[str] | None,
+) -> Callable[[int], Awaitable[list[Hit]]]:
+    """Return a function that fetches a given number of hits, highest score first."""
+    from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
+
+    async def fetch(asked: int) -> list[Hit]:
+        with engine_errors(collection):
+            request = QueryRequest(
+                limit=asked,
+                query=query,
+                filter=edge_filter(where, shard.shared, ids),
+                with_payload=False,
+                params=SearchParams(exact=True),
+            )
+            return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
+
+    return fetch
+
+
+def _terms(collection: str, terms: SparseVector | None) -> qdrant_edge.SparseVector | None:
+    """Return the terms in the engine's form, or None if there are none."""
+    from qdrant_edge import SparseVector as EdgeSparseVector  # noqa: PLC0415 - loaded on first use
+
+    if terms is None:
+        return None
+    indices, values = checked_terms(collection, terms)
+    return EdgeSparseVector(indices, values) if indices else None
+
+
+async def _yield() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+def _wanted(with_vectors: bool) -> list[str]:
+    """Return the names of the vectors to read. Terms are never read: nothing needs them, and they cost as much."""
+    return [VECTOR] if with_vectors else []
+
+
+def _record(read: qdrant_edge.Record, shard: Shard) -> Record:
+    # Each access to `vector` converts it again.
+    return Record(str(read.id), without_keys(read.payload, shard.shared), read_vector(read.vector, VECTOR))

@@ -1,0 +1,166 @@
+"""Whose points are whose on a Qdrant server that several people share.
+
+The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup
+or come from an archive: two stores with the same owner would remove each other's points.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.system import files
+
+_MACHINE_IDS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+_RANDOM_NODE: Final = 1 << 40
+"""The bit that says of `uuid.getnode()` that it was drawn at random."""
+
+
+class Owner:
+    """One owner of points, in its file.
+
+    Attributes:
+        id: The owner's id.
+        is_settled: Whether the file was made on this machine and in this folder. If not, the folder was moved or
+            copied; in a copy, nothing may be removed from a server, because the points are the other one's too.
+
+    Args:
+        path: The file.
+        kept: What is in it.
+    """
+
+    def __init__(self, path: Path, kept: dict[str, Any]) -> None:
+        self.id = uuid.UUID(kept["owner"])
+        self.is_settled: bool = kept["place"] == _place(path)
+        self._path = path
+        self._kept = kept
+        self._rebuilds = _texts(kept.get("rebuilds", {}))
+
+    @property
+    def name(self) -> str:
+        """The owner as points name it."""
+        return str(self.id)
+
+    def outside(self, point_id: str) -> str:
+        """Return the id under which a server keeps a point; the same function turns it back.
+
+        Raises:
+            ValueError: If the id is not a UUID.
+        """
+        return str(uuid.UUID(int=uuid.UUID(point_id).int ^ self.id.int))
+
+    def all_outside(self, point_ids: Iterable[str]) -> list[str]:
+        """Return the ids under which a server keeps points; see `outside`."""
+        return [self.outside(point_id) for point_id in point_ids]
+
+    def rebuild_of(self, collection: str) -> str | None:
+        """Return the number of the collection's unfinished rebuild, if there is one."""
+        return self._rebuilds.get(collection)
+
+    def begin_rebuild(self, collection: str) -> str:
+        """Return a new number for a rebuild of the collection, kept until it ends."""
+        number = uuid.uuid4().hex[:12]
+        self._rebuilds[collection] = number
+        self._write()
+        return number
+
+    def end_rebuild(self, collection: str) -> None:
+        """Forget the number of the collection's rebuild."""
+        self._rebuilds.pop(collection, None)
+        self._write()
+
+    def _write(self) -> None:
+        _write(self._path, {**self._kept, "rebuilds": self._rebuilds})
+
+
+def open_owner(path: Path) -> Owner:
+    """Return the owner in a file, a new one if there is no file.
+
+    Raises:
+        StorageUnavailableError: If the file cannot be read or written, or is damaged. A new owner would find none of
+            the points of the earlier one, and could never remove them.
+    """
+    try:
+        kept = json.loads(path.read_bytes())
+        return Owner(path, kept)
+    except FileNotFoundError:
+        return new_owner(path)
+    except OSError as error:
+        raise StorageUnavailableError(f"The file {path} cannot be read ({error.strerror}).") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageUnavailableError(
+            f"The file {path} is damaged: it says which points on the Qdrant server are yours.",
+            hint="Restore it from a copy of the storage folder. Without one, run `learning-memory-server owner --new`: "
+            "the index is then built again, and the points of the lost owner stay on the server.",
+        ) from error
+
+
+def find_owner(path: Path) -> str | None:
+    """Return the name of the owner in a file, None if there is no such file or it is of no use."""
+    with suppress(StorageUnavailableError):
+        return open_owner(path).name if path.exists() else None
+    return None
+
+
+def new_owner(path: Path) -> Owner:
+    """Write a new owner to the file and return it.
+
+    Raises:
+        StorageUnavailableError: If the file cannot be written.
+    """
+    kept = {"owner": str(uuid.uuid4()), "place": _place(path)}
+    _write(path, kept)
+    return Owner(path, kept)
+
+
+def settle_owner(path: Path) -> Owner:
+    """Keep the owner of a storage folder that was moved here, and return it.
+
+    Raises:
+        StorageUnavailableError: If the file cannot be read or written, or is damaged.
+    """
+    owner = open_owner(path)
+    kept = {**json.loads(path.read_bytes()), "place": _place(path)}
+    _write(path, kept)
+    return Owner(path, kept) if not owner.is_settled else owner
+
+
+def _texts(given: dict[str, Any]) -> dict[str, str]:
+    """Return a copy of a mapping of texts to texts.
+
+    Raises:
+        AttributeError, TypeError: If it is something else.
+    """
+    if not all(isinstance(each, str) for each in given.values()):
+        raise TypeError
+    return dict(given)
+
+
+def _place(path: Path) -> dict[str, str]:
+    return {"machine": machine_id(), "folder": str(path.parent.resolve())}
+
+
+def machine_id() -> str:
+    """Return what identifies this machine, whatever it is called."""
+    for file in _MACHINE_IDS:
+        try:
+            if found := file.read_text("ascii").strip():
+                return found
+        except (OSError, ValueError):
+            continue
+    node = uuid.getnode()
+    return platform.node() if node & _RANDOM_NODE else f"{node:012x}"
+
+
+def _write(path: Path, kept: dict[str, Any]) -> None:
+    try:
+        files.replace(path, json.dumps(kept, indent=1).encode() + os.linesep.encode())
+    except OSError as error:
+        raise StorageUnavailableError(f"The file {path} cannot be written ({error.strerror}).") from error

@@ -1,0 +1,355 @@
+"""A Qdrant server or cluster behind the `VectorStore` port, for one owner among many.
+
+`qdrant_own` is the wall between owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the
+requests, and `own_terms` counts how rare terms are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
+from learning_memory_server.index.engines.base import Hit, Record
+from learning_memory_server.index.engines.own_terms import OwnTerms
+from learning_memory_server.index.engines.qdrant_catalog import Catalog, Place
+from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
+from learning_memory_server.index.engines.qdrant_requests import Requests
+from learning_memory_server.index.engines.qdrant_schema import OWNER, Spread
+from learning_memory_server.index.engines.ranking import as_cosine, best_hits
+from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+    from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
+    from learning_memory_server.index.engines.owner import Owner
+    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+
+_TIMEOUT_SECONDS: Final = 10.0
+
+log = structlog.get_logger()
+
+
+class QdrantStore:
+    """A `VectorStore` on a Qdrant server that others use too, over REST.
+
+    Args:
+        urls: The server's URL, or those of several nodes of one cluster; see `Requests`.
+        owner: Whose points these are.
+        api_key: The server's key.
+        timeout: Seconds that one request may take, including its answer; a read has four at most.
+        spread: How a cluster spreads new collections.
+        allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
+        circuits: See `Requests`.
+        before_use: Called before the first point is written, once the server has answered.
+
+    Raises:
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+    """
+
+    def __init__(  # noqa: PLR0913 - one for each setting
+        self,
+        urls: Sequence[str],
+        owner: Owner,
+        *,
+        api_key: str | None = None,
+        timeout: float = _TIMEOUT_SECONDS,
+        spread: Spread | None = None,
+        allow_plaintext_key: bool = False,
+        circuits: Circuits | None = None,
+        before_use: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.requests = Requests(
+            urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, circuits=circuits
+        )
+        self.catalog = Catalog(self.requests, spread or Spread())
+        self._owner = owner
+        self._before_use = before_use
+        self._points = OwnPoints(self.requests, owner)
+        self._places: dict[str, Place] = {}
+        self._terms: dict[str, OwnTerms] = {}
+        self._read: set[str] = set()
+        self._reading: dict[str, asyncio.Lock] = {}
+        self._former: dict[str, dict[Place, set[str]]] = {}
+        self._written: dict[str, set[str]] = {}
+
+    async def ensure(self, spec: CollectionSpec) -> None:
+        """Find or create the collection; see the port. One that does not fit is left to others."""
+        if OWNER in (*spec.keyword_fields, *spec.datetime_fields):
+            raise StorageUnavailableError(f"No field may be called `{OWNER}`.")
+        if self._places:
+            place = await self.catalog.ensure(spec)
+        else:
+            # At once, so that the version costs nobody a round trip; and to its end, because it uses a connection.
+            noting = self.requests.note_version()
+            found, _ = await asyncio.gather(self.catalog.ensure(spec), noting, return_exceptions=True)
+            if isinstance(found, BaseException):
+                raise found
+            place = found
+            self._before_use()
+        self._use(place)
+
+    async def find(self, spec: CollectionSpec) -> bool:
+        """Use the collection if there is one, without creating anything. Return whether there is."""
+        place = await self.catalog.find(spec)
+        if place:
+            self._use(place)
+        return place is not None
+
+    async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> RebuildInPlace:
+        """Rewrite the points in place, under a number; see the port."""
+        place = self._place(spec.name)
+        number = self._owner.rebuild_of(place.name) if resume else None
+        ids = await self._points.ids(place, rebuild=number) if number else set()
+        self._written[spec.name] = set()
+        return RebuildInPlace(
+            self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids)
+        )
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        """Insert or replace the points; see the port."""
+        if collection in self._written:
+            self._written[collection].update(point.id for point in points)
+        await self.write(collection, points, None)
+
+    async def write(self, collection: str, points: Sequence[Point], rebuild: str | None) -> None:
+        """Insert or replace the points.
+
+        Args:
+            collection: The collection.
+            points: The points.
+            rebuild: The number of the rebuild that writes them.
+        """
+        place = self._place(collection)
+        matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
+        terms = [_terms(collection, point.terms) for point in points]
+        for point in points:
+            unreserved(point.payload)
+        for start in range(0, len(points), WRITE_BATCH):
+            batch = slice(start, start + WRITE_BATCH)
+            await self._points.upsert(place, points[batch], matrix[batch].tolist(), terms[batch], rebuild)
+            if (known := self._terms.get(collection)) is not None:
+                for point, sparse in zip(points[batch], terms[batch], strict=True):
+                    known.put(point.id, sparse.indices if sparse else ())
+            await asyncio.sleep(0)
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Return the points that exist among `ids`, in that order; see the port."""
+        vectors = [VECTOR] if with_vectors else []
+        read = self._points.retrieve(self._place(collection), ids, with_vectors=vectors)
+        found = {record.id: record async for record in read}
+        return [found[point_id] for point_id in ids if point_id in found]
+
+    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+        """Return every point, ordered by id; see the port."""
+        place = self._place(collection)
+        if with_vectors:
+            records = await self._points.vectors(place)
+            return sorted((Record(each.id, {}, each.vector) for each in records), key=lambda each: each.id)
+        return [Record(point_id, {}) for point_id in sorted(await self._read_ids(place))]
+
+    async def count(self, collection: str) -> int:
+        """Return the exact number of points; see the port."""
+        return await self._points.count(self._place(collection))
+
+    async def size(self, collection: str) -> int:
+        """Return the number of points that were there when they were last read, and what was changed since."""
+        return len(await self._known(self._place(collection)))
+
+    async def former_ids(self, collection: str) -> set[str]:
+        """Return the ids of one's own points in other variants of the collection; see the port."""
+        place = self._place(collection)
+        former: dict[Place, set[str]] = {}
+        for other in await self.catalog.others(place):
+            try:
+                former[other] = await self._points.ids(other)
+            except StorageUnavailableError as error:
+                # It may be somebody's who is just creating it, or one that the key may not see.
+                log.info("collection.not_read", reason=error.message)
+        self._former[collection] = former
+        return set().union(*former.values())
+
+    async def delete(self, collection: str, ids: Sequence[str]) -> None:
+        """Remove the points, from other variants of the collection too; see the port."""
+        place = self._place(collection)
+        for other, there in self._former.get(collection, {}).items():
+            if doomed := there.intersection(ids):
+                await self._points.delete(other, sorted(doomed))
+                there.difference_update(doomed)
+        await self._points.delete(place, ids)
+        if (known := self._terms.get(collection)) is not None:
+            known.discard(ids)
+
+    async def leave(self, collections: Collection[str]) -> int:
+        """Remove all of one's own points, from every variant of the collections, and return how many there were.
+
+        Raises:
+            NoAnswerError: If the server does not answer.
+            StorageUnavailableError: If a collection could not be read or changed. All others were left.
+        """
+        removed, refused = 0, dict[str, StorageUnavailableError]()
+        for place in await self.catalog.all_places(collections):
+            try:
+                ids = await self._points.ids(place)
+                await self._points.delete(place, sorted(ids))
+            except NoAnswerError:
+                raise
+            except StorageUnavailableError as error:
+                refused[place.name] = error
+            else:
+                removed += len(ids)
+        if refused:
+            names, first = ", ".join(f"`{name}`" for name in refused), next(iter(refused.values()))
+            raise StorageUnavailableError(
+                f"These collections could not be left: {names}. Points removed from the others: {removed}.",
+                hint=first.sentence,
+            ) from first
+        return removed
+
+    async def search(
+        self,
+        collection: str,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """Return the `limit` most similar points; see the port.
+
+        A server searches a large collection through HNSW, so a hit may be missed unless `ids` names the points to
+        consider; scores are exact.
+        """
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        place = self._place(collection)
+        query = checked_matrix(collection, [vector], place.dimension)[0].tolist()
+        quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+        params = (
+            models.SearchParams(quantization=quantization) if ids is None else models.SearchParams(exact=True)
+        )
+
+        async def fetch(asked: int) -> list[Hit]:
+            return await self._points.query(place, VECTOR, query, asked, where=where, ids=ids, params=params)
+
+        hits = await best_hits(fetch, limit, lambda: self.size(collection))
+        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
+
+    async def search_terms(
+        self,
+        collection: str,
+        query: SparseVector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """Return the `limit` points of highest BM25 score; see the port. Rarity is counted over one's own points."""
+        place = self._place(collection)
+        if _terms(collection, query) is None:
+            return []
+        terms = _terms(collection, (await self._known(place)).weighted(query))
+        assert terms is not None  # noqa: S101 - a term that no point has is the rarest, so no weight is 0
+
+        async def fetch(asked: int) -> list[Hit]:
+            return await self._points.query(place, TERMS, terms, asked, where=where, ids=ids)
+
+        return await best_hits(fetch, limit, lambda: self.size(collection))
+
+    async def flush(self) -> None:
+        """Do nothing: whether writes survive a power loss is up to the server's settings."""
+        self.requests.require_open()
+
+    async def close(self) -> None:
+        """Release the connections; see the port."""
+        await self.requests.close()
+
+    async def finish_rebuild(self, collection: str, ids: Collection[str]) -> None:
+        """Remove what a rebuild has not written and no caller either since it began, and end the rebuild."""
+        place = self._place(collection)
+        there = await self._read_ids(place)
+        await self.delete(collection, sorted(there.difference(ids, self._written[collection])))
+        del self._written[collection]
+        self._owner.end_rebuild(place.name)
+
+    def _use(self, place: Place) -> None:
+        if self._places.get(place.label) != place:
+            # What is known is of another collection.
+            self._terms.pop(place.label, None)
+            self._read.discard(place.label)
+        self._places[place.label] = place
+
+    def _place(self, collection: str) -> Place:
+        self.requests.require_open()
+        if collection not in self._places:
+            raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
+        return self._places[collection]
+
+    async def _known(self, place: Place) -> OwnTerms:
+        """Return what is known of one's own points, after reading them once."""
+        if place.label not in self._read:
+            await self._read_ids(place)
+        return self._terms[place.label]
+
+    async def _read_ids(self, place: Place) -> set[str]:
+        """Read the ids of one's own points, and the terms of those that are not known."""
+        async with self._reading.setdefault(place.label, asyncio.Lock()):
+            # From now on it learns of every write.
+            known = self._terms.setdefault(place.label, OwnTerms())
+            known.begin_reading()
+            try:
+                if place.label in self._read:
+                    there = await self._points.ids(place)
+                    unknown = known.end_reading(there)
+                    read = await self._points.terms(place, sorted(unknown)) if unknown else {}
+                else:
+                    read = await self._points.terms(place)
+                    there = set(read)
+                    known.end_reading(there)
+                for point_id, indices in read.items():
+                    known.learn(point_id, indices)
+            finally:
+                known.done_reading()
+            self._read.add(place.label)
+            return there
+
+
+class RebuildInPlace:
+    """A rebuild whose points replace those of the same id at once; see `storage.base.Rebuild`.
+
+    Args:
+        store: The store.
+        collection: The collection.
+        number: The number under which this rebuild writes, so that it can be resumed.
+        ids: The points that it has written already.
+    """
+
+    def __init__(self, store: QdrantStore, collection: str, number: str, ids: frozenset[str]) -> None:
+        self.ids = ids
+        self._store = store
+        self._collection = collection
+        self._number = number
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Write points; see the port."""
+        await self._store.write(self._collection, points, self._number)
+
+    async def finish(self, ids: Collection[str]) -> None:
+        """Remove one's own points that belong to nothing; see the port."""
+        await self._store.finish_rebuild(self._collection, ids)
+
+
+def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:
+    """Return the terms in the engine's form, or None if there are none."""
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    if terms is None:
+        return None
+    indices, values = checked_terms(collection, terms)
+    return models.SparseVector(indices=indices, values=values) if indices else None

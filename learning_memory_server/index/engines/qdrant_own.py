@@ -1,0 +1,255 @@
+"""The wall: the points of one owner among everybody's on a Qdrant server.
+
+Every request for points is made here. What is read has the owner's condition, what is written has the owner's name, and
+an id on the server is the caller's id XOR the owner's, so that the same entry in two journals is two points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.index.engines.base import Filter, Hit, Record
+from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_filters import contradicts_itself, qdrant_filter
+from learning_memory_server.index.engines.qdrant_requests import writing_nothing
+from learning_memory_server.index.engines.qdrant_schema import OWNER, REBUILD
+from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+    from learning_memory_server.index.engines.base import Payload, Point
+    from learning_memory_server.index.engines.owner import Owner
+    from learning_memory_server.index.engines.qdrant_catalog import Place
+    from learning_memory_server.index.engines.qdrant_requests import Requests
+
+WRITE_BATCH: Final = 100
+"""Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB."""
+_READ_BATCH: Final = 500
+_IDS_BATCH: Final = 10_000
+"""Ids per request: 0.1 seconds."""
+_VECTORS_BATCH: Final = 100
+"""Points per request with vectors: 8 MB of JSON at 4,096 dimensions, in time even from far away."""
+
+_RESERVED: Final = frozenset((OWNER, REBUILD))
+
+
+class OwnPoints:
+    """What one owner may do with points.
+
+    Args:
+        requests: The server.
+        owner: Whose points they are.
+    """
+
+    def __init__(self, requests: Requests, owner: Owner) -> None:
+        self._requests = requests
+        self._owner = owner
+
+    async def upsert(
+        self,
+        place: Place,
+        points: Sequence[Point],
+        vectors: Sequence[list[float]],
+        terms: Sequence[models.SparseVector | None],
+        rebuild: str | None = None,
+    ) -> None:
+        """Insert or replace at most `WRITE_BATCH` points.
+
+        Args:
+            place: The collection.
+            points: The points.
+            vectors: Their vectors as lists.
+            terms: Their terms in the vendor's form.
+            rebuild: The number of the rebuild that writes them.
+        """
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        mine = {OWNER: self._owner.name} | ({REBUILD: rebuild} if rebuild else {})
+        stored = [
+            models.PointStruct(
+                id=self._outside([point.id])[0],
+                vector={VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
+                payload={**unreserved(point.payload), **mine},
+            )
+            for point, row, sparse in zip(points, vectors, terms, strict=True)
+        ]
+        await self._requests.ask(
+            place.name,
+            Kind.WRITE,
+            lambda client: client.upsert(place.name, stored, wait=True),
+            probe=writing_nothing(place.name),
+        )
+
+    async def delete(self, place: Place, ids: Sequence[str]) -> None:
+        """Remove points; ids that do not exist are ignored.
+
+        Raises:
+            StorageUnavailableError: If the storage folder was moved or copied here: the points may be another's too.
+        """
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        if not ids:
+            return
+        if not self._owner.is_settled:
+            raise StorageUnavailableError(
+                "Nothing is removed from the Qdrant server: the storage folder was moved or copied since it was used.",
+                hint="Run `learning-memory-server owner --keep` if it was moved, `--new` if it is a copy.",
+            )
+        for start in range(0, len(ids), _READ_BATCH):
+            selector = models.PointIdsList(points=list(self._outside(ids[start : start + _READ_BATCH])))
+            await self._requests.ask(
+                place.name,
+                Kind.WRITE,
+                lambda client, selector=selector: client.delete(place.name, selector, wait=True),  # type: ignore[misc]
+                probe=writing_nothing(place.name),
+            )
+
+    async def retrieve(
+        self, place: Place, ids: Sequence[str], *, with_vectors: Sequence[str] = ()
+    ) -> AsyncIterator[Record]:
+        """Yield those points that exist among `ids`, in any order."""
+        size = _VECTORS_BATCH if with_vectors else _READ_BATCH
+        for start in range(0, len(ids), size):
+            wanted = ids[start : start + size]
+            read, _ = await self._page(
+                place, self._mine(ids=wanted), size, None, with_vectors, with_payload=True
+            )
+            for record in read:
+                yield self._record(record)
+
+    async def ids(self, place: Place, *, rebuild: str | None = None) -> set[str]:
+        """Return the ids of all points, or of those that one rebuild has written."""
+        where = Filter(((REBUILD, rebuild),)) if rebuild else None
+        return {self._inside(each.id) async for each in self._pages(place, self._mine(where), _IDS_BATCH, ())}
+
+    async def vectors(self, place: Place) -> list[Record]:
+        """Return all points with their vectors."""
+        pages = self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR])
+        return [self._record(each) async for each in pages]
+
+    async def terms(self, place: Place, ids: Sequence[str] | None = None) -> dict[str, list[int]]:
+        """Return the terms of all points, or of some."""
+        found: dict[str, list[int]] = {}
+        for start in range(0, 1 if ids is None else len(ids), _READ_BATCH):
+            where = self._mine(ids=ids if ids is None else ids[start : start + _READ_BATCH])
+            async for each in self._pages(place, where, _READ_BATCH, [TERMS]):
+                sparse: Any = each.vector.get(TERMS) if isinstance(each.vector, dict) else None
+                found[self._inside(each.id)] = list(sparse.indices) if sparse else []
+        return found
+
+    async def count(self, place: Place) -> int:
+        """Return the exact number of points."""
+        mine = self._mine()
+        counted = await self._requests.ask(
+            place.name, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
+        )
+        return counted.count
+
+    async def query(  # noqa: PLR0913 - the parts of a request
+        self,
+        place: Place,
+        using: str,
+        query: list[float] | models.SparseVector,
+        limit: int,
+        *,
+        where: Filter | None,
+        ids: Collection[str] | None,
+        params: models.SearchParams | None = None,
+    ) -> list[Hit]:
+        """Return at most `limit` hits, highest score first, with their payloads unless `ids` names the points."""
+        if contradicts_itself(where):
+            return []
+        mine = self._mine(where, ids)
+        answer = await self._requests.ask(
+            place.name,
+            Kind.READ,
+            lambda client: client.query_points(
+                place.name,
+                query=query,
+                using=using,
+                query_filter=mine,
+                search_params=params,
+                limit=limit,
+                with_payload=ids is None,
+            ),
+        )
+        return [
+            Hit(self._inside(hit.id), hit.score, _shown(hit.payload) if ids is None else None)
+            for hit in answer.points
+        ]
+
+    def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:
+        """Return the one filter that every reading request has: the owner's, and what the caller adds.
+
+        Raises:
+            StorageUnavailableError: If the caller's filter is on a field that only this module may use, or an id is
+                not a UUID.
+        """
+        demanded = {OWNER: self._owner.name}
+        if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
+            raise StorageUnavailableError(f"No filter may name the field `{OWNER}`.")
+        return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
+
+    async def _pages(
+        self, place: Place, where: models.Filter, size: int, with_vectors: Sequence[str]
+    ) -> AsyncIterator[models.Record]:
+        offset: models.ExtendedPointId | None = None
+        while True:
+            read, offset = await self._page(place, where, size, offset, with_vectors)
+            for record in read:
+                yield record
+            if offset is None:
+                return
+
+    async def _page(  # noqa: PLR0913 - the parts of a request
+        self,
+        place: Place,
+        where: models.Filter,
+        limit: int,
+        offset: models.ExtendedPointId | None,
+        with_vectors: Sequence[str],
+        *,
+        with_payload: bool = False,
+    ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
+        return await self._requests.ask(
+            place.name,
+            Kind.READ,
+            lambda client: client.scroll(
+                place.name,
+                where,
+                limit=limit,
+                offset=offset,
+                with_payload=with_payload,
+                with_vectors=list(with_vectors) or False,
+            ),
+        )
+
+    def _record(self, read: models.Record) -> Record:
+        return Record(self._inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
+
+    def _inside(self, stored: object) -> str:
+        return self._owner.outside(str(stored))
+
+    def _outside(self, ids: Collection[str]) -> list[str]:
+        try:
+            return self._owner.all_outside(ids)
+        except ValueError as error:
+            raise StorageUnavailableError("An id of a point is not a UUID.") from error
+
+
+def unreserved(payload: Payload) -> Payload:
+    """Return the payload.
+
+    Raises:
+        StorageUnavailableError: If it has a field that only this module may use.
+    """
+    if _RESERVED.intersection(payload):
+        raise StorageUnavailableError(f"No payload may have the fields {sorted(_RESERVED)}.")
+    return payload
+
+
+def _shown(payload: Payload | None) -> dict[str, Any]:
+    return {name: value for name, value in (payload or {}).items() if name not in _RESERVED}

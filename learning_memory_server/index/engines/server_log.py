@@ -1,0 +1,127 @@
+"""Which Qdrant servers have had points of this journal.
+
+What is forgotten has to leave each of them, and a program that uses another engine by now would not know of them. The
+server is noted and not its collections: each can be listed on the server, and what is one's own in it. Whether points
+are still to be removed there is not noted either: it follows from the tombstones, and a server that is used again is
+compared with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.index.engines.addresses import clean_url, places_of, urls_of
+from learning_memory_server.journal.line import JournalRecord
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.log import Log
+
+KIND: Final = "server"
+"""How journal lines name this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """A server that has, or had, points of an owner.
+
+    Args:
+        urls: Its addresses, as they were set; several for a cluster.
+        owner: Whose points.
+        is_left: Whether all of them were removed.
+    """
+
+    urls: tuple[str, ...]
+    owner: str
+    is_left: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of its lines in the journal."""
+        digest = hashlib.sha256("\n".join((self.owner, *sorted(self.urls))).encode()).hexdigest()
+        return f"{KIND}_{digest[:16]}"
+
+    @property
+    def places(self) -> frozenset[str]:
+        """What tells it apart from other servers."""
+        return places_of(",".join(self.urls))
+
+
+class ServerLog:
+    """The servers in the journal.
+
+    Args:
+        log: Where they are kept.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def use(self, url: str, owner: str, at: datetime) -> None:
+        """Note that a server is about to get points of an owner, unless that is known.
+
+        Args:
+            url: Its address, or several separated by commas.
+            owner: Whose points.
+            at: The time of the line.
+
+        Raises:
+            JournalUnavailableError: If that could not be written.
+        """
+        self._note([KnownServer(tuple(map(clean_url, urls_of(url))), owner)], at)
+
+    def leave(self, url: str, owner: str, at: datetime) -> None:
+        """Note that a server has no points of an owner any more, under whatever addresses it is known; see `use`."""
+        left = [each for each in self.known(owner) if each not in self.elsewhere(url, owner)]
+        self._note((KnownServer(each.urls, owner, is_left=True) for each in left), at)
+
+    def known(self, owner: str | None = None) -> list[KnownServer]:
+        """Return the servers that were not left, the first one first; those of one owner, or of all."""
+        return [each for each in self._all() if not each.is_left and (owner is None or each.owner == owner)]
+
+    def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
+        """Return those known servers that are not the one at `url`, under whatever addresses it is known."""
+        here, rest = self._here(url), self.known(owner)
+        return [each for each in rest if not each.places & here]
+
+    def is_same(self, url: str, other: str | None) -> bool:
+        """Return whether two settings mean the same server, as far as their addresses and the journal tell."""
+        return bool(self._here(url) & self._here(other))
+
+    def _here(self, url: str | None) -> frozenset[str]:
+        """Return the places of a server, and those of the same cluster that were noted together with one of them."""
+        here = places_of(url or "")
+        rest = self._all()
+        while joined := [each for each in rest if each.places & here]:
+            here = here.union(*(each.places for each in joined))
+            rest = [each for each in rest if each not in joined]
+        return here
+
+    def _all(self) -> list[KnownServer]:
+        last = {record.id: record.decoded(server_from_data) for record in self._log.read().records}
+        return list(last.values())
+
+    def _note(self, servers: Iterable[KnownServer], at: datetime) -> None:
+        known = self._all()
+        new = [each for each in servers if each not in known]
+        self._log.append([JournalRecord(KIND, each.id, at, _to_data(each)) for each in new])
+
+
+def _to_data(server: KnownServer) -> dict[str, Any]:
+    return {
+        "urls": list(server.urls),
+        "owner": server.owner,
+        **({"left": True} if server.is_left else {}),
+    }
+
+
+def server_from_data(data: dict[str, Any]) -> KnownServer:
+    """Return the server that the data describes.
+
+    Raises:
+        KeyError, TypeError: If the data does not describe one.
+    """
+    return KnownServer(tuple(data["urls"]), data["owner"], data.get("left", False))

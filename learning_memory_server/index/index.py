@@ -1,0 +1,397 @@
+"""The vector index: the model and the engine together. It is open once both are ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    LearningMemoryError,
+    LostPointsError,
+    StorageUnavailableError,
+)
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.embedding import completed, embed
+from learning_memory_server.index.in_time import in_time
+from learning_memory_server.index.ranking.hybrid import search_hybrid
+from learning_memory_server.index.ranking.timing import SearchTimer
+from learning_memory_server.index.rebuilding import refill
+from learning_memory_server.index.recipe import Blueprints, points_of
+from learning_memory_server.index.together import all_done
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.index.document import Document, DocumentShape
+    from learning_memory_server.index.engines.base import (
+        CollectionSpec,
+        Filter,
+        Hit,
+        Payload,
+        Point,
+        Record,
+        Vector,
+        VectorStore,
+    )
+    from learning_memory_server.index.ranking.hybrid import Match, Query
+
+log = structlog.get_logger()
+
+_LOOKS: Final = 3
+_READ_BATCH: Final = 200
+"""How many points are read at a time for their vectors: the payloads come with them."""
+
+
+class VectorIndex:
+    """Documents in, hits out. Everything in it can be rebuilt from the journal.
+
+    Attributes:
+        is_on_server: As given.
+        notices: A sentence about each collection that had to be rebuilt.
+
+    Args:
+        embeddings: The model.
+        open_store: Opens the engine for vectors of one identity; may be slow.
+        shapes: What the documents of a collection have in common, where that matters.
+        is_on_server: Whether the engine is on a server, so that it may be waited for in vain.
+    """
+
+    def __init__(
+        self,
+        embeddings: EmbeddingService,
+        open_store: Callable[[EmbeddingIdentity], VectorStore],
+        shapes: Mapping[Collection, DocumentShape],
+        *,
+        is_on_server: bool = False,
+    ) -> None:
+        self._embeddings = embeddings
+        self._open_store = open_store
+        self._blueprints = Blueprints(embeddings, shapes)
+        self.is_on_server = is_on_server
+        self._store: VectorStore | None = None
+        self._opening = asyncio.Lock()
+        self._generations: Counter[str] = Counter()
+        self.notices: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether searches and writes are possible without waiting."""
+        return self._store is not None
+
+    def in_time(self, seconds: float) -> AbstractAsyncContextManager[None]:
+        """Limit how long a block waits for a server, see `in_time`. An engine in this process is at most busy."""
+        return in_time(seconds if self.is_on_server else None)
+
+    async def open(self) -> None:
+        """Wait for the model, open the engine and ensure every collection. Idempotent.
+
+        Raises:
+            EmbeddingUnavailableError: If there is no model.
+            StorageUnavailableError: If the engine cannot be opened.
+        """
+        await self._open()
+
+    async def _open(self) -> VectorStore:
+        identity = await self._embeddings.identity()
+        async with self._opening:
+            if self._store is None:
+                specs = await self.specs()
+                store = self._open_store(identity)
+                try:
+                    self.notices += await self._blueprints.ensure(store, specs)
+                # A caller that waits no longer cancels it.
+                except (LearningMemoryError, asyncio.CancelledError):
+                    await store.close()
+                    raise
+                self._store = store
+            return self._store
+
+    async def specs(self) -> list[CollectionSpec]:
+        """Wait for the model and return what each collection should be."""
+        return [await self._blueprints.spec(collection) for collection in Collection]
+
+    async def identity(self) -> EmbeddingIdentity:
+        """Wait for the model and return its identity; see `EmbeddingService.identity`."""
+        return await self._embeddings.identity()
+
+    async def origin(self, collection: Collection) -> str:
+        """Wait for the model and return the origin of a collection's vectors; see `Recipe.origin`."""
+        return self._blueprints.recipe(collection).origin(await self.identity())
+
+    async def embed(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+        """Wait for the model and return the vector of a document without parts, of shape (dimension,).
+
+        Args:
+            text: The document's text.
+            within: The most seconds to wait; None for no limit.
+
+        Raises:
+            EmbeddingUnavailableError: If the model cannot be loaded, fails, or is late.
+        """
+        vector: NDArray[np.float32] = (await self.embed_all([text], within))[0]
+        return vector
+
+    async def embed_all(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+        """Wait for the model and return the vectors of documents without parts, shape (n, dimension); see `embed`."""
+        return await self._embeddings.embed_documents(texts, within)
+
+    async def embed_query(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+        """Return the vector of a query; see `EmbeddingService.embed_query`."""
+        return await self._embeddings.embed_query(text, within)
+
+    async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
+        """Write documents to their collections.
+
+        Args:
+            documents: The documents.
+            vectors: Their vectors, of shape (len(documents), dimension); None to compute them.
+
+        Raises:
+            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
+            StorageUnavailableError: If the engine failed.
+        """
+        store = self._opened()
+        if vectors is None:
+            vectors = await embed(self._embeddings, documents)
+        by_collection: dict[str, list[Point]] = {}
+        for document, point in zip(documents, points_of(documents, vectors), strict=True):
+            by_collection.setdefault(document.collection, []).append(point)
+        await all_done(
+            self._change(collection, store.upsert(collection, points))
+            for collection, points in by_collection.items()
+        )
+
+    async def remove(self, point_ids: Sequence[str]) -> None:
+        """Remove the points from every collection.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
+        """
+        store = self._opened()
+        await all_done(self._change(each, store.delete(each, point_ids)) for each in Collection)
+
+    async def rebuild(
+        self,
+        collection: Collection,
+        documents: Callable[[], Iterable[Document]],
+        progress: Callable[[int], None],
+        outdated: Container[str] | None = None,
+    ) -> None:
+        """Build a collection again. What it has answers in the meantime.
+
+        A rebuild that computes every vector resumes an interrupted one. Whatever else is written to the collection
+        during the rebuild is certain to be there afterwards only if `documents` returns it.
+
+        Args:
+            collection: The collection.
+            documents: Returns all documents that belong in it, as of each call.
+            progress: Called with the number of points just written.
+            outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
+        """
+        store = await self._open()
+        # An interrupted rebuild may have left points with their earlier texts.
+        rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
+
+        async def vectors_for(missing: list[Document]) -> NDArray[np.float32]:
+            if outdated is None:
+                return await embed(self._embeddings, missing)
+            current = [each.point_id for each in missing if each.point_id not in outdated]
+            return await completed(self._embeddings, missing, await self.vectors_of(collection, current))
+
+        count = await refill(rebuild, documents, vectors_for, progress)
+        self._generations[collection] += 1
+        log.info("collection.rebuilt", collection=collection.value, count=count)
+
+    async def stored_ids(self) -> dict[str, set[str]]:
+        """Return the ids of all points in each collection."""
+        store = self._opened()
+        return {
+            collection: {record.id for record in await store.scroll(collection)} for collection in Collection
+        }
+
+    async def former_ids(self) -> dict[str, set[str]]:
+        """Return the ids of points in collections of other models or versions that `remove` also reaches."""
+        store = self._opened()
+        return {collection: await store.former_ids(collection) for collection in Collection}
+
+    async def is_intact(self) -> bool:
+        """Return whether each collection has as many points as it should.
+
+        A write between the two looks makes them differ, so a difference counts once it has been seen three times.
+        """
+        store = self._opened()
+        for _ in range(_LOOKS):
+            counts = await self.counts()
+            if list(counts.values()) == [await store.size(collection) for collection in Collection]:
+                return True
+        return False
+
+    async def search_hybrid(
+        self,
+        query: Query,
+        is_shown: Callable[[Payload], bool] = lambda _: True,
+        timer: SearchTimer | None = None,
+        *,
+        model_within: float | None = None,
+        expected: Callable[[], int] = lambda: 0,
+    ) -> list[Match]:
+        """Return the points that match best, best first, ties ordered by id.
+
+        Args:
+            query: What to look for.
+            is_shown: Rejects points that should no longer be in the index, by their payload.
+            timer: Gets the times of the model and of the engine.
+            model_within: The most seconds to wait for the query's vector; None for no limit.
+            expected: Returns how many points a server must have that match. Called if fewer were found than wanted.
+
+        Raises:
+            EmbeddingUnavailableError: If the model is not loaded yet, which this never waits for, or is late.
+            LostPointsError: If fewer points were found than there should be.
+            StorageUnavailableError: If the engine failed.
+        """
+        store = self._opened()
+        timer = timer or SearchTimer(query.collection)
+        with timer.embedding():
+            vector = await self._embeddings.embed_query(query.text, model_within)
+        generation = self._generations[query.collection]
+        with timer.engine():
+            found = await search_hybrid(store, query, vector, is_shown)
+        # What was written meanwhile is expected, and may not have been there to be found.
+        is_short = self.is_on_server and len(found) < query.limit
+        if is_short and generation == self._generations[query.collection] and len(found) < expected():
+            raise LostPointsError("The Qdrant server has lost points.")
+        return found
+
+    async def nearest(
+        self,
+        collection: Collection,
+        vector: Vector,
+        *,
+        limit: int,
+        where: Filter | None = None,
+        ids: AbstractSet[str] | None = None,
+    ) -> list[Hit]:
+        """Open the index and return the points of highest cosine similarity, best first, ties ordered by id.
+
+        Args:
+            collection: Where to search.
+            vector: The query vector.
+            limit: The most points to return.
+            where: Consider only points that match; None for all points.
+            ids: Consider only these; None for all points.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.search(collection, vector, limit=limit, where=where, ids=ids)
+
+    async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
+        """Open the index and return the vectors of all points, by point id.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return _vectors_in(await store.scroll(collection, with_vectors=True))
+
+    async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Open the index and return the vectors of the points that exist among `ids`, by point id.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        found: dict[str, NDArray[np.float32]] = {}
+        for start in range(0, len(ids), _READ_BATCH):
+            some = ids[start : start + _READ_BATCH]
+            found |= _vectors_in(await self.retrieve(collection, some, with_vectors=True))
+        return found
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Open the index and return the points that exist among `ids`, in the order of `ids`.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        store = await self._open()
+        return await store.retrieve(collection, ids, with_vectors=with_vectors)
+
+    async def count(self, collection: str) -> int:
+        """Open the index and return the number of points in a collection; raises what `size` raises."""
+        return await (await self._open()).count(collection)
+
+    async def size(self, collection: str) -> int:
+        """Open the index and return how many points a collection should have, without asking a server if possible.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+        """
+        return await (await self._open()).size(collection)
+
+    def generation(self, collection: Collection) -> int:
+        """Return a number that grows whenever this process changes the collection."""
+        return self._generations[collection]
+
+    async def counts(self) -> dict[str, int]:
+        """Return the exact number of points in each collection."""
+        store = self._opened()
+        counted = await all_done(map(store.count, Collection))
+        return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
+
+    async def flush(self) -> None:
+        """Make what was written survive a power loss."""
+        if self._store is not None:
+            await self._store.flush()
+
+    async def discard(self) -> None:
+        """Close the engine, so that the next `open` starts over. What it cannot flush is lost until it is rebuilt."""
+        if self._store is not None:
+            store, self._store = self._store, None
+            with suppress(StorageUnavailableError):
+                await store.close()
+
+    async def close(self) -> None:
+        """Flush and close the engine, and stop the model."""
+        await self._embeddings.stop()
+        if self._store is not None:
+            store, self._store = self._store, None
+            await store.close()
+
+    async def _change(self, collection: str, change: Awaitable[None]) -> None:
+        await change
+        self._generations[collection] += 1
+
+    def require_open(self) -> None:
+        """Do nothing if searches and writes are possible without a wait.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If they are not; it says why.
+        """
+        self._opened()
+
+    def _opened(self) -> VectorStore:
+        if self._store is None:
+            hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
+            if self._embeddings.state == "ready":
+                raise StorageUnavailableError("The index is not open yet.", hint=hint)
+            raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
+        return self._store
+
+
+def _vectors_in(records: Iterable[Record]) -> dict[str, NDArray[np.float32]]:
+    return {record.id: record.vector for record in records if record.vector is not None}

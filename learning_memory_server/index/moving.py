@@ -1,0 +1,193 @@
+"""Moving an index to another engine: vectors of the same model are copied, everything else is rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from learning_memory_server.embedding.probe import agrees
+from learning_memory_server.errors import (
+    DamagedCollectionError,
+    MissingCollectionError,
+    WrongDimensionError,
+)
+from learning_memory_server.index.document import DIGEST, Collection, digest_of
+from learning_memory_server.index.embedding import embed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.index.document import Document
+    from learning_memory_server.index.engines.base import Payload, Record
+    from learning_memory_server.index.index import VectorIndex
+
+_BATCH: Final = 128
+
+log = structlog.get_logger()
+
+
+class VectorSource(Protocol):
+    """Where vectors can be copied from: an engine or an index. Nothing in it is changed."""
+
+    async def count(self, collection: str) -> int:
+        """Return the number of points in a collection."""
+        ...
+
+    async def retrieve(
+        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
+    ) -> list[Record]:
+        """Return the points that exist among `ids`, in the order of `ids`."""
+        ...
+
+
+@dataclass(slots=True)
+class Moved:
+    """What became of one collection.
+
+    Args:
+        there_before: Points that the target already had.
+        copied: Points made with the source's vector.
+        embedded: Points made with a new vector from the model.
+        missing: Points that belong in the target and are missing from it at the end.
+        count: All points in the target at the end.
+        others: Those among them that belong to nothing in the journal; they are left alone.
+    """
+
+    there_before: int = 0
+    copied: int = 0
+    embedded: int = 0
+    missing: int = 0
+    count: int = 0
+    others: int = 0
+
+
+class IndexMove:
+    """Fills a target index with everything that belongs there. Points that it already has are skipped.
+
+    The target builds its points like every index; only vectors are taken from the source.
+
+    Attributes:
+        notices: A sentence about each collection of the target that had to be rebuilt.
+
+    Args:
+        source: Where vectors can be copied from.
+        target: The index to fill.
+        model: The model that made these vectors.
+    """
+
+    def __init__(self, source: VectorSource, target: VectorIndex, model: EmbeddingService) -> None:
+        self._source = source
+        self._target = target
+        self._model = model
+        self._copies: dict[Collection, bool] = {}
+        self.notices: list[str] = []
+
+    async def run(
+        self, documents: Callable[[], Iterable[Document]], progress: Callable[[int, int], None]
+    ) -> dict[Collection, Moved]:
+        """Move, and count afterwards.
+
+        Args:
+            documents: Returns all documents that belong in the index, as of each call.
+            progress: Called with the number of points in the target, and the number that belong there.
+
+        Raises:
+            EmbeddingUnavailableError: If there is no model.
+            StorageUnavailableError: If an engine failed; what was moved stays, and the move can be resumed.
+        """
+        moved = {collection: Moved() for collection in Collection}
+        index, earlier = self._target, len(self._target.notices)
+        await index.open()
+        self.notices = index.notices[earlier:]
+        await self._look_at_source()
+        there = await index.stored_ids()
+        wanted = list(documents())
+        for document in wanted:
+            moved[document.collection].there_before += document.point_id in there[document.collection]
+        # Repeat until no document has arrived during the last round.
+        while left := [each for each in wanted if each.point_id not in there[each.collection]]:
+            for batch in _batches(left):
+                collection = batch[0].collection
+                await index.write(batch, await self._vectors(batch, moved[collection]))
+                there[collection] |= {document.point_id for document in batch}
+                done = sum(each.there_before + each.copied + each.embedded for each in moved.values())
+                progress(done, max(done, len(wanted)))
+            wanted = list(documents())
+        await index.flush()
+        await self._count(wanted, moved)
+        log.info("index.moved", **{name.value: each.count for name, each in moved.items()})
+        return moved
+
+    async def _look_at_source(self) -> None:
+        """Find the collections that cannot be copied, and fail early if the source does not work."""
+        for collection in Collection:
+            try:
+                await self._source.count(collection)
+            except (MissingCollectionError, DamagedCollectionError, WrongDimensionError) as error:
+                log.info("collection.not_copied", collection=collection.value, reason=error.message)
+                self._copies[collection] = False
+
+    async def _vectors(self, batch: Sequence[Document], moved: Moved) -> NDArray[np.float32]:
+        """Return the vectors of a batch: the source's, or else the model's."""
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+        found = await self._found(batch)
+        missing = [document for document in batch if document.point_id not in found]
+        if missing:
+            made = await embed(self._model, missing)
+            found |= {document.point_id: vector for document, vector in zip(missing, made, strict=True)}
+        moved.copied += len(batch) - len(missing)
+        moved.embedded += len(missing)
+        return np.stack([found[document.point_id] for document in batch])
+
+    async def _found(self, batch: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
+        """Return the source's vectors of exactly these documents, by point id."""
+        collection = batch[0].collection
+        if not self._copies.get(collection, True):
+            return {}
+        records = await self._source.retrieve(
+            collection, [document.point_id for document in batch], with_vectors=True
+        )
+        documents = {document.point_id: document for document in batch}
+        same = [record for record in records if _is_made_from(documents[record.id], record.payload)]
+        found = {record.id: record.vector for record in same if record.vector is not None}
+        if found and collection not in self._copies:
+            # The store's name only claims which model made its vectors; a sample proves it.
+            sample, vector = next(iter(found.items()))
+            (made,) = await embed(self._model, [documents[sample]])
+            self._copies[collection] = agrees(vector, made)
+        return found if self._copies.get(collection, True) else {}
+
+    async def _count(self, wanted: Iterable[Document], moved: Mapping[Collection, Moved]) -> None:
+        there = await self._target.stored_ids()
+        belonging: dict[str, set[str]] = {collection: set() for collection in Collection}
+        for document in wanted:
+            belonging[document.collection].add(document.point_id)
+        counts = await self._target.counts()
+        for collection, each in moved.items():
+            each.count = counts[collection]
+            each.missing = len(belonging[collection] - there[collection])
+            each.others = len(there[collection] - belonging[collection])
+
+
+def _is_made_from(document: Document, payload: Payload) -> bool:
+    """Return whether a point has the vector of a document, by its payload.
+
+    Points of earlier versions have no digest. They are then as good as their other fields say.
+    """
+    if DIGEST in payload:
+        return bool(payload[DIGEST] == digest_of(document))
+    return all(payload.get(name) == value for name, value in document.payload.items())
+
+
+def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:
+    """Yield the documents collection by collection."""
+    for collection in Collection:
+        chosen = [document for document in documents if document.collection == collection]
+        for start in range(0, len(chosen), _BATCH):
+            yield chosen[start : start + _BATCH]

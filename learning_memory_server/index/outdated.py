@@ -1,0 +1,56 @@
+"""The points of the index whose records were rewritten, in a file that outlasts the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import structlog
+
+from learning_memory_server.system import files
+
+log = structlog.get_logger()
+
+
+class OutdatedPoints:
+    """The ids of points that must be rebuilt because their records were rewritten.
+
+    Args:
+        path: The file; it exists only while there are such points.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def ids(self) -> frozenset[str]:
+        """Return the ids."""
+        try:
+            return frozenset(map(str, json.loads(self._path.read_bytes())))
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, ValueError, TypeError) as error:
+            log.warning("outdated.unreadable", type=type(error).__name__)
+            return frozenset()
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Add ids, and wait for the disk.
+
+        Raises:
+            OSError: If they cannot be written.
+        """
+        if new := self.ids().union(ids):
+            files.replace(self._path, json.dumps(sorted(new)).encode())
+
+    def discard(self, ids: AbstractSet[str]) -> None:
+        """Remove ids whose points have been rebuilt.
+
+        Raises:
+            OSError: If that cannot be written; they are then rebuilt once more.
+        """
+        left = self.ids() - ids
+        if left:
+            files.replace(self._path, json.dumps(sorted(left)).encode())
+        else:
+            files.remove(self._path)

@@ -1,0 +1,1 @@
+"""How hits of words and of meaning become one list."""

@@ -1,0 +1,173 @@
+"""The score below which a result is as weak as what unrelated questions find.
+
+The floor is 0.1 + 0.0145 * ln(points), and 0.045 less for a question of seven terms or more. The best result must
+reach it; the others then need two thirds of it, because a question that has an answer may have several. It rises with
+the collection, because the best of many unrelated texts scores higher than the best of few. A long question has its
+meaning spread over many words, so what answers it scores lower.
+
+Measured with all-MiniLM-L6-v2 by `benchmarks/floor.py`: 80 + 80 questions that a store of software work cannot answer,
+and the relevant results among the first ten of each store's own questions. Each column has the questions for tuning +
+those that check. The last two rows are thresholds that silence nine tenths of the questions for tuning:
+
+    store                          points    silent, of 80 + 80       good results lost
+    our own experiences                72               73 + 76          0.0 % +  5.3 %
+    entries, axis full                 81               77 + 75          0.0 % +  0.0 %
+    own, plain cosine                  72               72 + 77          6.2 % + 12.8 %
+    own, bm25s package                 72               72 + 76         50.0 % + 59.5 %
+
+Half of the questions are about daily life. Of the other 80, most of them technical and written after the first floor,
+71 and 72 are silent. The floor costs 1 of 197 results in two long conversations and none of 421 in 6,267 functions,
+where 115 of 120 questions about daily life and other fields are silent.
+
+Short questions have as high a floor as these stores permit, long ones as high as the 60 questions to the entries do:
+the best result of one of them, of ten terms, scores .119 among 81 points. A floor .01 higher for long ones would
+silence 5 more of these 320, and cost the entries 3 of 99 results.
+
+Nothing else tells good questions from others better than the best score does: its area under the ROC curve is .995 and
+.996 in the two stores, that of the best cosine .995 and .994, of the share of the question's terms in the best result
+.95 and .90, of its score over the median of ten .98 and .95. Weighted together by a logistic regression, they add
+nothing.
+
+A model that is not in the table below has no floor, nor have other axes, filtered searches and lexical ones: none was
+measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from learning_memory_server.index.ranking.hybrid import mode_for
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.model.vocabulary import SearchMode
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.index.ranking.explanation import Explanation
+
+_LONG: Final = 7
+"""Distinct terms from which a question counts as long."""
+
+_OTHERS: Final = 2 / 3
+"""What the other results need of the floor, once one has reached it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a model's floor is made of.
+
+    Args:
+        base: The floor of a short question in a collection of one point.
+        growth: What it rises by as the collection becomes e times as large.
+        allowance: How much lower it is for a long question.
+    """
+
+    base: float
+    growth: float
+    allowance: float
+
+    def score(self, text: str, points: int) -> float:
+        """Return the least score of a result.
+
+        Args:
+            text: The question.
+            points: How many points the collection has.
+        """
+        is_long = len(set(terms(text))) >= _LONG
+        return self.base + self.growth * math.log(max(points, 1)) - (self.allowance if is_long else 0.0)
+
+
+_MEASURED: Final = {("all-MiniLM-L6-v2", 384): Floor(base=0.1, growth=0.0145, allowance=0.045)}
+"""By the last part of a model's name and the length of its vectors, whatever runs it."""
+
+
+def floor_of(identity: EmbeddingIdentity) -> Floor | None:
+    """Return the floor that was measured for a model, None if none was."""
+    return _MEASURED.get((identity.model.rsplit("/", 1)[-1], identity.dimension))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What the results of one search must reach.
+
+    Args:
+        least: The least score.
+        is_asked: Whether the caller named it: it is then compared with the score that is shown. A measured floor is
+            compared with the score before any re-ranking.
+    """
+
+    least: float
+    is_asked: bool
+
+    def passes(self, explanation: Explanation) -> bool:
+        """Return whether a result reaches it."""
+        return (explanation.score if self.is_asked else explanation.relevance) >= self.least
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Results that were left out: how many of those fetched, and the least score of the others."""
+
+    count: int
+    least: float
+
+
+class Found(Protocol):
+    """A result with the parts of its score."""
+
+    @property
+    def explanation(self) -> Explanation:
+        """Where its score comes from."""
+        ...
+
+
+FoundT = TypeVar("FoundT", bound=Found)
+
+
+def passing(found: Sequence[FoundT], bar: Bar | None) -> tuple[list[FoundT], LeftOut | None]:
+    """Return the results that reach the bar, and what was left out if any did not."""
+    if bar is None:
+        return list(found), None
+    least = bar.least
+    if not bar.is_asked and any(bar.passes(each.explanation) for each in found):
+        least *= _OTHERS
+    kept = [each for each in found if replace(bar, least=least).passes(each.explanation)]
+    left_out = len(found) - len(kept)
+    return kept, LeftOut(left_out, least) if left_out else None
+
+
+class Searched(Protocol):
+    """An index, as far as a floor depends on it."""
+
+    async def identity(self) -> EmbeddingIdentity:
+        """Return the identity of the model."""
+        ...
+
+    async def size(self, collection: str) -> int:
+        """Return how many points a collection should have."""
+        ...
+
+
+async def bar_of(
+    index: Searched, collection: str, text: str, min_score: float | None, *, is_measured: bool
+) -> Bar | None:
+    """Return what the results of a search must reach, None for nothing.
+
+    Args:
+        index: What is searched.
+        collection: The collection that is searched.
+        text: The question.
+        min_score: The least score that the caller wants; None for the measured floor.
+        is_measured: Whether the search is one of those whose floor was measured.
+
+    Raises:
+        EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+    """
+    if min_score is not None:
+        return Bar(min_score, is_asked=True)
+    if not is_measured or mode_for(text) is not SearchMode.HYBRID:
+        return None
+    floor = floor_of(await index.identity())
+    return Bar(floor.score(text, await index.size(collection)), is_asked=False) if floor else None

@@ -1,0 +1,163 @@
+"""How the points of a collection are made, and the check that an existing collection was made that way."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from learning_memory_server.embedding.probe import PROBE, agrees
+from learning_memory_server.errors import ForbiddenCollectionError
+from learning_memory_server.index.document import DIGEST, DocumentShape, digest_of
+from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector
+from learning_memory_server.index.ranking.terms import encode_document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.index.document import Collection, Document
+    from learning_memory_server.index.engines.base import Payload, VectorStore
+
+log = structlog.get_logger()
+
+HOW_THEY_ARE_MADE: Final = (
+    "Somebody whose key may create collections makes them by running this program once with the same model."
+)
+_VARIANT_DIGITS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How points are made from the journal, apart from the model. A collection with another recipe is rebuilt.
+
+    This is the only place for these numbers: raise one when you change what it describes. A collection stores them
+    under these names, and tests pin what the present numbers describe.
+
+    Args:
+        form: Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`.
+        vectors: How a document's vector is made from the model's (`indexing.embedding`). 1 ignored the parts.
+        terms: Which terms and weights a text has (`search.terms`).
+        layout: How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.
+    """
+
+    form: str = ""
+    vectors: int = 2
+    terms: int = 1
+    layout: int = 4
+
+    def origin(self, identity: EmbeddingIdentity) -> str:
+        """Return a name for the model and the way vectors are made.
+
+        Results that were computed from other vectors are outdated.
+        """
+        return ".".join(filter(None, (identity.digest, str(self.vectors), self.form)))
+
+
+class Blueprints:
+    """What each collection should be: made by its recipe, with one model's vectors.
+
+    Args:
+        embeddings: The model.
+        shapes: What the documents of a collection have in common, where that matters.
+    """
+
+    def __init__(self, embeddings: EmbeddingService, shapes: Mapping[Collection, DocumentShape]) -> None:
+        self._embeddings = embeddings
+        self._shapes = shapes
+        self._model: dict[str, Any] = {}
+
+    def recipe(self, collection: Collection) -> Recipe:
+        """Return the recipe of a collection."""
+        return Recipe(self._shape(collection).form)
+
+    async def spec(self, collection: Collection) -> CollectionSpec:
+        """Wait for the model and return the collection's specification.
+
+        Raises:
+            EmbeddingUnavailableError: If there is no model.
+        """
+        identity = await self._embeddings.identity()
+        if self._model.get("identity") != identity.digest:
+            (probe,) = await self._embeddings.embed_documents([PROBE])
+            self._model = {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
+        shape = self._shape(collection)
+        recipe = asdict(self.recipe(collection))
+        depends_on = json.dumps([identity.digest, recipe], sort_keys=True)
+        about = recipe | self._model
+        return CollectionSpec(
+            collection,
+            identity.dimension,
+            shape.keywords,
+            shape.datetimes,
+            about,
+            hashlib.sha256(depends_on.encode()).hexdigest()[:_VARIANT_DIGITS],
+            partial(_reason_against, collection, about),
+        )
+
+    async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
+        """Ensure that collections exist and are what they should be.
+
+        Returns:
+            A sentence about each that was not. It is empty now, and has to be filled from the journal.
+
+        Raises:
+            ForbiddenCollectionError: If some are missing, and the key may not create them; its hint names all of them.
+            StorageUnavailableError: If the engine failed.
+        """
+        notices: list[str] = []
+        forbidden: list[ForbiddenCollectionError] = []
+        for spec in specs:
+            try:
+                reason = await store.ensure(spec)
+            except ForbiddenCollectionError as error:
+                forbidden.append(error)
+                continue
+            if reason is not None:
+                log.warning("collection.outdated", collection=spec.name, reason=reason)
+                notices.append(f"{reason} It is rebuilt from the journal.")
+            # The embedded engine takes a while to create one; let other calls run in between.
+            await asyncio.sleep(0)
+        if forbidden:
+            first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
+            first.hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.hint}"
+            raise first
+        return notices
+
+    def _shape(self, collection: Collection) -> DocumentShape:
+        return self._shapes.get(collection, DocumentShape())
+
+
+def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | None:
+    """Return why a collection does not have the points that it should, by the data it was created with."""
+    if any(about.get(part) != wanted[part] for part in asdict(Recipe())):
+        return f"Collection `{collection}` was made by another version of this program."
+    if not agrees(about.get("probe", ()), wanted["probe"]):
+        return f"The model no longer makes the vectors that are in `{collection}`."
+    return None
+
+
+def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
+    """Return the points of documents.
+
+    Args:
+        documents: The documents.
+        vectors: Their vectors, of shape (len(documents), dimension).
+    """
+    return [
+        Point(
+            document.point_id,
+            vector,
+            {**document.payload, DIGEST: digest_of(document)},
+            SparseVector(*encode_document(document.text)),
+        )
+        for document, vector in zip(documents, vectors, strict=True)
+    ]

@@ -1,0 +1,135 @@
+"""What importing an archive would do, without doing it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.journal.archive.contents import GHAP, comparable, is_forgotten
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.archive.contents import Contents
+    from learning_memory_server.journal.line import JournalRecord
+    from learning_memory_server.model.entry import Ghap
+
+
+class Numbering(StrEnum):
+    """What happens to the cluster numbers of an archive."""
+
+    NONE = "none"
+    NEW = "new"
+    THERE = "there"
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class Difference:
+    """How the things of one sort compare, by id.
+
+    Args:
+        new: Only in the archive.
+        there: The same in both.
+        differing: Different in both; the journal's stays.
+        forgotten_here: Forgotten in the journal; they stay forgotten.
+    """
+
+    new: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
+    forgotten_here: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """An archive against a journal.
+
+    Args:
+        sorts: The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
+        numbering: What happens to the cluster numbers.
+        doomed: Ids, by kind, of what is in the journal and was forgotten in the archive.
+        never: Ids, by kind, that were forgotten in the archive and are unknown to the journal; they will never be
+            imported.
+    """
+
+    sorts: dict[str, Difference]
+    numbering: Numbering
+    doomed: dict[str, list[str]]
+    never: dict[str, list[str]]
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether everything that is not forgotten is already in the journal."""
+        return self.numbering is not Numbering.NEW and not any(sort.new for sort in self.sorts.values())
+
+
+def compare(theirs: Contents, ours: Contents) -> Comparison:
+    """Compare the content of an archive with that of a journal."""
+    sorts = {"entry": Difference(), "open entry": Difference()}
+    gone = {record_id for kind, record_id in ours.forgotten if kind == GHAP}
+    for ghap_id, entry in theirs.entries.items():
+        here = ours.entries.get(ghap_id) or ours.open.get(ghap_id)
+        _sort(sorts["entry"], ghap_id, _same(entry, here), known=here is not None, gone=ghap_id in gone)
+    for ghap_id, entry in theirs.open.items():
+        here = ours.open.get(ghap_id)
+        same = ghap_id in ours.entries or _same(entry, here)
+        known = here is not None or ghap_id in ours.entries
+        _sort(sorts["open entry"], ghap_id, same, known=known, gone=ghap_id in gone)
+    for key, record in theirs.records.items():
+        found = ours.records.get(key)
+        same = found is not None and _content(found) == _content(record)
+        difference = sorts.setdefault(record.kind, Difference())
+        _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
+    present = {(GHAP, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
+    return Comparison(
+        sorts,
+        numbering_of(theirs.clusters, ours.clusters, is_empty=not (ours.entries or gone)),
+        _by_kind(theirs.forgotten & present),
+        _by_kind(theirs.forgotten - present - ours.forgotten),
+    )
+
+
+def numbering_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Numbering:
+    """Return what happens to the cluster numbers of an archive.
+
+    They are imported if no cluster has a number yet; two histories of numbers cannot be merged.
+
+    Args:
+        theirs: The archive's records about clusters.
+        ours: The journal's. After an interrupted import, the first few of theirs.
+        is_empty: Whether the journal never had an entry.
+    """
+    if not theirs:
+        return Numbering.NONE
+    if ours[: len(theirs)] == theirs:
+        return Numbering.THERE
+    return Numbering.NEW if is_empty and theirs[: len(ours)] == ours else Numbering.SKIPPED
+
+
+def _sort(difference: Difference, name: str, same: bool, *, known: bool, gone: bool) -> None:
+    if gone:
+        difference.forgotten_here.append(name)
+    elif not known:
+        difference.new.append(name)
+    elif same:
+        difference.there.append(name)
+    else:
+        difference.differing.append(name)
+
+
+def _same(theirs: Ghap, ours: Ghap | None) -> bool:
+    return ours is not None and comparable(theirs) == comparable(ours)
+
+
+def _content(record: JournalRecord) -> Mapping[str, Any]:
+    # The call that made it, and the chunks of a memory, may differ.
+    return {key: part for key, part in record.data.items() if key not in {"request", "requests", "cuts"}}
+
+
+def _by_kind(keys: set[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for kind, record_id in sorted(keys):
+        found[kind].append(record_id)
+    return dict(found)

@@ -1,0 +1,273 @@
+"""Parsing GHAP entries to import: lines of JSON in this journal's format or the predecessor's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.journal.archive.entries_foreign import ForeignPart
+from learning_memory_server.journal.codec import MALFORMED
+from learning_memory_server.journal.formats import CURRENT, is_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.open_file import content_of, open_version
+from learning_memory_server.model import limits
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+
+_HASH: Final = re.compile(r"[0-9a-f]{16}")
+_ID: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A line that is not an entry, and why."""
+
+    line_number: int
+    reason: str
+
+
+@dataclass(slots=True)
+class ParsedEntries:
+    """The content of a file.
+
+    Args:
+        entries: The entries by id, in file order, without forgotten ones. The last line about an entry counts.
+        rejections: The lines that are not entries.
+        repeated: The number of lines superseded by a later one about the same entry.
+        changes: What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
+        forgotten: The ids of the entries that the file marks as forgotten.
+        unnamed: The ids of the entries whose lines name no project.
+    """
+
+    entries: dict[str, Ghap] = field(default_factory=dict)
+    rejections: list[Rejection] = field(default_factory=list)
+    repeated: int = 0
+    changes: Counter[str] = field(default_factory=Counter)
+    forgotten: set[str] = field(default_factory=set)
+    unnamed: set[str] = field(default_factory=set)
+
+    def assign(self, project: str) -> None:
+        """Put the entries whose lines name no project under this one."""
+        for name in self.unnamed:
+            self.entries[name] = replace(self.entries[name], project=project)
+
+
+def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
+    """Read resolved entries, line by line.
+
+    Args:
+        lines: The file's lines, in UTF-8. Blank ones are skipped.
+        project: The project of lines in the predecessor's format, which do not name one.
+    """
+    parsed = ParsedEntries()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        changes: Counter[str] = Counter()
+        try:
+            found, is_named = _parse(line, project, changes)
+        except InvalidInputError as error:
+            parsed.rejections.append(Rejection(number, error.message))
+            continue
+        if isinstance(found, JournalRecord):
+            parsed.forgotten.add(found.id)
+            continue
+        parsed.repeated += found.id in parsed.entries
+        parsed.entries[found.id] = found
+        (parsed.unnamed.discard if is_named else parsed.unnamed.add)(found.id)
+        parsed.changes.update(changes)
+    # Last, because a tombstone counts wherever it is in the file.
+    for forgotten in parsed.forgotten:
+        parsed.entries.pop(forgotten, None)
+    parsed.unnamed -= parsed.forgotten
+    return parsed
+
+
+def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) -> Ghap:
+    """Return the resolved entry in a journal line.
+
+    Args:
+        record: The line, with a correct checksum.
+        changes: Counts what is changed or dropped.
+
+    Raises:
+        InvalidInputError: If there is none, or this program could not have written it.
+    """
+    if record.kind != "ghap" or not isinstance(record.data, dict):
+        raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
+    if record.id != record.data.get("id"):
+        raise InvalidInputError("id: the journal line and its data have different ids.")
+    entry = _own(record.data, Counter() if changes is None else changes)
+    if entry.resolution is None:
+        raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
+    return entry
+
+
+def parse_open(text: bytes) -> Ghap:
+    """Return the open entry in a file of a journal's `open` folder, as an orphan.
+
+    Raises:
+        InvalidInputError: If there is none.
+        JournalUnavailableError: If a newer program wrote it.
+    """
+    CURRENT.refuse_newer(open_version(text))
+    try:
+        body = content_of(text)
+    except DamagedLineError as error:
+        raise InvalidInputError(f"the open entry is damaged: {error}.") from None
+    version = body.pop("v", 1)
+    if not is_version(version):
+        raise InvalidInputError("v: must be a whole number.")
+    try:
+        data = CURRENT.upgraded("ghap", body, version)
+    except MALFORMED as error:
+        raise InvalidInputError(
+            f"the open entry cannot be converted to the present format ({error})."
+        ) from None
+    entry = _own(data, Counter())
+    if entry.resolution is not None:
+        raise InvalidInputError("the open entry is resolved.")
+    return replace(entry, orphaned=True)
+
+
+def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | JournalRecord, bool]:
+    """Return the entry of a line, or the line itself if it is a tombstone, and whether it names its project."""
+    try:
+        body = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidInputError("the line is not UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"the line is not JSON ({error}).") from None
+    if not isinstance(body, dict):
+        raise InvalidInputError("the line is not a JSON object.")
+    if "kind" in body or "sum" in body:
+        record = _record(line, body)
+        is_tombstone = record.kind == "ghap" and record.is_tombstone
+        return record if is_tombstone else entry_of_record(record, changes), True
+    return _predecessors(ForeignPart("", body, changes), project), False
+
+
+def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
+    if "sum" not in body:
+        raise InvalidInputError("the journal line has no checksum.")
+    try:
+        # An editor may have changed the line ending, which the checksum does not cover.
+        return JournalRecord.from_line(line.removeprefix(b"\xef\xbb\xbf").strip() + b"\n")
+    except DamagedLineError as error:
+        raise InvalidInputError(f"the journal line is damaged: {error}.") from None
+    except JournalUnavailableError as error:
+        raise InvalidInputError(error.message) from None
+    except (UnicodeEncodeError, RecursionError):
+        # JSON can express values that have no canonical form, and so no checksum.
+        raise InvalidInputError("the journal line was not written by a journal.") from None
+
+
+def _own(data: dict[str, Any], changes: Counter[str]) -> Ghap:
+    part = ForeignPart("", data, changes)
+    end = part.find_part("resolution")
+    session = part.text("agent_session", limits.ID_MAX)
+    # Read and dropped: these name calls of fronts that no longer exist.
+    part.texts("requests", limits.ID_MAX)
+    part.flag("orphaned")
+    entry = _entry(
+        part,
+        project=part.text("project", limits.PROJECT_MAX),
+        # Anything but a hash is hashed.
+        session=session if _HASH.fullmatch(session) else session_hash(session),
+        resolution=_resolution(end, end, "resolved_at") if end else None,
+        revised="at",
+    )
+    part.note_left_out()
+    if end:
+        end.note_left_out()
+    return entry
+
+
+def _predecessors(part: ForeignPart, project: str) -> Ghap:
+    end = part.find_part("outcome")
+    if end is None:
+        raise InvalidInputError("outcome: missing; only resolved entries can be imported.")
+    entry = _entry(
+        part,
+        project=project,
+        session=session_hash(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
+        resolution=_resolution(end, part, "captured_at"),
+        revised="timestamp",
+    )
+    # Both follow from the rest here; a reader should know if the file said something else.
+    part.note_difference("confidence_tier", entry.tier.value)
+    part.note_difference("iteration_count", entry.iteration_count)
+    part.note_left_out()
+    end.note_left_out()
+    return entry
+
+
+def _entry(
+    part: ForeignPart, *, project: str, session: str, resolution: Resolution | None, revised: str
+) -> Ghap:
+    entry_id = part.text("id", limits.ID_MAX)
+    if not _ID.fullmatch(entry_id):
+        raise InvalidInputError(f"id: {entry_id!r} has characters other than letters, digits, - and _.")
+    return Ghap(
+        id=entry_id,
+        project=project,
+        agent_session=session,
+        created_at=part.moment("created_at"),
+        domain=part.category("domain", Domain),
+        strategy=part.category("strategy", Strategy),
+        goal=part.text("goal", limits.STATEMENT_MAX),
+        hypothesis=part.text("hypothesis", limits.STATEMENT_MAX),
+        action=part.text("action", limits.STATEMENT_MAX),
+        prediction=part.text("prediction", limits.STATEMENT_MAX),
+        history=tuple(_revision(item, revised) for item in part.parts("history")),
+        notes=part.texts("notes", limits.NARRATIVE_MAX),
+        confidence=part.find_probability("confidence"),
+        first_confidence=part.find_probability("first_confidence"),
+        resolution=resolution,
+    )
+
+
+def _revision(part: ForeignPart, revised: str) -> Revision:
+    revision = Revision(
+        part.moment(revised),
+        part.text("hypothesis", limits.STATEMENT_MAX),
+        part.text("action", limits.STATEMENT_MAX),
+        part.text("prediction", limits.STATEMENT_MAX),
+        part.find_probability("confidence"),
+    )
+    part.note_left_out()
+    return revision
+
+
+def _resolution(end: ForeignPart, story: ForeignPart, resolved: str) -> Resolution:
+    """Return the outcome. `story` is the object with surprise, root cause and lesson: `end`, or the one around it."""
+    cause, lesson = story.find_part("root_cause"), story.find_part("lesson")
+    resolution = Resolution(
+        status=end.category("status", OutcomeStatus),
+        result=end.text("result", limits.NARRATIVE_MAX),
+        resolved_at=end.moment(resolved),
+        surprise=story.find_text("surprise", limits.NARRATIVE_MAX),
+        root_cause=None
+        if cause is None
+        else RootCause(
+            cause.category("category", RootCauseCategory), cause.text("description", limits.NARRATIVE_MAX)
+        ),
+        lesson=None
+        if lesson is None
+        else Lesson(
+            lesson.text("what_worked", limits.NARRATIVE_MAX),
+            lesson.find_text("takeaway", limits.NARRATIVE_MAX),
+        ),
+        auto_captured=end.flag("auto_captured"),
+    )
+    for part in (cause, lesson):
+        if part is not None:
+            part.note_left_out()
+    resolution.require_explanation()
+    return resolution

@@ -1,0 +1,1 @@
+"""What is learned from experiences: clusters, values, calibration, failures and advice."""

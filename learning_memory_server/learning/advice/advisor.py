@@ -1,0 +1,227 @@
+"""Advice at the moment of belief: what to show, what to withhold, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.learning.advice.ranking import AT_MOST
+from learning_memory_server.model.advice import Advice, Channel, advice_id
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
+    from learning_memory_server.learning.advice.log import AdviceLog
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.model.advice import Item
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.value import Value
+
+WITHIN: Final = 0.05
+"""Seconds that advice may add to a call. What is late is not shown: the reply about an entry should not wait."""
+
+_PROMPT_MAX: Final = 2_000
+"""Characters of a prompt that are ranked for: more is a log or a document, of which the model reads no more, either."""
+_TERMS_LEAST: Final = 3
+"""Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
+_SESSIONS: Final = 1_000
+"""Sessions for which is kept what they were shown before their first entry; the oldest are dropped."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Toss:
+    """Whether an entry's advice is withheld, and the probability with which it was to be."""
+
+    withheld: bool
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What an agent was shown, or would have been, while it had no entry."""
+
+    toss: Toss
+    items: dict[Channel, tuple[Item, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What to show: experiences, then values."""
+
+    experiences: tuple[Ghap, ...] = ()
+    values: tuple[Value, ...] = ()
+
+
+class Advisor:
+    """Shows what was learned before, at most two things, and keeps in the journal what it showed.
+
+    Args:
+        finder: Finds what bears on an entry.
+        log: Where advice is kept.
+        collector: Where the entries are.
+        values: The values.
+        clock: Tells the time.
+        withheld: The share of entries for which advice is withheld, so that its effect can be measured.
+        within: Seconds that it may take; None for no limit.
+        chance: Returns a random number from 0 to 1.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is found, where it is kept, and what decides
+        self,
+        finder: AdviceFinder,
+        log: AdviceLog,
+        collector: ObservationCollector,
+        values: ValueLog,
+        clock: Clock,
+        *,
+        withheld: float = 0.0,
+        within: float | None = WITHIN,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._finder = finder
+        self._log = log
+        self._collector = collector
+        self._values = values
+        self._clock = clock
+        self._withheld = withheld
+        self._within = within
+        self._chance = chance
+        self._ahead: dict[tuple[str, str, str], Ahead] = {}
+
+    async def advise(self, entry: Ghap, channel: Channel) -> Related:
+        """Return what to show for an entry's present hypothesis, and record it.
+
+        The same call again shows the same, and what was shown for an earlier hypothesis of the entry is not repeated.
+        Silence if nothing is near enough, or the model or the engine are not ready or late.
+
+        Raises:
+            JournalUnavailableError: If it could not be recorded.
+        """
+        if channel is Channel.START and (
+            ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
+        ):
+            for early, shown in ahead.items.items():
+                self._record(entry, early, shown, ahead.toss)
+        before = self._log.of(entry)
+        this = advice_id(entry.id, entry.iteration_count, channel)
+        if known := next((advice for advice in before if advice.id == this), None):
+            return self._shown(known)
+        # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
+        seen = {
+            item.id for advice in before if advice.channel is not Channel.CONTEXT for item in advice.items
+        }
+        items = [item for item in await self._find(entry) if item.id not in seen][:AT_MOST]
+        return self._shown(self._record(entry, channel, items)) if items else Related()
+
+    async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
+        """Return the experience that bears on what a user has written, and record that it is shown.
+
+        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late.
+
+        Args:
+            prompt: What the user has written. Its beginning counts.
+            caller: The session.
+            shown: The ids of what it has been shown at prompts before.
+
+        Raises:
+            JournalUnavailableError: If it could not be recorded.
+        """
+        text = prompt[:_PROMPT_MAX]
+        if len(set(terms(text))) < _TERMS_LEAST:
+            return None
+        ranked = await self._ranked(self._finder.rank_text(text, caller.project, self._log.effects()))
+        found = ranked.for_prompt() if ranked else None
+        if found is None or found[0].id in shown:
+            return None
+        entry, item = found
+        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
+
+    def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
+        """Return whether a session may be shown these things outside a call about an entry, and record that.
+
+        They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
+
+        Raises:
+            JournalUnavailableError: If it could not be recorded.
+        """
+        if entry := self._collector.find_current(caller):
+            return not (items and self._record(entry, channel, items).withheld)
+        key = caller.project, caller.session, caller.agent or ""
+        if (ahead := self._ahead.get(key)) is None:
+            ahead = self._ahead[key] = Ahead(self._tossed())
+        if items:
+            ahead.items[channel] = _joined(ahead.items.get(channel, ()), items)
+        if len(self._ahead) > _SESSIONS:
+            self._ahead.pop(next(iter(self._ahead)))
+        return not ahead.toss.withheld
+
+    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
+        """Return the ids of what is withheld for these entries."""
+        return self._log.withheld_from(entries)
+
+    def _tossed(self) -> Toss:
+        return Toss(bool(self._withheld) and self._chance() < self._withheld, self._withheld)
+
+    def _record(
+        self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None
+    ) -> Advice:
+        """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
+        before = self._log.of(entry)
+        this = advice_id(entry.id, entry.iteration_count, channel)
+        known = next((advice for advice in before if advice.id == this), None)
+        if known:
+            advice = replace(known, items=_joined(known.items, items))
+        else:
+            # The same for every channel and hypothesis of an entry: what was withheld once is not shown next time.
+            toss = Toss(before[0].withheld, before[0].probability) if before else toss or self._tossed()
+            advice = Advice(
+                entry.id,
+                entry.iteration_count,
+                channel,
+                tuple(items),
+                entry.project,
+                self._clock(),
+                withheld=toss.withheld,
+                probability=toss.probability,
+            )
+        if advice != known:
+            self._log.add(advice)
+        return advice
+
+    async def _ranked(self, ranking: Awaitable[Ranked | None]) -> Ranked | None:
+        """Return what a ranking finds in time."""
+        try:
+            async with asyncio.timeout(self._within):
+                return await ranking
+        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
+            log.info("advice.skipped", reason=type(error).__name__)
+            return None
+
+    async def _find(self, entry: Ghap) -> list[Item]:
+        ranked = await self._ranked(self._finder.rank(entry, self._log.effects()))
+        return ranked.items() if ranked else []
+
+    def _shown(self, advice: Advice) -> Related:
+        """Return what a record says was shown, as far as it still exists."""
+        if advice.withheld:
+            return Related()
+        ids = [item.id for item in advice.items]
+        entries = self._collector.look_up(ids).found
+        values = (self._values.find(name) for name in ids)
+        return Related(entries, tuple(value for value in values if value))
+
+
+def _joined(before: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items of both, each once."""
+    return (*before, *(item for item in items if all(item.id != each.id for each in before)))

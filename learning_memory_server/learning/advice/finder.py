@@ -1,0 +1,237 @@
+"""Find the past experiences and values that bear on an entry's goal and hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.learning.advice.ranking import (
+    BACKGROUND,
+    PROMPT,
+    SCORE_DIGITS,
+    Background,
+    Scored,
+    best,
+    is_instructive,
+    measured_for,
+    sunk,
+)
+from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.model.advice import Item, Kind, Reason
+from learning_memory_server.model.vocabulary import Axis
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.learning.advice.ranking import Measured
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.value import Value
+
+_FULL: Final = Collection.of(Axis.FULL)
+_DEPTH: Final = 16
+"""How many of the nearest experiences outside the background are scored."""
+_EMBEDDED: Final = 2
+"""How many pending entries are embedded at once: those that share the most terms. Each takes 10 to 20 ms."""
+_REMEMBERED: Final = 2 * BACKGROUND
+"""Of how many entries the terms are kept: finding those of 200 takes 6 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The candidates for one goal and hypothesis.
+
+    Args:
+        experiences: Past experiences with their scores, in no order.
+        values: Values with their cosines, most similar first.
+        least: The least score of an experience that is shown.
+        measured: What was measured for the model.
+    """
+
+    experiences: list[Scored]
+    values: list[tuple[Value, float]]
+    least: float
+    measured: Measured
+
+    def items(self) -> list[Item]:
+        """Return what to show: experiences, then values if there is room for them."""
+        return [
+            *(each.item(self.least) for each in best(self.experiences, self.least)),
+            *(
+                Item(value.id, Kind.VALUE, score=round(cosine, SCORE_DIGITS), reason=Reason.SIMILAR)
+                for value, cosine in self.best_values()
+            ),
+        ]
+
+    def for_prompt(self) -> tuple[Ghap, Item] | None:
+        """Return the experience to show if the text is what a user has written: it must be nearer."""
+        least = self.least + PROMPT
+        return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
+
+    def best_values(self) -> list[tuple[Value, float]]:
+        """Return the values to show with their cosines."""
+        return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value_threshold]
+
+
+class AdviceFinder:
+    """Ranks what was learned before for a goal and a hypothesis.
+
+    Args:
+        collector: Where the entries are.
+        index: Where their vectors are, and the values'.
+        values: The values.
+        verdicts: The verdicts on them.
+        is_everywhere: Whether to look at other projects too.
+        background: How many of the newest entries are the background.
+    """
+
+    def __init__(  # noqa: PLR0913 - four services
+        self,
+        collector: ObservationCollector,
+        index: VectorIndex,
+        values: ValueLog,
+        verdicts: VerdictLog,
+        *,
+        is_everywhere: bool,
+        background: int = BACKGROUND,
+    ) -> None:
+        self._collector = collector
+        self._index = index
+        self._values = values
+        self._verdicts = verdicts
+        self._is_everywhere = is_everywhere
+        self._background = background
+        self._terms: dict[str, tuple[Ghap, frozenset[str]]] = {}
+
+    async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
+        """Return the candidates for an entry, None if the index is not open or nothing was measured for its model.
+
+        Args:
+            entry: The entry; it is not among them.
+            effects: How often each experience misled and helped.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
+        """
+        return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
+
+    async def rank_text(
+        self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
+    ) -> Ranked | None:
+        """Return the candidates for what an agent or a user has written; see `rank`.
+
+        Args:
+            text: What was written.
+            project: The project.
+            effects: How often each experience misled and helped.
+            entry_id: The entry that it is part of, if any.
+
+        Raises:
+            EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
+        """
+        if not self._index.is_open:
+            return None
+        measured = measured_for(await self._index.identity())
+        if measured is None:
+            return None
+        within = None if self._is_everywhere else project
+        vector = await self._index.embed_query(text)
+        timeline = self._collector.timeline
+        newest = {
+            point_id("ghap", each.id): each
+            for each in islice(timeline.newest(within), self._background)
+            if each.id != entry_id
+        }
+        cosines = await self._cosines(vector, newest)
+        background = Background(
+            frozenset(terms(text)),
+            [self._terms_of(each) for each in newest.values()],
+            list(cosines.values()),
+            measured,
+        )
+        pending = [each for point, each in newest.items() if point not in cosines]
+        candidates = [(newest[point], cosine) for point, cosine in cosines.items()]
+        candidates += await self._pending(vector, pending, background)
+        stored = timeline.count(within)
+        if stored > len(newest):
+            candidates += await self._others(vector, newest, entry_id, within)
+        scored = [
+            Scored(
+                each,
+                sunk(background.score(cosine, self._terms_of(each)), *effects.get(each.id, (0, 0))),
+                background.shared(self._terms_of(each)),
+            )
+            for each, cosine in candidates
+            if is_instructive(each)
+        ]
+        return Ranked(
+            scored, await self._near_values(vector, entry_id, within), measured.least(stored), measured
+        )
+
+    async def _cosines(self, vector: NDArray[np.float32], newest: Mapping[str, Ghap]) -> dict[str, float]:
+        if not newest:
+            return {}
+        hits = await self._index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys())
+        return {hit.id: hit.score for hit in hits}
+
+    async def _pending(
+        self, vector: NDArray[np.float32], pending: list[Ghap], background: Background
+    ) -> list[tuple[Ghap, float]]:
+        """Return entries that are not in the index yet with their cosines: those that share the most terms."""
+        instructive = [each for each in pending if is_instructive(each)]
+        instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
+        if not (few := instructive[:_EMBEDDED]):
+            return []
+        vectors = await self._index.embed_all([axis_texts(each)[Axis.FULL] for each in few])
+        return [(each, float(row @ vector)) for each, row in zip(few, vectors, strict=True)]
+
+    async def _others(
+        self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
+    ) -> list[tuple[Ghap, float]]:
+        """Return the nearest of the entries that are not among the newest, with their cosines."""
+        hits = await self._index.nearest(
+            _FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine()
+        )
+        missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
+        records = await self._index.retrieve(_FULL, list(missing)) if missing else []
+        points = {record.payload["ghap_id"]: record.id for record in records}
+        # Through the collector, so that nothing forgotten is found.
+        found = self._collector.look_up(name for name in points if name != entry_id).found
+        return [(each, missing[points[each.id]]) for each in found if each.resolution]
+
+    async def _near_values(
+        self, vector: NDArray[np.float32], entry_id: str, project: str | None
+    ) -> list[tuple[Value, float]]:
+        """Return the most similar values in force that nothing contradicts, with their cosines."""
+        current = self._values.current(project=project)
+        standings = weigh_all(current, self._values, self._verdicts, self._collector) if current else []
+        trusted = {
+            point_id("value", each.value.id): each.value
+            for each in standings
+            if each.is_in_force and not each.contradicting and entry_id not in each.supporting
+        }
+        if not trusted:
+            return []
+        hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=trusted.keys())
+        return [(trusted[hit.id], hit.score) for hit in hits]
+
+    def _terms_of(self, entry: Ghap) -> frozenset[str]:
+        known = self._terms.get(entry.id)
+        # A redaction replaces an entry by another one with the same id.
+        if known is None or known[0] is not entry:
+            known = entry, frozenset(terms(axis_texts(entry)[Axis.FULL]))
+            self._terms.pop(entry.id, None)
+            self._terms[entry.id] = known
+            if len(self._terms) > _REMEMBERED:
+                self._terms.pop(next(iter(self._terms)))
+        return known[1]

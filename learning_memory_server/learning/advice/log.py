@@ -1,0 +1,129 @@
+"""The advice in the journal: one record for each entry, iteration and channel."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from learning_memory_server.journal.codec import ADVICE
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.advice import Advice, Channel, Effect, advice_id
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.journal.records import Forgetting
+    from learning_memory_server.model.entry import Ghap
+
+
+class AdviceLog(Records[Advice]):
+    """The advice in the journal."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log, ADVICE)
+        self._marked = 0
+        self._effects: tuple[tuple[int, int], dict[str, tuple[int, int]]] | None = None
+
+    def of(self, entry: Ghap) -> list[Advice]:
+        """Return the advice on an entry, in the order of its iterations."""
+        names = (
+            advice_id(entry.id, revision, channel)
+            for revision in range(1, entry.iteration_count + 1)
+            for channel in Channel
+        )
+        return [found for name in names if (found := self.find(name))]
+
+    def add(self, *things: Advice, at: datetime | None = None) -> None:
+        """Write advice to the log; see `Records.add`."""
+        before = [self.find(each.id) for each in things]
+        super().add(*things, at=at)
+        # What is shown says nothing of effects yet, and counting them again would take longer, the more there is.
+        if any(item.effect for each in (*before, *things) if each for item in each.items):
+            self._marked += 1
+
+    def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
+        """Record what helped and what misled. What changes nothing is left out.
+
+        Args:
+            entry: The entry that the things were shown for.
+            effects: The effect of each, by its id; everything else had none.
+            at: When.
+
+        Raises:
+            JournalUnavailableError: If it could not be written.
+        """
+        changed = []
+        for advice in self.of(entry):
+            items = tuple(replace(item, effect=effects.get(item.id)) for item in advice.items)
+            if items != advice.items:
+                changed.append(replace(advice, items=items))
+        if changed:
+            self.add(*changed, at=at)
+
+    def effects(self) -> Mapping[str, tuple[int, int]]:
+        """Return for how many entries each thing misled, and for how many it helped, by its id."""
+        self._loaded()
+        state = self._marked, len(self._tombstones)
+        if self._effects is None or self._effects[0] != state:
+            said = {
+                (advice.ghap_id, item.id, item.effect)
+                for advice in self.all()
+                for item in advice.items
+                if item.effect
+            }
+            counts: dict[str, tuple[int, int]] = {}
+            for _, name, effect in said:
+                misled, helped = counts.get(name, (0, 0))
+                counts[name] = (misled, helped + 1) if effect is Effect.HELPED else (misled + 1, helped)
+            self._effects = state, counts
+        return self._effects[1]
+
+    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
+        """Return the ids of what is withheld for these entries."""
+        return frozenset(
+            item.id
+            for entry in entries
+            for advice in self.of(entry)
+            if advice.withheld
+            for item in advice.items
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
+        everything = self.all()
+        shown = {
+            (advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items
+        }
+        effects = self.effects().values()
+        return {
+            "entries": len({name for name, _ in shown}),
+            "items": len(shown),
+            "withheld_entries": len({advice.ghap_id for advice in everything if advice.withheld}),
+            "helped": sum(helped for _, helped in effects),
+            "misled": sum(misled for misled, _ in effects),
+        }
+
+    def about(self, ids: Container[str]) -> list[str]:
+        """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
+        return [
+            each.id
+            for each in self.all()
+            if each.ghap_id in ids or any(item.id in ids for item in each.items)
+        ]
+
+    def points_of(self, _forgetting: Forgetting[Advice]) -> list[str]:
+        """Return no point: advice is not indexed."""
+        return []
+
+    def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
+        """Import and return advice that is new, except that on or with something that is forgotten here.
+
+        Raises:
+            JournalUnavailableError: If the journal cannot be written; then none is imported.
+        """
+        return self.add_new(
+            each
+            for each in given
+            if each.ghap_id not in forgotten and not any(item.id in forgotten for item in each.items)
+        )

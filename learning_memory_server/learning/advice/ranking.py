@@ -1,0 +1,220 @@
+"""Which past experiences bear on a goal and a hypothesis.
+
+The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z.
+
+- cosine: of its vector on the axis `full` and the vector of goal and hypothesis.
+- coverage: the share of the rarity (BM25's inverse document frequency) of the terms of goal and hypothesis that the
+  experience has.
+- z: how many standard deviations the cosine is above the mean of the background, from -2 to 5. The background is the
+  newest 200 entries of the project; the mean and the deviation of few entries are drawn towards what is usual.
+
+The best two are shown if they reach the threshold, which was set with two sets. The first, that of
+`benchmarks.recurrence`, has 81 entries in time order and 71 pairs of a later entry and an earlier one whose lesson
+applies to it, judged by hand before any ranking was tried; 39 entries have one. Reach is the share of these for which
+one is shown, precision the share of what is shown that applies. The second has 150 recorded agent sessions: an earlier
+one of the same repository applies if both edited a same file; 27 have one. The last column is the precision there, with
+the threshold at which reach in the first set is .74:
+
+    score                                   reach at precision .80   .75   .70   .66   sessions
+    cosine                                                     .54   .59   .59   .69        .13
+    that of `search.fusion`                                    .41   .69   .74   .74        .05
+    cosine + 0.4 * coverage + 0.05 * z                         .59   .74   .77   .79        .24
+    0.5 * cosine + 0.4 * coverage + 0.05 * z                   .72   .74   .79   .79        .31
+
+The cosines of long texts of one project are all high, so that the bare cosine makes one threshold wrong for the other
+set. It is a plateau: with 0.4 to 0.7 in place of 0.5, 0.3 to 0.5 in place of 0.4, or 0.08 in place of 0.05, the first
+set's reach at precision .75, a mean over 200 bootstrap samples, stays within .02. The order alone is as good as the
+cosine's in both sets: the best one applies for .77 of the entries (cosine .79) and .41 of the sessions (.41, drawn at
+random .11). At the threshold, 50 experiences are shown: reach .74, precision .76. Comparing goal and hypothesis one by
+one with those of the experience, its best field, its lesson alone, the cosine of rare terms in place of coverage, and
+how near its own neighbours are, were no better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.model.advice import Item, Kind, Reason
+from learning_memory_server.model.vocabulary import OutcomeStatus
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.model.entry import Ghap
+
+AT_MOST: Final = 2
+"""How many items are shown. More are not read."""
+BACKGROUND: Final = 200
+"""How many of the newest entries are the background."""
+
+SCORE_DIGITS: Final = 3
+"""Decimal places of a score that is kept: more would be noise of the model."""
+PROMPT: Final = 0.05
+"""What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
+`benchmarks.recurrence`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
+silent at .99 of the latter (.98 of one half, 1 of the other), shown at .83 of the former, each time the right one.
+Without it, silent at .96."""
+
+_COSINE: Final = 0.5
+_COVERAGE: Final = 0.4
+_Z: Final = 0.05
+_LEAST_Z: Final = -2.0
+_MOST_Z: Final = 5.0
+_PRIOR: Final = 10
+"""How many entries the usual mean and deviation count as."""
+_GROWTH: Final = 0.04
+"""What the threshold rises by as a store of more than 100 entries becomes e times as large: the best of many unrelated
+texts scores higher than the best of few. Measured with 156 goals and hypotheses and 100 to 3,000 functions that have
+nothing to do with them: one in ten finds a function of at least .45 among 100, and of at least .60 among 3,000."""
+_GROWS_ABOVE: Final = 100
+_MISLED: Final = 0.2
+"""What an experience's score loses for each time that it misled more often than it helped. Of the 50 that are shown
+in the first set, 30 would not be shown after one such time, and 44 not after two."""
+_FALSIFIED_FIRST: Final = 0.07
+"""Within this of the best score, a falsified hypothesis comes before a confirmed one: a confirmed one that is shown to
+an agent with the same wrong guess does harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured for a model.
+
+    Args:
+        threshold: The least score of an experience that is shown.
+        value_threshold: The least cosine of a value that is shown.
+        mean: The usual mean cosine of an experience and a goal with a hypothesis.
+        deviation: Its usual standard deviation in one store.
+    """
+
+    threshold: float
+    value_threshold: float
+    mean: float
+    deviation: float
+
+    def least(self, entries: int) -> float:
+        """Return the least score of an experience that is shown from a store of so many entries."""
+        return self.threshold + _GROWTH * math.log(max(entries / _GROWS_ABOVE, 1.0))
+
+
+_MEASURED: Final = {
+    ("all-MiniLM-L6-v2", 384): Measured(threshold=0.475, value_threshold=0.45, mean=0.17, deviation=0.13)
+}
+"""By the last part of a model's name and the length of its vectors, whatever runs it.
+
+Of 72 hypotheses about twelve groups of experiences (`benchmarks/data/value-texts.json`), the group's own value has a
+cosine of at least .45 for .38 of them, and another one for .03 if the right one is absent; at .4 it is .58 and .07.
+"""
+
+
+def measured_for(identity: EmbeddingIdentity) -> Measured | None:
+    """Return what was measured for a model, None if nothing was."""
+    return _MEASURED.get((identity.model.rsplit("/", 1)[-1], identity.dimension))
+
+
+class Background:
+    """What is usual in a project, for one goal and hypothesis.
+
+    Args:
+        wanted: The distinct terms of goal and hypothesis.
+        texts: The distinct terms of each background entry.
+        cosines: The cosines of those that have a vector.
+        measured: What was measured for the model.
+    """
+
+    def __init__(
+        self,
+        wanted: AbstractSet[str],
+        texts: Sequence[AbstractSet[str]],
+        cosines: Sequence[float],
+        measured: Measured,
+    ) -> None:
+        frequency = Counter(term for found in texts for term in wanted & found)
+        self._rarity = {
+            term: math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+            for term in wanted
+        }
+        self._total = math.fsum(self._rarity.values())
+        count = len(cosines) + _PRIOR
+        self._mean = (math.fsum(cosines) + _PRIOR * measured.mean) / count
+        spread = math.fsum((cosine - self._mean) ** 2 for cosine in cosines)
+        self._deviation = math.sqrt((spread + _PRIOR * measured.deviation**2) / count)
+
+    def coverage(self, found: AbstractSet[str]) -> float:
+        """Return the share of the wanted terms' rarity that a text with these terms has, from 0 to 1."""
+        shared = math.fsum(rarity for term, rarity in self._rarity.items() if term in found)
+        return shared / self._total if self._total else 0.0
+
+    def score(self, cosine: float, found: AbstractSet[str]) -> float:
+        """Return the score of an experience.
+
+        Args:
+            cosine: Of its vector and that of goal and hypothesis.
+            found: The distinct terms of its text.
+        """
+        z = min(max((cosine - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
+        return _COSINE * cosine + self.shared(found) + _Z * z
+
+    def shared(self, found: AbstractSet[str]) -> float:
+        """Return the part of an experience's score that the terms of its text add."""
+        return _COVERAGE * self.coverage(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An experience and its score.
+
+    Args:
+        entry: The experience.
+        score: Its score.
+        shared: The part of it that shared terms add.
+    """
+
+    entry: Ghap
+    score: float
+    shared: float = 0.0
+
+    def item(self, least: float) -> Item:
+        """Return what is kept of it if it is shown.
+
+        Args:
+            least: The least score of what is shown.
+        """
+        alone = self.score - self.shared
+        with_terms = Reason.BOTH if alone > self.shared else Reason.TERMS
+        reason = Reason.SIMILAR if alone >= least else with_terms
+        return Item(self.entry.id, Kind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
+
+
+def is_instructive(entry: Ghap) -> bool:
+    """Return whether a resolved entry says what was learned."""
+    end = entry.outcome
+    return bool(end.lesson or end.root_cause)
+
+
+def sunk(score: float, misled: int, helped: int) -> float:
+    """Return the score of an experience that was shown before and misled or helped so often."""
+    return score - _MISLED * max(misled - helped, 0)
+
+
+def best(scored: Iterable[Scored], least: float) -> list[Scored]:
+    """Return the experiences to show, at most two: falsified hypotheses first among those that match as well.
+
+    Args:
+        scored: The candidates.
+        least: The least score.
+    """
+    passing = [each for each in scored if each.score >= least]
+    enough = max((each.score for each in passing), default=0.0) - _FALSIFIED_FIRST
+
+    def place(each: Scored) -> tuple[bool, float, str]:
+        return not (_is_falsified(each) and each.score >= enough), -each.score, each.entry.id
+
+    return sorted(passing, key=place)[:AT_MOST]
+
+
+def _is_falsified(scored: Scored) -> bool:
+    return scored.entry.outcome.status is OutcomeStatus.FALSIFIED

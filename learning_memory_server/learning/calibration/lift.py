@@ -1,0 +1,155 @@
+"""Whether advice helps, from entries for which it was withheld at random.
+
+Advice is shown where something similar happened before, so entries with and without it differ anyway. Only a coin can
+make them comparable: an entry's advice is withheld with a known probability, and both kinds are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.model.support import wilson_interval
+from learning_memory_server.model.vocabulary import OutcomeStatus
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.advice import Advice
+    from learning_memory_server.model.entry import Ghap
+
+_PRIOR: Final = 0.05
+"""The standard deviation of lifts that are plausible before any data: five points, so two in three lie within them.
+Published effects of memories on the success of agents are rarely above ten points."""
+_ADDED: Final = 1.0
+"""Successes, and failures, added to each arm for the standard error alone: without them, an arm in which all or none
+held would have an error of 0. Source: A. Agresti and B. Caffo, The American Statistician 54 (2000), 280-288."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A judged entry for which there was advice.
+
+    Args:
+        withheld: Whether the advice was withheld.
+        probability: The probability with which it was to be withheld, above 0 and below 1.
+        held: Whether the hypothesis held.
+    """
+
+    withheld: bool
+    probability: float
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The entries whose advice was shown, or those whose advice was withheld.
+
+    Args:
+        count: How many.
+        held: How many held.
+        share: The share that held, weighted by the inverse of the probability that an entry came into this arm; None
+            if the arm is empty.
+        effective: The number of equally weighted entries that would tell as much: at most `count`.
+    """
+
+    count: int
+    held: int
+    share: float | None
+    effective: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the share."""
+        share = ((self.share or 0.0) * self.effective + _ADDED) / (self.effective + 2 * _ADDED)
+        return share * (1 - share) / (self.effective + 2 * _ADDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """By how much more often hypotheses held where advice was shown. Shares are from 0 to 1, lifts from -1 to 1.
+
+    Args:
+        shown: The entries with advice.
+        withheld: The entries whose advice was withheld.
+        difference: The difference of the shares, as it is; None if an arm is empty.
+        interval: Its 95 % interval, not shrunk.
+        estimate: The difference shrunk towards 0, as far as it is uncertain: what to believe while data are few.
+    """
+
+    shown: Arm
+    withheld: Arm
+    difference: float | None
+    interval: tuple[float, float]
+    estimate: float | None
+
+
+def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
+    """Return a trial of each judged entry for which there was advice.
+
+    Args:
+        advice: The advice on these entries, and perhaps on others. An entry's is all shown or all withheld.
+        entries: Resolved entries.
+    """
+    first: dict[str, Advice] = {}
+    for each in advice:
+        first.setdefault(each.ghap_id, each)
+    return [
+        Trial(
+            first[entry.id].withheld,
+            first[entry.id].probability,
+            entry.outcome.status is OutcomeStatus.CONFIRMED,
+        )
+        for entry in entries
+        if entry.id in first and entry.outcome.status is not OutcomeStatus.ABANDONED
+    ]
+
+
+def lift(trials: Sequence[Trial]) -> Lift:
+    """Return the lift of advice.
+
+    The interval joins the Wilson intervals of both arms. Source: R. G. Newcombe, Interval estimation for the difference
+    between independent proportions, Statistics in Medicine 17 (1998), 873-890, method 10. The estimate is the mean of
+    the posterior under a normal prior around 0.
+
+    Args:
+        trials: The entries. Those that could not have come into the other arm tell nothing and are left out.
+    """
+    fair = [trial for trial in trials if 0 < trial.probability < 1]
+    shown = _arm([(1 / (1 - trial.probability), trial.held) for trial in fair if not trial.withheld])
+    withheld = _arm([(1 / trial.probability, trial.held) for trial in fair if trial.withheld])
+    if shown.share is None or withheld.share is None:
+        return Lift(shown, withheld, None, (-1.0, 1.0), None)
+    difference = shown.share - withheld.share
+    variance = shown.variance + withheld.variance
+    shown_low, shown_high = _interval(shown)
+    withheld_low, withheld_high = _interval(withheld)
+    below = math.hypot(shown.share - shown_low, withheld_high - withheld.share)
+    above = math.hypot(shown_high - shown.share, withheld.share - withheld_low)
+    return Lift(
+        shown,
+        withheld,
+        difference,
+        (difference - below, difference + above),
+        difference * _PRIOR**2 / (_PRIOR**2 + variance),
+    )
+
+
+def _arm(weighted: Sequence[tuple[float, bool]]) -> Arm:
+    """Return the arm of entries with these weights."""
+    total = math.fsum(weight for weight, _ in weighted)
+    if not total:
+        return Arm(0, 0, None, 0.0)
+    return Arm(
+        count=len(weighted),
+        held=sum(held for _, held in weighted),
+        share=math.fsum(weight for weight, held in weighted if held) / total,
+        # L. Kish, Survey Sampling (1965): what unequal weights cost.
+        effective=total**2 / math.fsum(weight**2 for weight, _ in weighted),
+    )
+
+
+def _interval(arm: Arm) -> tuple[float, float]:
+    share = arm.share or 0.0
+    # Rounding could take the product above the whole.
+    return wilson_interval(min(share * arm.effective, arm.effective), arm.effective)

@@ -1,0 +1,194 @@
+"""Merge groups that the density step split too finely, readmit noise, and drop misplaced members.
+
+Groups are merged pairwise, nearest first, up to the level that `levels.py` scores best. No later step splits groups, so
+density looks for small ones: at three times the size, a fifth more members were off their cluster's main topic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from learning_memory_server.learning.clustering.levels import best_level, group_of, links_between
+from learning_memory_server.learning.clustering.neighbours import likeness_to_others, unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from learning_memory_server.learning.clustering.levels import Groups, Path
+    from learning_memory_server.learning.clustering.neighbours import Neighbours
+
+_SIZE_POWER: Final = 0.6
+"""How much the size of groups delays their merging: 1 is Ward's rule, under which the parts of one very large topic
+outlive small topics; 0 compares centres alone. .25, .6 and 1 are within .01 ARI of one another over all draws; lower is
+better for Zipf-distributed sizes, higher for topics of similar size."""
+_FEWEST: Final = 2
+_ONE_TOPIC: Final = 0.55
+"""In a store about one topic, nine of ten points have at least this cosine to the mean of the others."""
+_OUTSIDE: Final = 0.1
+"""The share of points that may be off the topic."""
+_LEAST_PARTED: Final = 0.25
+"""The lowest score of the best level in a store about several topics."""
+_VOTERS: Final = 10
+"""Neighbours that vote on where a noise point belongs."""
+_LEAST_SHARE: Final = 0.5
+"""The minimum share of all votes."""
+_LEAST_SIMILARITY: Final = 0.4
+"""The minimum cosine to the centroid. Shares of .4 to .6 and cosines of .3 to .4 are within .002 ARI of one another."""
+
+
+def joined(
+    units: NDArray[np.float32],
+    points: NDArray[np.float32],
+    groups: Groups,
+    neighbours: Neighbours,
+    pull: NDArray[np.float32],
+) -> Groups:
+    """Merge groups up to the best level of the hierarchy, or all of them if they are about one topic.
+
+    Args:
+        units: Shape (n, d), rows of length 1: the raw vectors, on which levels are scored.
+        points: Shape (n, m): the vectors of the density step, whose means say which groups are near.
+        groups: Disjoint rows; none is split.
+        neighbours: The neighbours of each point.
+        pull: Shape (n, k): the weights of the first k neighbours.
+
+    Returns:
+        The merged groups, rows ascending.
+    """
+    count = len(groups)
+    if count < _FEWEST:
+        return groups
+    sizes = np.asarray([len(members) for members in groups], dtype=np.float64)
+    path = join_path(np.stack([points[members].mean(axis=0) for members in groups]), sizes)
+    best, score = best_level(units, groups, path, links_between(groups, neighbours.rows, pull))
+    if score < _LEAST_PARTED and _is_one_topic(units):
+        best = 1
+    target = np.arange(count)
+    for into, gone in path[: count - best]:
+        target[target == gone] = into
+    return [
+        np.sort(np.concatenate([groups[place] for place in np.flatnonzero(target == kept)]))
+        for kept in np.unique(target)
+    ]
+
+
+def _is_one_topic(units: NDArray[np.float32]) -> bool:
+    """Whether nearly all points are near the mean of the others; the score cannot tell two parts from two topics."""
+    return bool(np.quantile(likeness_to_others(units), _OUTSIDE) >= _ONE_TOPIC)
+
+
+def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
+    """Return the pairs of groups to merge until one is left; the first of each pair stays.
+
+    A pair costs the squared distance of its centres times (a * b / (a + b)) ** 0.6, for sizes a and b. The public Ward
+    linkages start from single points and have a power of 1 only.
+
+    Args:
+        centres: Shape (g, m).
+        sizes: Shape (g,).
+    """
+    count = len(centres)
+    centres = centres.astype(np.float64)
+    sizes = sizes.copy()
+    alive = np.ones(count, dtype=bool)
+
+    def prices(place: int) -> NDArray[np.float64]:
+        harmonic = sizes * sizes[place] / (sizes + sizes[place])
+        price = np.square(centres - centres[place]).sum(axis=1) * harmonic**_SIZE_POWER
+        price[~alive] = np.inf
+        price[place] = np.inf
+        return np.asarray(price)
+
+    table = np.stack([prices(place) for place in range(count)])
+    partner = table.argmin(axis=1)
+    cheapest = table[np.arange(count), partner]
+    path: Path = []
+    for _ in range(count - 1):
+        one = int(cheapest.argmin())
+        into, gone = sorted((one, int(partner[one])))
+        path.append((into, gone))
+        total = sizes[into] + sizes[gone]
+        centres[into] = (sizes[into] * centres[into] + sizes[gone] * centres[gone]) / total
+        sizes[into] = total
+        alive[gone] = False
+        renewed = prices(into)
+        table[into] = renewed
+        table[:, into] = renewed
+        table[gone] = table[:, gone] = np.inf
+        stale = np.flatnonzero(alive & ((partner == into) | (partner == gone)))
+        stale = np.union1d(stale, [into])
+        partner[stale] = table[stale].argmin(axis=1)
+        nearer = np.flatnonzero(renewed < cheapest)
+        partner[nearer] = into
+        cheapest[nearer] = renewed[nearer]
+        cheapest[stale] = table[stale, partner[stale]]
+        cheapest[gone] = np.inf
+    return path
+
+
+def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbours) -> Groups:
+    """Add noise points to the group that most of their nearest neighbours belong to.
+
+    Each neighbour votes with the square of its cosine, and noise votes for noise. The winner needs half of all votes
+    and a centroid that is similar enough. On three labelled sets 91 % of such votes were right.
+
+    Args:
+        units: Shape (n, d), rows of length 1.
+        groups: Disjoint rows.
+        neighbours: The neighbours of each point.
+    """
+    if not groups:
+        return groups
+    nobody = len(groups)
+    now = group_of(groups, len(units))
+    noise = np.flatnonzero(now == nobody)
+    weight = np.square(np.maximum(neighbours.similarities[noise, :_VOTERS], 0))
+    choice = now[neighbours.rows[noise, :_VOTERS]]
+    # For each voter, the total weight of all voters that agree with it.
+    backing = ((choice[:, :, None] == choice[:, None, :]) * weight[:, None, :]).sum(axis=2)
+    backing[choice == nobody] = 0
+    voter = backing.argmax(axis=1)
+    each = np.arange(len(noise))
+    winner = np.minimum(choice[each, voter], nobody - 1)
+    centres = unit_rows(np.stack([units[members].sum(axis=0) for members in groups]))
+    taken = (
+        (backing[each, voter] > 0)
+        & (backing[each, voter] >= _LEAST_SHARE * weight.sum(axis=1))
+        & (np.vecdot(units[noise], centres[winner]) >= _LEAST_SIMILARITY)
+    )
+    return [
+        np.sort(np.concatenate([members, noise[taken & (winner == position)]]))
+        for position, members in enumerate(groups)
+    ]
+
+
+def without_misplaced(
+    units: NDArray[np.float32], groups: Groups, neighbours: Neighbours, size: int
+) -> Groups:
+    """Drop members that are nearer to the mean of a neighbour's group than to the mean of their own group's others.
+
+    In balanced and skewed draws this raised purity by .01 and noise by .01, and lowered ARI by .003 at most.
+
+    Args:
+        units: Shape (n, d), rows of length 1.
+        groups: Disjoint rows.
+        neighbours: The neighbours of each point.
+        size: A group that falls below this size is dissolved.
+    """
+    nobody = len(groups)
+    now = group_of(groups, len(units))
+    sums = [units[members].sum(axis=0) for members in groups]
+    centres = unit_rows(np.stack(sums)) if sums else units[:0]
+    kept = []
+    for position, members in enumerate(groups):
+        own = likeness_to_others(units[members])
+        beside = now[neighbours.rows[members, :_VOTERS]]
+        stays = np.ones(len(members), dtype=bool)
+        for rival in np.unique(beside[(beside != position) & (beside != nobody)]).tolist():
+            near = np.flatnonzero((beside == rival).any(axis=1))
+            stays[near] &= own[near] >= units[members[near]] @ centres[rival]
+        if stays.sum() >= size:
+            kept.append(members[stays])
+    return kept

@@ -1,0 +1,187 @@
+"""Fitting in a child process: `python -m learning_memory_server.learning.clusters.child MIN_SIZE MIN_SAMPLES`.
+
+Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it
+has not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and
+fits on stdout, each after its length; both ends are this program. The child ends when its stdin does, and so with its
+parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import struct
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system.children import detached, module_command
+from learning_memory_server.system.crashes import raised_name
+
+if TYPE_CHECKING:
+    from learning_memory_server.learning.clusters.fitting import Fit, FitRequest
+
+log = structlog.get_logger()
+
+_MODULE: Final = "learning_memory_server.learning.clusters.child"
+_POLITE: Final = 5
+"""The child's niceness: a caller may be waiting for clusters, but others are waiting for searches."""
+_KEPT_SECONDS: Final = 60.0
+"""How long the child waits for another request."""
+_LENGTH: Final = struct.Struct("<Q")
+
+
+class ChildFitting:
+    """Runs fits in a child process.
+
+    Args:
+        min_cluster_size: As for `Clusterer`.
+        min_samples: As for `Clusterer`.
+        command: The command that runs this module, without its arguments; by default, this interpreter.
+        kept_seconds: How long the child is kept after a fit.
+    """
+
+    def __init__(
+        self,
+        min_cluster_size: int | None,
+        min_samples: int,
+        command: Sequence[str] | None = None,
+        kept_seconds: float = _KEPT_SECONDS,
+    ) -> None:
+        self._arguments = (str(min_cluster_size or ""), str(min_samples))
+        self._command = module_command(_MODULE) if command is None else command
+        self._kept_seconds = kept_seconds
+        self._child: subprocess.Popen[bytes] | None = None
+        self._ending: asyncio.TimerHandle | None = None
+
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+        """See `Fitting`. If no process can be started, the fit runs in this one."""
+        if self._ending is not None:
+            self._ending.cancel()
+        kept = self._child
+        try:
+            child = self._started()
+        except OSError as error:
+            log.warning("clustering.without_child", reason=error.strerror)
+            return await asyncio.to_thread(_fit, await prepare(), self._arguments)
+        talk: asyncio.Future[bytes] | None = None
+        try:
+            # A new child spends this time on its imports.
+            request = await asyncio.to_thread(pickle.dumps, await prepare(), pickle.HIGHEST_PROTOCOL)
+            talk = asyncio.get_running_loop().run_in_executor(None, _answer, child, request)
+            answer = await asyncio.shield(talk)
+        except BaseException:
+            self._child = None
+            child.kill()
+            if talk is not None:
+                await asyncio.wait([talk])
+            await asyncio.to_thread(child.communicate)
+            raise
+        if not answer:
+            self._child = None
+            _, errors = await asyncio.to_thread(child.communicate)
+            if child is kept and child.returncode < 0:
+                # It was killed between two requests: a new one answers, or fails by itself.
+                return await self.fit(prepare)
+            # The lines before it are frames, which show where the user has installed Python.
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+            log.error("clustering.failed", code=child.returncode, type=raised_name(last))
+            raise LearningMemoryError(
+                "Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`."
+            )
+        self._end_later()
+        result: Fit = await asyncio.to_thread(pickle.loads, answer)
+        return result
+
+    async def close(self) -> None:
+        """End the child."""
+        if self._ending is not None:
+            self._ending.cancel()
+        child, self._child = self._child, None
+        if child is not None:
+            await asyncio.to_thread(child.communicate)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is not None:
+            self._child.communicate()  # closes its pipes
+            self._child = None
+        if self._child is None:
+            # A plain process and a thread: asyncio's subprocess hangs if it is cancelled while starting (3.11).
+            self._child = subprocess.Popen(  # noqa: S603 - our own module
+                [*self._command, *self._arguments],
+                **detached(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        return self._child
+
+    def _end_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._ending = loop.call_later(self._kept_seconds, self._end)
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            # Closes its stdin, and waits for it.
+            asyncio.get_running_loop().run_in_executor(None, child.communicate)
+
+
+def _answer(child: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """Return what the child answers to a request; nothing if it has failed."""
+    if child.stdin is None or child.stdout is None:
+        raise TypeError("a child without pipes")
+    with suppress(BrokenPipeError):
+        _write(child.stdin, request)
+        return _read(child.stdout)
+    return b""
+
+
+def _write(pipe: IO[bytes], content: bytes) -> None:
+    pipe.write(_LENGTH.pack(len(content)))
+    pipe.write(content)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> bytes:
+    """Return the next content; nothing if the other end was closed before its end."""
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return b""
+    (length,) = _LENGTH.unpack(head)
+    content = pipe.read(length)
+    return content if len(content) == length else b""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Answer requests until there are no more."""
+    if hasattr(os, "nice"):
+        os.nice(_POLITE)
+    # Two seconds of imports, while the parent prepares the request.
+    import sklearn.cluster  # noqa: PLC0415
+    import sklearn.decomposition  # noqa: F401, PLC0415
+
+    import learning_memory_server.learning.clustering.clusterer  # noqa: PLC0415
+    import learning_memory_server.learning.clusters.fitting  # noqa: F401, PLC0415
+
+    while request := _read(sys.stdin.buffer):
+        found = _fit(pickle.loads(request), arguments)  # noqa: S301 - from our own parent
+        _write(sys.stdout.buffer, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+
+
+def _fit(request: FitRequest, arguments: Sequence[str]) -> Fit:
+    from learning_memory_server.learning.clustering.clusterer import Clusterer  # noqa: PLC0415 - scipy
+    from learning_memory_server.learning.clusters.fitting import fit  # noqa: PLC0415
+
+    min_cluster_size, min_samples = arguments
+    return fit(request, Clusterer(int(min_cluster_size) if min_cluster_size else None, int(min_samples)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,136 @@
+"""What keeps recurring: the clusters of each axis, under stable ids.
+
+Clusters are a function of the experiences: once these change, the next question gets a new fit. A store of more than
+20,000 gets the last fit until the new one is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.index.writer import SETTLE_WITHIN
+from learning_memory_server.learning.clusters.lineage import LineageLog
+from learning_memory_server.learning.clusters.live_axis import LiveAxis
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.system.memory_release import freeze_heap
+from learning_memory_server.system.waiting import CLUSTERS_SECONDS
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.journal.log import Log
+    from learning_memory_server.learning.clusters.clusters import AxisClusters
+    from learning_memory_server.learning.clusters.fitting import Fitting
+    from learning_memory_server.model.cluster import ClusterId
+    from learning_memory_server.model.moment import Clock
+
+
+_WAITED_FOR: Final = 20_000
+_LEAST: Final = {Axis.FULL: 20, Axis.STRATEGY: 20, Axis.SURPRISE: 8, Axis.ROOT_CAUSE: 8}
+
+
+class ExperienceClusterer:
+    """The clusters of every axis.
+
+    Args:
+        index: Where the vectors are.
+        writer: Brings the index up to date with the journal.
+        collector: Where the entries are.
+        fitting: Computes fits.
+        history: The log that keeps cluster numbers across restarts.
+        clock: Tells the time.
+        min_experiences: The minimum number of experiences for clustering; None means 8 on the axes surprise and
+            root_cause, which few experiences are on, and 20 on the others.
+        waited_for: The most experiences in a fit that a question waits for if there is an earlier one.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        index: VectorIndex,
+        writer: IndexWriter,
+        collector: ObservationCollector,
+        fitting: Fitting,
+        history: Log,
+        clock: Clock,
+        min_experiences: int | None,
+        waited_for: int = _WAITED_FOR,
+    ) -> None:
+        self._index = index
+        self._writer = writer
+        self._collector = collector
+        self._fitting = fitting
+        self._min_experiences = min_experiences
+        self._froze_heap = False
+        self._lineages = LineageLog(history, clock)
+        self._live = partial(
+            LiveAxis,
+            index=index,
+            collector=collector,
+            fitting=fitting,
+            lineages=self._lineages,
+            clock=clock,
+            one_fit=asyncio.Lock(),
+            waited_for=waited_for,
+        )
+        self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
+
+    async def cluster_axis(
+        self, axis: Axis, project: str | None = None, within: float = CLUSTERS_SECONDS
+    ) -> AxisClusters:
+        """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
+
+        Args:
+            axis: The axis.
+            project: Cluster only this project's experiences; the clusters have ids of their own.
+            within: The most seconds to wait for the index: to open, to catch up, and to give a server's vectors.
+
+        Raises:
+            InsufficientDataError: If there are fewer experiences than `min_experiences`.
+            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
+            JournalUnavailableError: If the history of cluster numbers cannot be read or written.
+        """
+        until = asyncio.get_running_loop().time() + within
+        await self._writer.settle(min(SETTLE_WITHIN, within))
+        if not self._froze_heap:
+            # A fit briefly handles many objects, which triggers garbage collections over all of them.
+            self._collector.load()
+            freeze_heap()
+            self._froze_heap = True
+        if (axis, project) not in self._axes:
+            least = _LEAST[axis] if self._min_experiences is None else self._min_experiences
+            self._axes[axis, project] = self._live(axis, project, min_experiences=least)
+        return await self._axes[axis, project].clusters(until if self._index.is_on_server else None)
+
+    async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:
+        """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
+
+        Args:
+            cluster_id: The cluster, which may be gone.
+            within: See `cluster_axis`.
+
+        Raises:
+            LearningMemoryError: See `cluster_axis`.
+        """
+        projects = {entry.project for entry in self._collector.list_resolved()}
+        project = await self._lineages.owner(cluster_id, projects)
+        return await self.cluster_axis(cluster_id.axis, project, within)
+
+    def reread_numbers(self) -> None:
+        """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""
+        self._lineages.reread()
+        for axis in self._axes.values():
+            axis.drop()
+
+    async def settled(self) -> None:
+        """Wait for the fits running in the background."""
+        for axis in self._axes.values():
+            await axis.settled()
+
+    async def close(self) -> None:
+        """Cancel running fits, and end the fitting process."""
+        for axis in self._axes.values():
+            await axis.close()
+        await self._fitting.close()

@@ -1,0 +1,158 @@
+"""The clusters of an axis as they are shown: those of the last fit, without what was forgotten since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import nsmallest
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import NotFoundError
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.learning.clusters.outcomes import Outcomes
+
+if TYPE_CHECKING:
+    from learning_memory_server.learning.clustering.evidence import ClusterEvidence
+    from learning_memory_server.learning.clusters.axis_fit import AxisFit, FittedCluster
+    from learning_memory_server.learning.clusters.lineage import Lineage
+    from learning_memory_server.model.cluster import ClusterId
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.vocabulary import Axis
+
+_EXEMPLARS: Final = 3
+_NAMED: Final = 10
+"""How many clusters an error names, largest first."""
+_BETWEEN_TERMS: Final = ", "
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExperienceCluster:
+    """A cluster of experiences.
+
+    Args:
+        id: The id that clients see.
+        label: Its most distinctive terms.
+        members: The entries, most central first.
+        exemplars: The entries that represent it best.
+        mean_weight: The mean tier weight of the members.
+        outcomes: How the members ended, and when.
+        evidence: What a value is judged by, from the members the fit found.
+    """
+
+    id: ClusterId
+    label: str
+    members: tuple[Ghap, ...]
+    exemplars: tuple[Ghap, ...]
+    mean_weight: float
+    outcomes: Outcomes
+    evidence: ClusterEvidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisClusters:
+    """The clusters of one axis, largest first, and the noise.
+
+    Args:
+        axis: The axis.
+        clusters: The clusters.
+        noise: The experiences in no cluster, most recently resolved first.
+        total: The number of experiences.
+        explanation: Why the fit found few clusters, if so.
+        fitted_at: When the clusters were found.
+        stale: How many experiences have come or gone since, and are not taken into account yet.
+        lineage: The history of the clusters.
+        places: The number of each experience's cluster, or None for noise.
+    """
+
+    axis: Axis
+    clusters: tuple[ExperienceCluster, ...]
+    noise: tuple[Ghap, ...]
+    total: int
+    explanation: str | None
+    fitted_at: datetime
+    stale: int
+    lineage: Lineage
+    places: Mapping[str, int | None]
+
+    def get(self, cluster_id: ClusterId) -> ExperienceCluster:
+        """Return the cluster.
+
+        Raises:
+            NotFoundError: If no cluster has that id now; it says what became of one that had it.
+        """
+        for cluster in self.clusters:
+            if cluster.id == cluster_id:
+                return cluster
+        if whereabouts := self.lineage.whereabouts(cluster_id.number, self.places):
+            raise whereabouts.error(cluster_id)
+        present = ", ".join(str(cluster.id) for cluster in self.clusters[:_NAMED]) or "none"
+        most = f"the {_NAMED} largest" if len(self.clusters) > _NAMED else "the"
+        raise NotFoundError(
+            f"There has never been a cluster {cluster_id}; {most} clusters of {self.axis} are: {present}.",
+            hint=f"Call get_clusters with axis {self.axis}.",
+        )
+
+
+def clusters_of(
+    axis: Axis, fit: AxisFit, lineage: Lineage, entries: Mapping[str, Ghap], stale: int
+) -> AxisClusters:
+    """Build the view of an axis's clusters.
+
+    Args:
+        axis: The axis.
+        fit: Its last fit.
+        lineage: Its cluster numbers.
+        entries: All current experiences, by id.
+        stale: How many experiences have come or gone since the fit.
+    """
+    places = {name: number for name, number in fit.numbers.items() if name in entries}
+    clusters = []
+    for fitted in fit.clusters:
+        present = {name: cosine for name, cosine in fitted.members.items() if name in entries}
+        if present:
+            label = fitted.label
+            if len(present) < len(fitted.members):
+                label = _unforgotten(label, axis, (entries[name] for name in present))
+            clusters.append(_cluster(fitted, label, [(entries[name], present[name]) for name in present]))
+    clusters.sort(key=lambda cluster: (-len(cluster.members), cluster.id))
+    noise = [entries[name] for name, number in places.items() if number is None]
+    noise.sort(key=lambda entry: (entry.outcome.resolved_at, entry.id), reverse=True)
+    return AxisClusters(
+        axis,
+        tuple(clusters),
+        tuple(noise),
+        len(places),
+        fit.explanation,
+        fit.at,
+        stale,
+        lineage,
+        places,
+    )
+
+
+def _unforgotten(label: str, axis: Axis, members: Iterable[Ghap]) -> str:
+    """Return the label without terms that only forgotten members had."""
+    texts = [axis_texts(member)[axis].casefold() for member in members]
+    terms = label.split(_BETWEEN_TERMS)
+    return _BETWEEN_TERMS.join(term for term in terms if any(term.casefold() in text for text in texts))
+
+
+def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, float]]) -> ExperienceCluster:
+    ranked = sorted(members, key=lambda member: (-member[1], member[0].id))
+    weights = [entry.weight for entry, _ in ranked]
+    merits = [
+        (-weight * max(cosine, 0.0), entry.id, entry)
+        for weight, (entry, cosine) in zip(weights, ranked, strict=True)
+    ]
+    entries = tuple(entry for entry, _ in ranked)
+    return ExperienceCluster(
+        id=fitted.id,
+        label=label,
+        members=entries,
+        exemplars=tuple(entry for _, _, entry in nsmallest(_EXEMPLARS, merits, key=itemgetter(0, 1))),
+        mean_weight=sum(weights) / len(weights),
+        outcomes=Outcomes.of(entries),
+        evidence=fitted.evidence,
+    )

@@ -1,0 +1,231 @@
+"""The clusters of one axis, of all projects or one: the last fit, and when the next is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import structlog
+
+from learning_memory_server.errors import InsufficientDataError, LearningMemoryError, NoAnswerError
+from learning_memory_server.learning.clusters.clusters import clusters_of
+from learning_memory_server.learning.clusters.material import AxisSource
+from learning_memory_server.system.memory_release import trim_heap
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.learning.clusters.axis_fit import AxisFit
+    from learning_memory_server.learning.clusters.clusters import AxisClusters
+    from learning_memory_server.learning.clusters.fitting import FitRequest, Fitting
+    from learning_memory_server.learning.clusters.lineage import LineageLog
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.vocabulary import Axis
+
+log = structlog.get_logger()
+
+
+class LiveAxis:
+    """The state of one axis's clusters.
+
+    Args:
+        axis: The axis.
+        project: The project whose experiences are clustered, or None for all.
+        index: Where the vectors are.
+        collector: Where the entries are.
+        fitting: Computes fits.
+        lineages: The history of cluster numbers.
+        clock: Tells the time.
+        min_experiences: The minimum number of experiences for clustering.
+        one_fit: A lock that makes the axes take turns, because they share numbers and the fitting process.
+        waited_for: The most experiences in a fit that a question waits for if there is an earlier one.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        axis: Axis,
+        project: str | None,
+        index: VectorIndex,
+        collector: ObservationCollector,
+        fitting: Fitting,
+        lineages: LineageLog,
+        clock: Clock,
+        min_experiences: int,
+        one_fit: asyncio.Lock,
+        waited_for: int,
+    ) -> None:
+        self._axis = axis
+        self._project = project
+        self._source = AxisSource(axis, project, index, collector)
+        self._fitting = fitting
+        self._lineages = lineages
+        self._clock = clock
+        self._min_experiences = min_experiences
+        self._one_fit = one_fit
+        self._waited_for = waited_for
+        self._fit: AxisFit | None = None
+        self._fitted: tuple[int, int] | None = None
+        """The stamp of the fit."""
+        self._shown: AxisClusters | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._is_reading = False
+
+    async def clusters(self, until: float | None) -> AxisClusters:
+        """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
+
+        Args:
+            until: When to stop waiting for vectors, in the running loop's time; None for never.
+
+        Raises:
+            InsufficientDataError: If there are fewer experiences than `min_experiences`.
+            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
+            JournalUnavailableError: If the history of cluster numbers cannot be read or written.
+            LearningMemoryError: If the first fit failed.
+        """
+        if self._fit is None or self._fitted != self._source.stamp():
+            self._shown = None
+            if len(self._source.entries()) < self._min_experiences:
+                # Counted in the index, so that a broken index is reported rather than a lack of data.
+                self._require(await self._count(until))
+            await self._follow(until)
+        return self._shown or await self._view()
+
+    def drop(self) -> None:
+        """Drop the fit."""
+        self._fit = self._shown = None
+
+    async def settled(self) -> None:
+        """Wait for a running fit."""
+        if self._running is not None:
+            await asyncio.wait([self._running])
+
+    async def close(self) -> None:
+        """Cancel a running fit."""
+        if self._running is not None:
+            self._running.cancel()
+            await self.settled()
+
+    async def _count(self, until: float | None) -> int:
+        try:
+            async with asyncio.timeout_at(until):
+                return len((await self._source.material()).ids)
+        except TimeoutError:
+            raise _late() from None
+
+    async def _follow(self, until: float | None) -> None:
+        """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
+        last = self._fit
+        if last is not None and len(last.numbers) > self._waited_for:
+            self._run()
+            return
+        stamp = self._source.stamp()
+        try:
+            await self._wait_for(self._run(), until)
+            if self._fitted is None or self._fitted < stamp:
+                # It had begun before the last write that this caller knows of.
+                await self._wait_for(self._run(), until)
+        except InsufficientDataError:
+            raise
+        except LearningMemoryError:
+            if self._fit is None:
+                raise
+
+    async def _wait_for(self, fitting: asyncio.Task[None], until: float | None) -> None:
+        """Wait for a fit. It goes on without its caller: others may wait for it, too.
+
+        Raises:
+            NoAnswerError: If its vectors are still being read at the end of the wait.
+        """
+        left = None if until is None else max(until - asyncio.get_running_loop().time(), 0)
+        await asyncio.wait([fitting], timeout=left)
+        if self._is_reading and not fitting.done():
+            raise _late()
+        await asyncio.shield(fitting)
+
+    def _run(self) -> asyncio.Task[None]:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._refit())
+            self._running.add_done_callback(self._report)
+        return self._running
+
+    def _report(self, done: asyncio.Task[None]) -> None:
+        if not done.cancelled() and isinstance(error := done.exception(), LearningMemoryError):
+            log.warning("axis.not_clustered", axis=self._axis.value, reason=error.message)
+
+    async def _refit(self) -> None:
+        async with self._one_fit:
+            stamp, at = self._source.stamp(), self._clock()
+            try:
+                self._fit = await self._new_fit(at)
+                self._fitted, self._shown = stamp, None
+            finally:
+                trim_heap()
+
+    async def _new_fit(self, at: datetime) -> AxisFit:
+        from learning_memory_server.learning.clusters.axis_fit import AxisFit  # noqa: PLC0415 - numpy
+
+        ids: Sequence[str] = ()
+
+        async def prepare() -> FitRequest:
+            nonlocal ids
+            request = await self._request()
+            ids = request.ids
+            return request
+
+        result = await self._fitting.fit(prepare)
+        fit = await asyncio.to_thread(AxisFit.of, self._axis, at, ids, result)
+        await self._lineages.remember(self._axis, self._project, fit.members(), result.matching)
+        log.info("axis.clustered", axis=self._axis.value, count=len(fit.clusters), total=len(fit.numbers))
+        return fit
+
+    async def _request(self) -> FitRequest:
+        from learning_memory_server.learning.clusters.fitting import FitRequest  # noqa: PLC0415 - numpy
+
+        self._is_reading = True
+        try:
+            material = await self._source.material()
+        finally:
+            self._is_reading = False
+        self._require(len(material.ids))
+        lineage = await self._lineages.of(self._axis, self._project)
+        return FitRequest(
+            material.vectors,
+            material.weights,
+            material.texts,
+            material.ids,
+            before={number: frozenset(members) for number, members in lineage.members.items()},
+            next_number=await self._lineages.next_number(self._axis),
+            apart=material.apart,
+        )
+
+    async def _view(self) -> AxisClusters:
+        lineage = await self._lineages.of(self._axis, self._project)
+        fit, stamp, entries = self._fit, self._source.stamp(), self._source.entries()
+        if fit is None:
+            return await self.clusters(None)
+        stale = 0 if stamp == self._fitted else len(entries.keys() ^ fit.numbers.keys())
+        shown = await asyncio.to_thread(clusters_of, self._axis, fit, lineage, entries, stale)
+        self._require(shown.total)
+        if stamp == self._fitted and fit is self._fit:
+            self._shown = shown
+        return shown
+
+    def _require(self, count: int) -> None:
+        """Require enough experiences; with fewer there are no clusters, not even earlier ones."""
+        if count < self._min_experiences:
+            self.drop()
+            where = "" if self._project is None else f" of project {self._project}"
+            raise InsufficientDataError(
+                f"Axis {self._axis} has {count} of the {self._min_experiences} experiences{where} "
+                "that clustering needs.",
+                hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
+            )
+
+
+def _late() -> NoAnswerError:
+    return NoAnswerError(
+        "The index did not give all vectors in time.",
+        hint="They are still being read; call again in a few seconds.",
+    )

@@ -1,0 +1,227 @@
+"""Answers a failing command with what mended its error before, and keeps in the journal what mends it now."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import structlog
+
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.learning.failures.parse import parse
+from learning_memory_server.learning.failures.remedies import line_about, lock_of, mended, remedy_for, seen
+from learning_memory_server.learning.failures.sanitize import kept, shows_error
+from learning_memory_server.model import limits
+from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.identity import session_hash
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.failures import FailureLog
+    from learning_memory_server.redaction.gate import RedactionGate
+
+WITHIN: Final = 5
+"""How many commands after one that failed can mend it, and after each that fails with the same error."""
+_SESSIONS: Final = 200
+"""How many sessions are followed at once: those that ran a command last."""
+_SESSION: Final = re.compile(r"[0-9a-f]{16}")
+"""What the hash of a session looks like."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that ended.
+
+    Args:
+        project: The project's name.
+        session: The session: its hash, or an id of which the hash is kept.
+        command: The command.
+        output: What it wrote. Nothing is kept of it but the error's signature and what the error names.
+        has_failed: Whether it failed; None if the client does not say.
+        at: When it ended.
+        folder: The working directory, to which paths are made relative.
+        agent: Which of the session's agents ran it: each has its own next five commands.
+    """
+
+    project: str
+    session: str
+    command: str
+    output: str
+    has_failed: bool | None
+    at: datetime
+    folder: str | None = None
+    agent: str = ""
+
+    def with_known_end(self) -> Ran:
+        """Return it with what can be known of its end where its status is that of a filter, or is not said.
+
+        A printed status is believed, and so is the error of a program that does not only read. What a client does not
+        say, and nothing else tells, remains unknown.
+        """
+        command = parse(self.command)
+        if self.has_failed or not (command.is_hidden or self.has_failed is None):
+            return self
+        printed = re.findall(command.printed, self.output, re.MULTILINE) if command.printed else []
+        if printed:
+            return replace(self, has_failed=printed[-1] != "0")
+        if not command.only_reads and shows_error(self.output):
+            return replace(self, has_failed=True)
+        return self
+
+
+class Mended(NamedTuple):
+    """What a command that succeeded has mended.
+
+    Args:
+        ids: The ids of the failures, oldest first; whoever watches may have recorded none of them.
+        remedy: The command, as it may be kept.
+    """
+
+    ids: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A failure, for how many more commands it can be mended, and what was installed since."""
+
+    failure: Failure
+    left: int = field(default=WITHIN)
+    installed: str = ""
+
+
+class Watching:
+    """Takes the commands of sessions, each session's in order. It records nothing.
+
+    Args:
+        redaction: Removes secrets from everything that may be kept.
+    """
+
+    def __init__(self, redaction: RedactionGate) -> None:
+        self._redaction = redaction
+        self._sessions: OrderedDict[tuple[str, str, str], list[_Waiting]] = OrderedDict()
+
+    async def saw(self, ran: Ran) -> Failure | Mended:
+        """Take a command, and return the failure that it is, or what it has mended.
+
+        Raises:
+            LearningMemoryError: If it cannot be redacted.
+        """
+        ran = ran.with_known_end()
+        session = ran.session if _SESSION.fullmatch(ran.session) else session_hash(ran.session)
+        about = (ran.project, session, ran.agent)
+        if not ran.has_failed and about not in self._sessions:
+            return Mended()
+        text = await kept(
+            self._redaction, ran.command, ran.project, ran.folder, ran.output if ran.has_failed else ""
+        )
+        waiting = self._sessions.pop(about, [])
+        result: Failure | Mended = Mended()
+        if ran.has_failed:
+            failure = None
+            if text.signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
+                name = failure_id(ran.project, text.signature, session, text.command)
+                failure = Failure(
+                    name, ran.project, session, text.signature, text.command, ran.at, named=text.named
+                )
+                result = failure
+            _failed(waiting, failure)
+        elif ran.has_failed is None:
+            _passed(waiting)
+        else:
+            result = _succeeded(waiting, text.command)
+        if left := [each for each in waiting if each.left > 0]:
+            self._sessions[about] = left
+            if len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+        return result
+
+
+def _passed(waiting: list[_Waiting]) -> None:
+    for each in waiting:
+        each.left -= 1
+
+
+def _failed(waiting: list[_Waiting], failure: Failure | None) -> None:
+    """Let failures wait on while the same program fails in the same way: that is one search for a remedy."""
+    _passed(waiting)
+    if failure is None:
+        return
+    programs = parse(failure.command).programs
+    for each in waiting:
+        is_same = each.failure.signature == failure.signature
+        if is_same and programs & parse(each.failure.command).programs:
+            each.left = WITHIN
+    waiting[:] = [*(each for each in waiting if each.failure.id != failure.id), _Waiting(failure)]
+
+
+def _succeeded(waiting: list[_Waiting], command: str) -> Mended:
+    _passed(waiting)
+    if lock_of(command):
+        for each in waiting:
+            each.installed = command
+    found = [each for each in waiting if mended(each.failure.command, command) is not None]
+    waiting[:] = [each for each in waiting if each not in found]
+    installed = next((each.installed for each in found if each.failure.command == command), "")
+    remedy = f"{installed} && {command}" if installed and installed != command else command
+    return Mended(tuple(dict.fromkeys(each.failure.id for each in found)), remedy[: limits.COMMAND_MAX])
+
+
+class Shield:
+    """What is known of the errors of commands.
+
+    Nothing is raised: whoever calls this runs next to an agent's work, and can mend neither a full disk nor a damaged
+    journal. What could not be recorded is not answered either.
+
+    Args:
+        failures: Where failures are kept.
+        redaction: Removes secrets before anything is kept.
+    """
+
+    def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
+        self._failures = failures
+        self._watching = Watching(redaction)
+
+    async def saw(self, ran: Ran) -> str | None:
+        """Record a command that failed, or that mends one of the last failures of its session.
+
+        Returns:
+            One line about what mended its error before; None if nothing is known, remedies disagree, or it could not
+            be recorded.
+        """
+        try:
+            result = await self._watching.saw(ran)
+            if isinstance(result, Failure):
+                return self._recorded(result, ran.folder)
+            # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
+            found = [
+                each
+                for name in result.ids
+                if (each := self._failures.find(name)) and each.remedy != result.remedy
+            ]
+            if found:
+                self._failures.add(*(replace(each, remedy=result.remedy) for each in found), at=ran.at)
+        except LearningMemoryError as problem:
+            log.warning("failure.skipped", reason=type(problem).__name__)
+        return None
+
+    def _recorded(self, failure: Failure, folder: str | None) -> str | None:
+        """Record a failure, and return the line about what mended its error before."""
+        # Nothing here awaits, so what is known cannot change before it is written.
+        known = self._failures.of(failure.project, failure.signature)
+        remedy = remedy_for(
+            failure.command, known, named=failure.named, session=failure.session, folder=folder
+        )
+        shown, support = (remedy.failure.id, remedy.support) if remedy else (None, None)
+        before = self._failures.find(failure.id)
+        if before is None or before.imported:
+            if not self._failures.is_forgotten(failure.id):
+                self._failures.add(replace(failure, shown=shown, support=support, times=1 + seen(known)))
+                self._failures.make_room(failure.project, failure.signature, failure.created_at)
+        elif shown and before.shown != shown:
+            self._failures.add(replace(before, shown=shown, support=support), at=failure.created_at)
+        return line_about(known, failure.command, remedy) if remedy else None

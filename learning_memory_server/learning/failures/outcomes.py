@@ -1,0 +1,172 @@
+"""How a test or build command ended: which commands are such, and what their output says of tests.
+
+Only counts are taken from an output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import dropwhile
+from typing import Final
+
+from learning_memory_server.learning.failures.parse import head, parse, program
+from learning_memory_server.learning.failures.sanitize import tidied
+from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.run import Run
+
+SHOWN_MAX: Final = 200
+"""Characters of a command that are kept."""
+_EXAMINED: Final = 8_000
+"""Characters of a command, and at the end of an output, that are looked at: the counts stand at the end."""
+
+_ANY: Final = frozenset[str]()
+_PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("pytest", "py.test", "tox", "nox", "unittest", "make", "gmake", "ninja", "ctest"), _ANY),
+    **dict.fromkeys(("jest", "vitest", "mocha", "ava", "rspec", "phpunit", "tsc", "just"), _ANY),
+    "cargo": frozenset({"test", "t", "build", "b", "check", "c", "clippy", "nextest", "bench"}),
+    "go": frozenset({"test", "build", "vet", "install"}),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"test", "t", "build"})),
+    **dict.fromkeys(("gradle", "gradlew"), frozenset({"test", "build", "check", "assemble"})),
+    **dict.fromkeys(("mvn", "mvnw"), frozenset({"test", "verify", "package", "install", "compile"})),
+    **dict.fromkeys(("dotnet", "bazel", "swift", "mix", "zig"), frozenset({"test", "build", "compile"})),
+    **dict.fromkeys(
+        ("rake", "rails", "playwright", "deno", "dune", "stack", "cabal"), frozenset({"test", "build"})
+    ),
+    "cmake": frozenset({"--build"}),
+    "docker": frozenset({"build"}),
+}
+"""The programs that test or build, with what one of their words must be; nothing for those that do nothing else."""
+_BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})
+"""Programs that also run another one whose name comes first."""
+_EXIT: Final = re.compile(
+    r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE
+)
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+_WORDS: Final[Mapping[str, str]] = {
+    "passed": "passed",
+    "passing": "passed",
+    "failed": "failed",
+    "failing": "failed",
+    "failures": "failed",
+    "error": "failed",
+    "errors": "failed",
+    "skipped": "skipped",
+    "ignored": "skipped",
+    "pending": "skipped",
+    "todo": "skipped",
+}
+_COUNT: Final = re.compile(rf"\b(\d+) ({'|'.join(_WORDS)})\b")
+_NAMED_COUNT: Final = re.compile(r"\b(failures|errors|skipped|failed|passed)\s*[=:]\s*(\d+)", re.IGNORECASE)
+_SUMMARIES: Final = (
+    # pytest: = 2 failed, 5 passed in 0.12s =. nextest: Summary [0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped
+    re.compile(
+        r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+ in [\d.]+.*$"
+    ),
+    re.compile(r"^\s*Summary \[.*\b\d+ (?:passed|failed).*$"),
+    # Jest: Tests: 1 failed, 5 passed, 6 total. Vitest: Tests  1 failed | 5 passed (6)
+    re.compile(r"^\s*Tests:?\s+\d+ (?:passed|failed|skipped|todo).*$"),
+    # Gradle: 10 tests completed, 2 failed. ctest: 90% tests passed, 1 tests failed out of 10
+    re.compile(r"^\s*\d+ tests completed, .*\d+ failed.*$"),
+    # Maven and .NET: Tests run: 10, Failures: 1, Errors: 0, Skipped: 0. Failed: 1, Passed: 5, Skipped: 0
+    re.compile(r"^.*Fail(?:ures|ed):\s+\d+, (?:Errors|Passed):\s+\d+.*$"),
+    # unittest, such as FAILED with failures=1, errors=2 in brackets.
+    re.compile(r"^(?:FAILED|OK) \(\w[^)]*=\d+\)$"),
+)
+"""Lines that say how the tests of a run ended; the last one counts."""
+_CARGO: Final = re.compile(r"^test result: \w+\. .*$")
+"""There is one of each crate, and they add up."""
+_MOCHA: Final = re.compile(r"^\s*\d+ (?:passing|failing|pending)\b.*$")
+_RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
+
+
+def is_test_or_build(command: str) -> bool:
+    """Return whether one of a command's steps tests or builds."""
+    steps = parse(command).steps
+    return any(_is_such(call) for step in steps if (call := step.words[step.start :]))
+
+
+def run_of(  # noqa: PLR0913 - what is known of a command
+    command: str, output: str, error: str, *, at: datetime, project: str, folder: str
+) -> Run | None:
+    """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
+
+    Args:
+        command: The command.
+        output: What it wrote, if it succeeded.
+        error: What the client says of one that failed: its exit status first, and what it wrote.
+        at: When it ended.
+        project: The project's name.
+        folder: The working directory.
+    """
+    status = exit_status(error) if error else 0
+    if status is None or not is_test_or_build(command):
+        return None
+    return Run(at, shown(command, project, folder), status, **counts_in(error or output))
+
+
+def exit_status(error: str) -> int | None:
+    """Return the exit status that a client says first of a command that failed.
+
+    None if it says none: the command was not permitted, was interrupted, or took too long.
+    """
+    found = _EXIT.match(error)
+    return int(found[1]) if found else None
+
+
+def counts_in(output: str) -> dict[str, int]:
+    """Return how many tests passed, failed and were skipped, as far as an output says so."""
+    lines = _COLOUR.sub("", output[-_EXAMINED:]).splitlines()
+    if cargo := [line for line in lines if _CARGO.match(line)]:
+        return _sum(cargo)
+    for pattern in _SUMMARIES:
+        if found := [line for line in lines if pattern.match(line)]:
+            return _completed(_sum(found[-1:]), found[-1], output)
+    if mocha := [line for line in lines if _MOCHA.match(line)]:
+        return _sum(mocha)
+    if ran := _RAN.search("\n".join(lines)):
+        return {"passed": int(ran[1])}
+    return {}
+
+
+def shown(command: str, project: str, folder: str) -> str:
+    """Return a command on one line, without folders of this machine, shortened."""
+    return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), SHOWN_MAX)
+
+
+def _is_such(call: Sequence[str]) -> bool:
+    length, _ = head(call)
+    named = list(dropwhile(lambda word: word.startswith("-"), call[1:])) if program(call) in _BY_NAME else []
+    return any(map(_tests_or_builds, filter(None, (call, call[length - 1 :], named))))
+
+
+def _tests_or_builds(call: Sequence[str]) -> bool:
+    name = program(call)
+    return name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(call[1:], _PROGRAMS[name]))
+
+
+def _named_in(words: Sequence[str], wanted: frozenset[str]) -> bool:
+    """Return whether one of the first words is wanted; `test:unit` is a script that tests."""
+    return any(word.partition(":")[0] in wanted for word in words[:4])
+
+
+def _sum(lines: list[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for line in lines:
+        found = [(word.lower(), count) for count, word in _COUNT.findall(line)]
+        found += [(word.lower(), count) for word, count in _NAMED_COUNT.findall(line)]
+        for word, count in found:
+            kind = _WORDS[word]
+            counts[kind] = counts.get(kind, 0) + int(count)
+    return counts
+
+
+def _completed(counts: dict[str, int], line: str, output: str) -> dict[str, int]:
+    """Return the counts with what passed, where only the number of all tests is said."""
+    ran = _TESTS_RUN.search(line) or _RAN.search(output) or re.match(r"\s*(\d+) tests completed", line)
+    if "passed" in counts or not ran:
+        return counts
+    return {**counts, "passed": max(int(ran[1]) - sum(counts.values()), 0)}

@@ -1,0 +1,370 @@
+"""Which remedy of an error an agent is told of, if any.
+
+What is learned from a command that failed and one that then succeeded is the edit between them. An agent is told its
+own command with that edit, and only if
+
+- the edit is of a kind that is known to be harmless; everything else is silence (`_is_allowed`);
+- enough sessions of this machine found it: one if it is one word and nothing else was changed, else two; an option or a
+  variable that the error does not name, on two days. A session does not count for itself, and what was imported counts
+  once a session here has found the same; and
+- at least `LEAST` of the evidence supports it. Evidence is every other session in which the error was mended: against
+  it if that took another edit, or none. It counts by the share of words that the command that failed then has in common
+  with the one that fails now. A session that tried the edit and failed with the same error has that against it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from learning_memory_server.learning.failures.changes import Change, applied, change
+from learning_memory_server.learning.failures.parse import (
+    RUNNER_WORDS,
+    are_similar,
+    likeness,
+    parse,
+    program,
+    without_version,
+)
+from learning_memory_server.model.limits import FAILURES_KEPT
+from learning_memory_server.model.lines import one_line
+
+if TYPE_CHECKING:
+    from learning_memory_server.learning.failures.changes import Edit
+    from learning_memory_server.learning.failures.parse import Command
+    from learning_memory_server.model.failure import Failure
+
+LEAST: Final = 0.7
+"""The least share of the evidence in favour of a remedy that is shown."""
+_PRIOR: Final = 0.7
+"""What a remedy has in its favour before anything else is known, of evidence that counts as one session."""
+_AS_GOOD: Final = 0.1
+"""Remedies within this of the best support are as good as it."""
+_DIGITS: Final = 3
+"""Decimal places of a share of evidence that is kept."""
+
+_VERSIONED: Final = frozenset(
+    "python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split()  # noqa: SIM905
+)
+"""Programs of which another version is the same program."""
+_NODE_RUNNERS: Final = frozenset({"npx", "pnpm", "yarn"})
+_FOLDERS: Final = re.compile(
+    r"\.|(?:(?!\.\./)[\w.@-]+/)*(?:bin|\.bin|Scripts)|~/(?:\.\w+/|go/)?bin|(?:/usr|/usr/local|/opt/homebrew)?/bin"
+)
+"""Folders in which a program may be found: the project's, the user's and the system's own."""
+_OPTIONS: Final = re.compile(
+    r"--?(?:no-)?(?:show-)?(?:colou?r|pager|progress|ansi|header|summary|verbose|quiet|silent|ascii|plain|pretty|json|wide"
+    r"|ff-only|format|output-format|encoding|width|columns|indent|jobs|parallel|workers|threads|processes|unbuffered"
+    r"|stacktrace|backtrace|trace|std)"
+)
+"""Options whose names say that they concern how something is shown, how fast it runs, or which language is read."""
+_SHORT: Final = {"cp": {"-r", "-R", "-a", "--recursive"}, "mkdir": {"-p", "--parents"}, "make": {"-j"}}
+_VARIABLES: Final = re.compile(
+    r"PYTHON(?:IOENCODING|UTF8|UNBUFFERED|DONTWRITEBYTECODE|HASHSEED)|LC_\w+|LANG|LANGUAGE|NO_COLOR|FORCE_COLOR"
+    r"|CLICOLOR|CARGO_TERM_COLOR|TERM|COLUMNS|LINES|TZ|RUST_BACKTRACE|\w+_NUM_THREADS"
+)
+_SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")
+"""A value that names neither a file nor an address."""
+_NEVER: Final = re.compile(
+    r"(?<![\w./])-{0,2}(?:\w+[:-])*(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
+    r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"
+    r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?:[:-]\w+)*(?![\w./])"
+    r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b",
+)
+"""What is never said, whatever was changed: what destroys, publishes, or asks for more rights."""
+_FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
+
+_NEEDED: Final = {
+    **dict.fromkeys(("npm", "yarn", "pnpm", "npx"), "package.json"),
+    "cargo": "Cargo.toml",
+    "go": "go.mod",
+    "make": "Makefile",
+    "mvn": "pom.xml",
+    "gradle": "build.gradle",
+    "bundle": "Gemfile",
+    "composer": "composer.json",
+    "poetry": "pyproject.toml",
+    "docker-compose": "compose.yml",
+}
+"""What a program misses in the wrong folder."""
+_INSTALLS: Final = {
+    **dict.fromkeys(("npm ci", "npm install", "npm i"), "package-lock.json"),
+    **dict.fromkeys(("yarn", "yarn install"), "yarn.lock"),
+    "pnpm install": "pnpm-lock.yaml",
+    "bundle install": "Gemfile.lock",
+    "poetry install": "poetry.lock",
+    "uv sync": "uv.lock",
+}
+"""How package managers install what a project names, and where it names that."""
+_REQUIREMENTS: Final = re.compile(r"(?:python[\d.]* -m )?pip[\d.]* install -r ([\w-]+\.txt)")
+_SETTINGS: Final = (".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", "uv.toml", "poetry.toml", ".bundle")
+"""A project's settings that can name another source than a package manager's own."""
+_OTHER_SOURCE: Final = re.compile(
+    r"^\s*-|\b(?:git|hg|svn|ssh|file|link|portal)\b[+:]|^GIT$|@ "
+    r"|(?:\b(?:resolved|registry|source|remote|url =|tarball)\b.*|^[^\"]*)://"
+    r"(?!(?:registry\.npmjs\.org|registry\.yarnpkg\.com|pypi\.org|files\.pythonhosted\.org|rubygems\.org)/)",
+    re.MULTILINE,
+)
+_OTHER_PACKAGE: Final = re.compile(
+    r'"(?!(?:homepage|url|repository|bugs|funding)")[^"]+":\s*"(?:git[+:]|github:|https?:|file:|link:)'
+)
+"""A package in a `package.json` that comes from elsewhere; what a lock file does not have, it would add."""
+_LOCK_MAX: Final = 2_000_000
+"""Bytes of a lock file that are read. With a longer one nothing is said."""
+
+
+class Remedy(NamedTuple):
+    """What an agent may be told.
+
+    Args:
+        text: Its command with the edit.
+        support: The share of the evidence in favour of it, from 0 to 1.
+        failure: The failure that it was learned from.
+    """
+
+    text: str
+    support: float
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A failure that was mended; `edits` is empty if something else than the command was, or in another way."""
+
+    failure: Failure
+    command: Command
+    edits: frozenset[Edit]
+    is_exact: bool
+
+
+def remedy_for(
+    command: str,
+    known: Sequence[Failure],
+    *,
+    named: Collection[str] = (),
+    session: str = "",
+    folder: str | None = None,
+) -> Remedy | None:
+    """Return what to tell an agent whose command failed with an error, None for silence.
+
+    This alone decides, whoever asks: the hook, the commands and the page.
+
+    Args:
+        command: The command, as it is kept.
+        known: What is known of the error, oldest first.
+        named: What the error names this time; see `sanitize.named_in`.
+        session: The agent's session, which is not told what it found itself.
+        folder: The working directory, if it is known. Without it nothing is said that depends on a file.
+    """
+    recent, now = known[-FAILURES_KEPT:], parse(command)
+    cases = _cases(recent, session)
+    others = [case for case in cases if case.failure.session != session]
+    if not others or not now.is_certain:
+        return None
+    hints = frozenset(named).union(*(each.named for each in recent))
+    # A session that met an error ten times is one witness, not ten.
+    rivals = Counter(case.failure.session for case in cases)
+    tried = _tried(recent)
+    found: list[tuple[float, float, Remedy]] = []
+    for edit in dict.fromkeys(edit for case in reversed(others) for edit in case.edits):
+        witnesses = [case for case in others if edit in case.edits]
+        text = applied(now, edit)
+        if text is None or not _is_witnessed(edit, witnesses, hints):
+            continue
+        if not _is_allowed(edit, hints, recent[0].signature) or _NEVER.search(text):
+            continue
+        if not _fits(edit, now, folder):
+            continue
+        best = max(witnesses, key=lambda case: likeness(now, case.command))
+        support, evidence = _PRIOR, 1.0 + tried[edit]
+        for case in cases:
+            if case.failure.session != best.failure.session:
+                evidence += (weight := likeness(now, case.command) / rivals[case.failure.session])
+                support += weight * (edit in case.edits)
+        remedy = Remedy(text, round(support / evidence, _DIGITS), best.failure)
+        found.append((support / evidence, likeness(now, best.command), remedy))
+    most = max((support for support, _, _ in found), default=0.0)
+    good = [each for each in found if each[0] >= max(most - _AS_GOOD, LEAST)]
+    return max(good, key=lambda each: each[1])[2] if good else None
+
+
+def _cases(known: Sequence[Failure], session: str) -> list[_Case]:
+    """Return the failures that were mended, but for imported ones that no session of this machine agrees with."""
+    found = [
+        _Case(each, parse(each.command), made.edits, made.is_exact)
+        for each in known
+        if each.remedy and (made := mended(each.command, each.remedy))
+    ]
+    own = {
+        edit
+        for case in found
+        if not case.failure.imported and case.failure.session != session
+        for edit in case.edits
+    }
+    return [case for case in found if not case.failure.imported or case.edits & own]
+
+
+@lru_cache(4096)
+def mended(failed: str, succeeded: str) -> Change | None:
+    """Return what was changed from a command that failed to one that mended it, None if it did not.
+
+    If the edits are of no known kind, the change has none, and is not exact. What only looks mends nothing.
+    """
+    one, other = parse(failed), parse(succeeded)
+    if other.only_looks and not one.only_looks:
+        return None
+    made, are_alike = change(one, other), are_similar(one, other)
+    if made and made.edits and (made.is_exact or are_alike):
+        return made
+    return made if made and not made.edits else Change(is_exact=False) if are_alike else None
+
+
+def _tried(known: Sequence[Failure]) -> Counter[Edit]:
+    """Return for each edit how many sessions made it, and failed with the same error."""
+    tried: Counter[Edit] = Counter()
+    sessions: dict[str, list[Failure]] = {}
+    for each in known:
+        if not each.imported:
+            sessions.setdefault(each.session, []).append(each)
+    for failures in sessions.values():
+        pairs = [(one, other) for number, other in enumerate(failures) for one in failures[:number]]
+        found = [made for one, other in pairs if (made := mended(one.command, other.command))]
+        tried.update({edit for made in found for edit in made.edits})
+    return tried
+
+
+def _is_witnessed(edit: Edit, witnesses: Sequence[_Case], hints: Collection[str]) -> bool:
+    sessions = {case.failure.session for case in witnesses}
+    is_clear = edit.is_small and any(case.is_exact for case in witnesses)
+    days = {case.failure.created_at.date() for case in witnesses}
+    is_named = edit.kind not in {"option", "variable"} or edit.new[0].partition("=")[0] in hints
+    return len(sessions) >= (1 if is_clear else 2) and (is_named or len(days) > 1)
+
+
+def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:  # noqa: PLR0911 - one for each kind of edit
+    """Return whether an edit is of a kind that is known to be harmless."""
+    name, _, value = edit.new[0].partition("=") if edit.new else ("", "", "")
+    if edit.kind == "program":
+        return _is_same_program(edit.old, edit.new)
+    if edit.kind == "typo":
+        return edit.new[0] in hints and f"?{edit.old[0]}" in hints
+    if edit.kind == "without":
+        return f"?{edit.old[0]}" in hints and _OPTIONS.fullmatch(edit.old[0]) is not None
+    if edit.kind == "variable":
+        return bool(_VARIABLES.fullmatch(name) and _SIMPLE.fullmatch(value))
+    if edit.kind == "option":
+        is_known = _OPTIONS.fullmatch(name) or name in _SHORT.get(edit.about[0], ())
+        return bool(is_known and all(_SIMPLE.fullmatch(each) for each in (value, *edit.new[1:])))
+    if edit.kind == "leave":
+        return _FOLDER_ERROR.search(signature) is not None
+    return edit.kind == "enter" or lock_of(" ".join(edit.new[:-1])) != ""
+
+
+def _is_same_program(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Return whether two ways to call a program differ by a version, a path, or what runs it."""
+    if new == ("docker", "compose"):
+        return old == ("docker-compose",)
+    before, after = _without_runner(old), _without_runner(new)
+    if len(before) != 1 or len(after) != 1:
+        return False
+    one, other = before[0].removeprefix("./"), after[0]
+    folder, _, name = other.rpartition("/")
+    if folder and not _FOLDERS.fullmatch(folder.removeprefix("./") or "."):
+        return False
+    if program([one]) in {"gradle", "mvn"} and name in {"gradlew", "mvnw"}:
+        return name == f"{program([one])}w"
+    last = one.rpartition("/")[2]
+    if without_version(last) != without_version(name):
+        return False
+    return last == name or program([name]) in _VERSIONED or (last == program([last]) and "/" not in other)
+
+
+def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
+    for runner in RUNNER_WORDS:
+        if words[: len(runner)] == runner:
+            return _without_runner(words[len(runner) :])
+    is_module = len(words) > 2 and words[1] == "-m" and _is_same_program(("python",), words[:1])  # noqa: PLR2004
+    return words[2:] if is_module else words
+
+
+def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
+    """Return whether the files are there, or absent, on which an edit depends."""
+    if edit.kind == "leave":
+        left, here = Path(edit.old[1]), Path(folder or edit.old[1])
+        return here.parts[-len(left.parts) :] == left.parts and not (
+            here.is_absolute() and (here / left).is_dir()
+        )
+    needs_files = edit.kind in {"enter", "install"} or not _NODE_RUNNERS.isdisjoint(edit.new[:1])
+    if not folder or edit.kind in {"typo", "without", "option", "variable"}:
+        return not needs_files
+    base = Path(folder, now.steps[0].folder or ".")
+    if edit.kind == "program":
+        path = f"node_modules/.bin/{edit.new[-1]}" if needs_files else edit.new[0]
+        is_looked_for = "/" in path and path[0] not in "/~"
+        return not is_looked_for or any(
+            (each / path).exists() for each in (base, *base.parents)[: 9 if needs_files else 1]
+        )
+    root = next((each for each in (base, *base.parents) if (each / ".git").exists()), base).resolve()
+    if edit.kind == "install":
+        return _names_no_source(base, root, lock_of(" ".join(edit.new[:-1])))
+    target = Path(folder, Path(edit.new[1]).expanduser()).resolve()
+    return target.is_dir() and (target == root != base.resolve() or _is_only(target, now, root))
+
+
+def _is_only(target: Path, now: Command, root: Path) -> bool:
+    """Return whether what a command misses is in one folder of a project only, and this is the one."""
+    words = now.steps[0].words[now.steps[0].start :]
+    files = [word for word in words[1:] if re.fullmatch(r"[\w-]+\.\w+", word)]
+    name = files[0] if files else _NEEDED.get(program(words))
+    if name is None:
+        return False
+    found = [
+        path.parent for above in ("", "*/", "*/*/", "*/*/*/") for path in root.glob(f"{above}{name}") if name
+    ]
+    return [place for place in found if "node_modules" not in place.parts] == [target]
+
+
+def lock_of(command: str) -> str:
+    """Return the file that names what a command installs for a project, empty if it does anything else."""
+    found = _REQUIREMENTS.fullmatch(command)
+    return found[1] if found else _INSTALLS.get(command, "")
+
+
+def _names_no_source(base: Path, root: Path, lock: str) -> bool:
+    """Return whether a project's lock file and settings name no other source than the package manager's own."""
+    places = [each for each in (base, *base.parents) if each.resolve().is_relative_to(root)]
+    if any((each / name).exists() for each in places for name in _SETTINGS):
+        return False
+    try:
+        path, manifest = base / lock, base / "package.json"
+        if manifest.exists() and _OTHER_PACKAGE.search(manifest.read_text("utf-8")):
+            return False
+        return path.stat().st_size <= _LOCK_MAX and not _OTHER_SOURCE.search(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def seen(known: Sequence[Failure]) -> int:
+    """Return how often an error was seen, by the failures of it that are kept."""
+    return max(len(known), *(each.times for each in known)) if known else 0
+
+
+def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
+    """Return what an agent is told.
+
+    Args:
+        known: What is known of the error, oldest first.
+        command: Its command that failed.
+        remedy: The remedy.
+    """
+    times = seen(known)
+    often = "once" if times == 1 else f"{times} times"
+    return (
+        f"This error was seen {often} before in this project, last on {known[-1].created_at:%Y-%m-%d}. "
+        f"This worked: {one_line(remedy.text)} (in place of: {one_line(command)})"
+    )

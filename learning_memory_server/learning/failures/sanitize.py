@@ -1,0 +1,331 @@
+"""What is kept of a command and its output: without secrets, folders of this machine, and what differs each time.
+
+Of an output one line is kept, the signature. Of a traceback it is the exception, of a compiler's messages the first
+error, and otherwise the first line that sounds like an error. If none does, there is no signature: the text may be
+anything. Quoted names, paths, addresses, times, hashes and numbers are replaced by a mark, so that the same mistake in
+another file has the same signature. Besides, the options, variables and commands that the error itself names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from learning_memory_server.learning.failures.parse import is_typo
+from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
+from learning_memory_server.model.lines import one_line, shortened
+
+if TYPE_CHECKING:
+    from learning_memory_server.redaction.gate import RedactionGate
+
+_EXAMINED: Final = 100
+"""Lines examined at the beginning, and as many at the end. Errors stand at either."""
+_LONGEST_LINE: Final = 400
+"""Characters of a line that are examined; minified code has lines of megabytes."""
+_LONGEST_OUTPUT: Final = 2 * _EXAMINED * _LONGEST_LINE
+"""Characters of the output that are examined, half of them at each end."""
+
+_CONTROL: Final = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+)
+"""Colours, titles and other control characters."""
+_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ", re.MULTILINE)
+"""What a client writes before an output."""
+_NOISE: Final = re.compile(
+    r"(?:Command failed with )?exit (?:code|status):? -?\d+|Error: \(none\)"
+    r"|(?:Command|Directory|Signal|Background PIDs|Process Group PGID): .*"
+    # pytest's header, and what shows how far something is.
+    r"|(?:platform|rootdir:|cachedir:|plugins:|configfile:|testpaths:|asyncio:|collect(?:ed|ing)) .*"
+    r"|.*\[ *\d+%\]|\d+%.*|(?:Collecting|Downloading|Building|Installing|Compiling|Preparing) .*"
+    r"|ERROR: pip's dependency resolver .*"
+    # What linters find in a text: the program itself did its work.
+    r"|\S+:\d+:?\s+\[?[A-Z]{1,4}\d{2,5}\b.*|found \d+ errors?\b.*|\*+ Module .*",
+    re.IGNORECASE,
+)
+"""Lines that are no errors."""
+
+_STARTING: Final = re.compile(
+    r"^\s*Error processing line \d+ of .*\.pth:\n(?:.*\n){0,20}?\s*Remainder of file ignored$", re.MULTILINE
+)
+"""What Python writes of a package's file that it passes over at each start."""
+_EXCEPTION: Final = re.compile(
+    r"(?:E\s{2,}|Uncaught\s+|Caused by:\s+|Exception in thread \S+\s+)?"
+    r"(?:\w+(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault|Expired)\b(?:\s*[:(\[]|\s*$)"
+    r"|thread \S+ (?:\(\d+\) )?panicked at|panic: "
+)
+_MESSAGE: Final = re.compile(
+    r"(?:[^\s:]+:(?:\d+:)*\s+)*(?:fatal|error|panic|failed|npm err!)(?:\s?\[?\w*\d\]?)?\s*(?:[:!]|\s-)"
+    r"|\[(?:error|fatal)\]\s+\S|npm error \S",
+    re.IGNORECASE,
+)
+_SOUNDS_WRONG: Final = re.compile(
+    r"\b(?:no such|not found|cannot|can't|could not|couldn't|unable|denied|refused|invalid|illegal|unknown|"
+    r"unrecogni[sz]ed|unsupported|undefined|unresolved|unexpected|missing|fail(?:ed|ure|s)?|fault|error|err!|"
+    r"timed? ?out|does not|doesn't|did not|not (?:permitted|allowed|specified|recogni[sz]ed|installed|a|in|on)|no (?:module|required|matching|rule)|"
+    r"ambiguous|conflict|killed|aborted|exceeded|mismatch)\b",
+    re.IGNORECASE,
+)
+_TAIL: Final = re.compile(
+    r"(?:g?make(?:\[\d+\])?: \*\*\* \[|error: (?:could not compile|aborting due to|process didn't exit)|"
+    r"npm err(?:!|or)\s*(?:$|code|errno|syscall|path|command|a complete log|exit status|lifecycle|\S+@\S+ )|error command failed|"
+    r"ninja: build stopped|\[error\]\s*(?:$|->|to see|re-run|for more|\[help|compilation error)|"
+    r"collect2: error|test suite failed|fail\s+\S+(?:\s+[\d.]+m?s)?$|"
+    r"for more information|caused by:?\s*$|=+ .* =+$|\S+ \[[^\]]*\] error \d+$)",
+    re.IGNORECASE,
+)
+"""Lines that say only that something failed, not what: those around them are better."""
+
+_SHELL_ERROR: Final = re.compile(
+    r"(?:[\w./()-]+: )+(?:line \d+: |\d+: )?.*(?:command not found|not found|No such file or directory|Permission denied)"
+    r"|\S+: No module named "
+)
+"""What a shell, or a program that was given a wrong name, says."""
+_HINT: Final = re.compile(
+    r"\b(?:hint|tip|note|try|use|using|pass|add|retry|rerun|specify|export|set|mean|similar|unknown|unrecogni[sz]ed|"
+    r"unexpected|not specified|require[sd]?|needs?|missing)\b",
+    re.IGNORECASE,
+)
+_USAGE: Final = re.compile(r"usage\b|\[-", re.IGNORECASE)
+_OPTION: Final = re.compile(
+    r"(?<![\w/.-])--?[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]{2,}(?==)"
+)
+_UNKNOWN_OPTION: Final = re.compile(
+    r"\b(?:unknown|unrecogni[sz]ed|unexpected|no such|invalid|illegal)\b.*?\b(?:option|argument|flag|switch)s?\b"
+    r"|\b(?:option|argument|flag|switch)\b.*\b(?:is unknown|not recogni[sz]ed)",
+    re.IGNORECASE,
+)
+_UNKNOWN_COMMAND: Final = re.compile(
+    r"(?:unknown|unrecogni[sz]ed|invalid|no such) (?:sub)?command:?\s*[\"'`]?[\w:-]+(?: [\w:-]+)?"
+    r"|[\"'`][\w:-]+[\"'`] is not an? (?:\w+ )?command|command [\"'`][\w:-]+[\"'`] (?:not found|does not exist)"
+    r"|[\w:-]+: (?:command not found|unknown command)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant", re.IGNORECASE)
+_WORD: Final = re.compile(r"(?<![\w-])[a-z][\w-]*(?::[\w-]+)*")
+_COMMAND_WORD: Final = re.compile(r"[\w:-]+")
+_HINTS_WITHIN: Final = 15
+"""Lines at the beginning, and at the end, of which one may be a hint."""
+_NAMES_MAX: Final = 16
+_NAME_MAX: Final = 40
+"""How many names are kept, and of how many characters."""
+
+_PYTEST: Final = re.compile(r"^E\s{2,}")
+_MARK: Final = re.compile(r"<\w+>")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_QUOTED: Final = r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|\u201c[^\u201d\n]*\u201d"
+_TIME: Final = (
+    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
+)
+_ID: Final = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}\b"
+_ADDRESS: Final = r"[\w.+-]+@[\w-]+\.[\w.-]*\w|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*[0-9a-f]\b"
+_PATH: Final = (
+    r"(?:\b[A-Za-z]:|~|\$\w+)?(?:[\w@%+=.~-]*[\\/])+[\w@%+=.~-]*(?::\d+)*"
+    r"|\b[\w-]+\.[A-Za-z]\w{0,4}:\d+(?::\d+)?\b"
+    r"|\b[\w-]+\.(?:[a-z]{1,2}|[a-z]{3,4}|\w*json)(?=[\s,:;)]|$)"
+)
+_NUMBER: Final = r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z\d])"
+_MARKS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), mark)
+    for pattern, mark in (
+        (r"[a-z][a-z0-9+.-]*://[^\s'\"`<>)\]]+", "<url>"),
+        (_QUOTED, "<name>"),
+        (_TIME, "<time>"),
+        (_ID, "<id>"),
+        # What an error repeats of a password or a token looks like this, and so do random names.
+        (r"(?-i:\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{12,}\b)", "<id>"),
+        (_PATH, "<path>"),
+        (_ADDRESS, "<address>"),
+        (_NUMBER, "<n>"),
+    )
+)
+"""What is replaced, in this order, and by what."""
+
+
+def error_line(output: str) -> str | None:
+    """Return the line that names the error, None if none does."""
+    lines = _lines(output)
+    tail = [line for line in lines if _TAIL.match(_bare(line))]
+    return _naming([line for line in lines if line not in tail]) or _naming(tail)
+
+
+def shows_error(output: str) -> bool:
+    """Return whether an output has a line by which a program says that it failed, whatever its exit status was.
+
+    Of 2,372 recorded commands with status 0 that does not belong to a filter, it is wrong in the share that
+    `benchmarks.failures` prints; lines that are indented, or that say "FAILED", a script may well print in passing.
+    """
+    line = _naming([line for line in _lines(output) if not line[0].isspace()])
+    if line is None or line.casefold().startswith("failed"):
+        return False
+    return any(kind.match(line) for kind in (_EXCEPTION, _MESSAGE, _SHELL_ERROR))
+
+
+def named_in(output: str, command: str) -> tuple[str, ...]:
+    """Return what an error names: options, variables and commands, and with a `?` before it what it does not know.
+
+    Args:
+        output: The output.
+        command: The command. What the error does not know is in it, and a command in its place is much the same.
+    """
+    # A hint stands at either end; looking for it everywhere would take longer than everything else.
+    lines = _lines(output)
+    lines = lines if len(lines) <= 2 * _HINTS_WITHIN else lines[:_HINTS_WITHIN] + lines[-_HINTS_WITHIN:]
+    text, words = "\n".join(lines), set(_COMMAND_WORD.findall(command))
+    hints = (line for line in lines if _HINT.search(line) and not _USAGE.match(line.lstrip()))
+    named = dict.fromkeys(name for line in hints for name in _options_in(line))
+    unknown = {name[1:] for name in named if name.startswith("?")}
+    if "ommand" in text:
+        for found in _UNKNOWN_COMMAND.finditer(text):
+            unknown.update(_WORD.findall(found.group()))
+    unknown &= words
+    if unknown and (said := _SIMILAR.search(text)):
+        similar = _WORD.findall("\n".join(text[said.end() :].split("\n")[:3]))
+        named.update(
+            dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown))
+        )
+    names = [name for name in named if not name.startswith("?")] + [f"?{name}" for name in sorted(unknown)]
+    return tuple(name for name in names if len(name) <= _NAME_MAX)[-_NAMES_MAX:]
+
+
+def _options_in(line: str) -> Iterator[str]:
+    """Yield the options and variables that a line names, without their values."""
+    similar = _SIMILAR.search(line)
+    end = similar.start() if similar else len(line)
+    for found in _OPTION.finditer(line):
+        is_unknown = found.start() < end and _UNKNOWN_OPTION.search(line)
+        yield f"?{found.group()}" if is_unknown else found.group()
+
+
+def _naming(lines: list[str]) -> str | None:
+    at_the_left = (line for line in lines if not line[0].isspace())
+    for candidates in map(list, (at_the_left, map(_bare, lines))):
+        # Of a traceback, and of a chain of them, the last line is what was raised in the end.
+        if raised := [line for line in candidates if _EXCEPTION.match(line)]:
+            return raised[-1].strip()
+        # A compiler's later errors follow from its first.
+        if said := next((line for line in candidates if _MESSAGE.match(line)), None):
+            return said.strip()
+    return next((_bare(line) for line in lines if _SOUNDS_WRONG.search(line)), None)
+
+
+def _bare(line: str) -> str:
+    """Return a line without the frame that some programs draw around their messages."""
+    return line.strip(" \t|\N{BOX DRAWINGS LIGHT VERTICAL}\N{BLACK CIRCLE}")
+
+
+def normalized(line: str) -> str | None:
+    """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
+    line = _PYTEST.sub("", line)
+    for pattern, mark in _MARKS:
+        line = pattern.sub(mark, line)
+    line = one_line(line)[:SIGNATURE_MAX].rstrip()
+    return line if _LETTER.search(_MARK.sub("", line)) else None
+
+
+@lru_cache(4)
+def _lines(output: str) -> list[str]:
+    """Return the lines that may say something of an error."""
+    output = _STARTING.sub("", output[: 2 * _LONGEST_OUTPUT]) + output[2 * _LONGEST_OUTPUT :]
+    if len(output) > _LONGEST_OUTPUT:
+        output = f"{output[: _LONGEST_OUTPUT // 2]}\n{output[-_LONGEST_OUTPUT // 2 :]}"
+    # A carriage return, by which a progress bar writes over itself, ends a line here, too.
+    lines = output.splitlines()
+    lines = lines if len(lines) <= 2 * _EXAMINED else lines[:_EXAMINED] + lines[-_EXAMINED:]
+    lines = [whole_words(line, _LONGEST_LINE) for line in lines]
+    shown = "\n".join(line if line.isprintable() else _CONTROL.sub("", line) for line in lines)
+    lines = _FRAME.sub("", shown).split("\n")
+    return [line for line in lines if (said := line.strip()) and not _NOISE.fullmatch(said)]
+
+
+_HERE: Final = "\0"
+"""Stands for the project's folder while a text is changed; no command contains it."""
+_START: Final = r"(?<![\w.~-])"
+_END: Final = r"(?=[\\/\s'\":;&|)]|$)"
+_HOMES: Final = re.compile(
+    _START + r"(?:/(?:home|Users)/[^/\s'\":;&|]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/\s'\":;&|]+)" + _END
+)
+
+
+def tidied(text: str, project: str, folder: str | None = None) -> str:
+    """Return a text with paths relative to the project, and `~` in place of home folders.
+
+    Args:
+        text: The text.
+        project: The project's name.
+        folder: The project's folder. If it is not known, any that has the last part of the project's name is taken for
+            it.
+    """
+    text = text.replace(_HERE, "")
+    # Unlike `Path.home`, it takes little time, and a user without an entry in the system's list.
+    home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111
+    root = (folder or "").rstrip("/\\")
+    if root:
+        text = _replaced(text, re.escape(root), _HERE)
+    if home:
+        text = _replaced(text, re.escape(home), "~")
+    text = _HOMES.sub("~", text)
+    if root and root.startswith(f"{home}/"):
+        text = _replaced(text, re.escape(f"~{root.removeprefix(home)}"), _HERE)
+    name = re.split(r"[\\/]", project)[-1]
+    if name and not root:
+        # At most thirty folders, so that a hostile text does not take the time of the square of its length.
+        above = r"(?:~|[A-Za-z]:)?(?:[\\/][\w.@+-]+){0,30}?[\\/]"
+        text = _replaced(text, above + re.escape(name), _HERE, re.IGNORECASE)
+    # The folder itself is `.`, and what is in it needs no name before it.
+    return re.sub(_HERE + r"[\\/]+(?=[^\\/\s'\":;&|)])", "", text).replace(_HERE, ".")
+
+
+def _replaced(text: str, place: str, mark: str, flags: int = 0) -> str:
+    return re.sub(_START + place + _END, mark, text, flags=flags)
+
+
+def whole_words(text: str, most: int) -> str:
+    """Return a text, or as many of its characters without a last word that is cut: half a secret is not recognized."""
+    return text if len(text) <= most else re.sub(r"\S+\Z", "", text[:most])
+
+
+_COMMAND_EXAMINED: Final = 5_000
+"""Characters of a command that are looked at. What is kept of it is shorter, but a secret must be seen whole."""
+
+
+class Kept(NamedTuple):
+    """What may be kept of a command that failed.
+
+    Args:
+        command: The command.
+        signature: The error's signature; None if its output names none.
+        named: What the error names; see `named_in`.
+    """
+
+    command: str
+    signature: str | None
+    named: tuple[str, ...] = ()
+
+
+async def kept(
+    gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = ""
+) -> Kept:
+    """Return what may be kept of a command and its output.
+
+    Args:
+        gate: Removes secrets.
+        command: The command.
+        project: The project's name.
+        folder: The project's folder, if it is known.
+        output: What the command wrote, if it failed.
+
+    Raises:
+        LearningMemoryError: If it cannot be redacted.
+    """
+    line = error_line(output) or ""
+    # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
+    # is normalized: a secret of which the numbers are gone does not look like one any more.
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if line else ())]
+    command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
+    return Kept(
+        shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named)
+    )

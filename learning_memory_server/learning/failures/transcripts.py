@@ -1,0 +1,283 @@
+"""Claude Code's transcripts: where they are, the shell commands in them, and what each session was about.
+
+A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects` named after the one that the
+session started in. Subagents have files of their own next to it or below. A command is two lines: what the agent asked
+for (`tool_use`), and how it ended (`tool_result`), with the same id. The format is not documented and changes, so
+everything that is not understood is passed over.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import re
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.failures.outcomes import exit_status
+
+LINE_MAX: Final = 4 * 1024 * 1024
+"""Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
+_SUFFIXES: Final = (".jsonl", ".jsonl.gz")
+_BEGINNING: Final = 200
+"""Lines in which the folder that a session started in is looked for. It is in the first or second one."""
+_WAITING: Final = 1_000
+"""Commands whose end is waited for. An agent runs a few at once; those of a session that was ended never have one."""
+_RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
+_SAYS: Final = b'"message"'
+_MADE: Final = (
+    "<command-",
+    "<local-command",
+    "<bash-",
+    "<system-reminder>",
+    "Caveat: ",
+    "[Request interrupted",
+)
+"""How texts begin that Claude Code writes in the user's name."""
+_UNREADABLE: Final = (OSError, EOFError, zlib.error)
+_SHELL: Final = "Bash"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a session was about.
+
+    Args:
+        session: Claude Code's id of the session.
+        folder: The folder that it started in, empty if it is not known.
+        prompt: What the user wrote first.
+        ending: What the agent wrote last.
+        at: When it wrote that.
+    """
+
+    session: str
+    folder: str
+    prompt: str
+    ending: str
+    at: datetime
+
+
+@dataclass(slots=True)
+class Passed:
+    """What was passed over.
+
+    Args:
+        lines: How many lines were damaged, or longer than `LINE_MAX`.
+        files: Files that could not be read, with the reason.
+        outside: Symbolic links to something outside of the folder.
+    """
+
+    lines: int = 0
+    files: Counter[str] = field(default_factory=Counter)
+    outside: int = 0
+
+
+def projects_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder that has one of each project."""
+    own = environment.get("CLAUDE_CONFIG_DIR")
+    return (Path(own) if own else Path.home() / ".claude") / "projects"
+
+
+def folder_name(directory: Path) -> str:
+    """Return what Claude Code calls the folder of a project's transcripts."""
+    return re.sub(r"[^A-Za-z0-9]", "-", str(directory))
+
+
+def find_transcripts(place: Path, passed: Passed) -> list[Path]:
+    """Return the transcripts in a folder and below, or the file itself.
+
+    Links to files elsewhere are passed over, and links to folders are not followed.
+
+    Raises:
+        OSError: If the place does not exist or cannot be read.
+    """
+    if not place.is_dir():
+        if not place.is_file():
+            raise FileNotFoundError(errno.ENOENT, "neither a file nor a folder", str(place))
+        return [place]
+    os.scandir(place).close()
+    root = place.resolve()
+    found = []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            if not name.endswith(_SUFFIXES):
+                continue
+            if not path.resolve().is_relative_to(root):
+                passed.outside += 1
+            elif path.is_file():
+                found.append(path)
+    return sorted(found)
+
+
+def started_in(path: Path) -> str:
+    """Return the folder that a transcript's session started in, empty if it does not say so or cannot be read."""
+    try:
+        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
+            for _ in range(_BEGINNING):
+                line = _line(file)
+                if line is None:
+                    break
+                record = _record(line)
+                if record and (folder := _text(record.get("cwd"))):
+                    return folder
+    except _UNREADABLE:
+        pass
+    return ""
+
+
+def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
+    """Yield the commands of a transcript that succeeded or failed by themselves, in the order in which they ended.
+
+    The project is not known here, and empty.
+
+    Commands in the background, and those that the user refused or interrupted, are left out: nothing is known of them.
+    Only one line is in RAM at a time.
+
+    Args:
+        path: The file.
+        passed: Is told what is passed over.
+        read: Is told, from time to time, how many bytes of the file were read.
+    """
+    waiting: OrderedDict[str, str] = OrderedDict()
+    number = 0
+    try:
+        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
+            while (line := _line(file)) is not None:
+                if not line:
+                    passed.lines += 1
+                elif any(mark in line for mark in _RELEVANT):
+                    if record := _record(line):
+                        yield from _ended(record, path, waiting)
+                    else:
+                        passed.lines += 1
+                if (number := number + 1) % 500 == 0:
+                    read(raw.tell())
+    except _UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        passed.files[f"{path.name}: {reason}"] += 1
+
+
+def task_in(path: Path) -> Task | None:
+    """Return what a session was about, None if it has no prompt or no answer, or its file cannot be read.
+
+    What Claude Code writes in the user's name is not a prompt: summaries, commands and their output. Nor is what an
+    agent tells its subagents.
+    """
+    prompt = session = folder = ""
+    last: tuple[str, datetime] | None = None
+    try:
+        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
+            while (line := _line(file)) is not None:
+                # Of the lines that ask for tools and have their results, few have a text, too.
+                if _SAYS not in line or not (record := _record(line)):
+                    continue
+                said = _said(record)
+                if not said or record.get("isSidechain") is True:
+                    continue
+                at = _moment(record.get("timestamp"))
+                if record.get("type") == "assistant" and prompt and at:
+                    last = (said, at)
+                elif record.get("type") == "user" and not prompt and _is_prompt(record, said):
+                    prompt, folder = said, _text(record.get("cwd"))
+                    session = _text(record.get("sessionId")) or path.name.partition(".")[0]
+    except _UNREADABLE:
+        return None
+    return Task(session, folder, prompt, *last) if prompt and last else None
+
+
+def _said(record: dict[str, Any]) -> str:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "\n".join(_text(part.get("text")) for part in parts).strip()
+    return _text(content).strip()
+
+
+def _is_prompt(record: dict[str, Any], said: str) -> bool:
+    is_made = record.get("isMeta") or record.get("isCompactSummary")
+    return not is_made and not said.startswith(_MADE)
+
+
+def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
+    """Yield what the line says has ended, and keep in `waiting` what it says has begun."""
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "tool_use" and part.get("name") == _SHELL:
+            given = part.get("input")
+            if isinstance(given, dict) and (command := _text(given.get("command"))):
+                waiting[_text(part.get("id"))] = command
+                if len(waiting) > _WAITING:
+                    waiting.popitem(last=False)
+        elif part.get("type") == "tool_result":
+            command = waiting.pop(_text(part.get("tool_use_id")), "")
+            at = _moment(record.get("timestamp"))
+            if not command or at is None:
+                continue
+            is_error = part.get("is_error") is True
+            output = _output(part.get("content"))
+            if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
+                continue
+            agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
+            session = _text(record.get("sessionId")) or path.name.partition(".")[0]
+            yield Ran("", session, command, output, is_error, at, _text(record.get("cwd")) or None, agent)
+
+
+def _is_unknown(result: object) -> bool:
+    """Return whether it was interrupted, or goes on in the background."""
+    return isinstance(result, dict) and bool(result.get("interrupted") or result.get("backgroundTaskId"))
+
+
+def _output(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+    return _text(content)
+
+
+def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
+    """Return the lines of a file that was packed, as people do with old ones."""
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix == ".gz" else raw
+
+
+def _line(file: IO[bytes]) -> bytes | None:
+    """Return the next line, empty in place of one that is too long, or None at the end."""
+    line = file.readline(LINE_MAX + 1)
+    if len(line) <= LINE_MAX:
+        return line or None
+    while line and not line.endswith(b"\n"):
+        line = file.readline(LINE_MAX)
+    return b""
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _text(value: object) -> str:
+    """Return a text that can be stored, empty if the value is something else. JSON can express half a character."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(_text(value))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,91 @@
+"""Find what a cluster's members say that is closest to a text, so that its author can compare.
+
+A vector cannot say whether a text is true: texts that contradict a cluster are as close to its centroid as those that
+agree with it. What the members learned, and which hypotheses failed, the author can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.model.vocabulary import OutcomeStatus
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.vocabulary import Axis
+
+_SHOWN: Final = 3
+_EMBEDDED: Final = 24
+"""How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
+stored vectors are closest to it, which takes no model."""
+_READ_WITHIN: Final = 0.9
+"""Seconds that an engine on a server has for the stored vectors."""
+_EMBED_WITHIN: Final = 0.9
+"""Seconds that the model has; without it, the stored vectors decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The members of a cluster that are closest to a text, closest first, at most three of each.
+
+    Args:
+        lessons: Those with a lesson, by what the lesson says.
+        falsified: Those whose hypothesis failed, by what the hypothesis said.
+    """
+
+    lessons: tuple[Ghap, ...] = ()
+    falsified: tuple[Ghap, ...] = ()
+
+
+async def closest_members(
+    index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: NDArray[np.float32]
+) -> Closest:
+    """Return the members closest to a text. If the engine does not answer, the order of `members` decides.
+
+    Args:
+        index: Embeds texts, and has the members' vectors.
+        axis: The cluster's axis.
+        members: The cluster's members, most central first.
+        vector: Shape (d,), length 1: the text embedded as a document.
+    """
+    near = await _by_stored_vector(index, axis, members, vector)
+    learned = [entry for entry in near if lesson_of(entry)][:_EMBEDDED]
+    failed = [entry for entry in near if entry.outcome.status is OutcomeStatus.FALSIFIED][:_EMBEDDED]
+    said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
+    try:
+        cosines = (await index.embed_all(said, _EMBED_WITHIN) @ vector).tolist() if said else []
+    except EmbeddingUnavailableError:
+        return Closest(tuple(learned[:_SHOWN]), tuple(failed[:_SHOWN]))
+    return Closest(_best(learned, cosines[: len(learned)]), _best(failed, cosines[len(learned) :]))
+
+
+def lesson_of(entry: Ghap) -> str:
+    """Return what a resolved entry teaches: its takeaway, else what worked, else nothing."""
+    lesson = entry.outcome.lesson
+    return (lesson.takeaway or lesson.what_worked) if lesson else ""
+
+
+async def _by_stored_vector(
+    index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: NDArray[np.float32]
+) -> list[Ghap]:
+    points = {entry.id: point_id("ghap", entry.id) for entry in members}
+    try:
+        async with index.in_time(_READ_WITHIN):
+            found = await index.vectors_of(Collection.of(axis), list(points.values()))
+    except (EmbeddingUnavailableError, StorageUnavailableError):
+        return list(members)
+    cosines = {name: float(found[point] @ vector) for name, point in points.items() if point in found}
+    return sorted(members, key=lambda entry: -cosines.get(entry.id, -1.0))
+
+
+def _best(entries: Sequence[Ghap], cosines: Sequence[float]) -> tuple[Ghap, ...]:
+    ranked = sorted(zip(cosines, entries, strict=True), key=lambda pair: -pair[0])
+    return tuple(entry for _, entry in ranked[:_SHOWN])

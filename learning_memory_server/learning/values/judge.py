@@ -1,0 +1,147 @@
+"""Record what agents saw of values in resolved entries, and name a value that an entry may bear on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    StorageUnavailableError,
+)
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.learning.values.closest import lesson_of
+from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.model.vocabulary import OutcomeStatus
+from learning_memory_server.system.waiting import each_request_within
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.value import Value
+    from learning_memory_server.model.vocabulary import Stance
+
+NEAR: Final = 0.4
+"""The minimum cosine between a value and what was believed and learned for the value to be named.
+
+`benchmarks.values`, 72 experiences and 12 values: the right value is named for .71 of them, and another one for .06 if
+the right one is absent. At .35 it is .82 and .21, at .45 .53 and .01.
+"""
+_NAME_WITHIN: Final = 1.0
+"""Seconds for finding that value; the entry is resolved by then, and its reply should not wait."""
+_REQUEST_WITHIN: Final = 0.8
+"""Seconds that a request to a server may take for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict that was recorded, and the value's standing with it."""
+
+    ghap_id: str
+    stance: Stance
+    standing: Standing
+
+
+class ValueJudge:
+    """Records verdicts.
+
+    Args:
+        log: The values.
+        verdicts: The verdicts on them.
+        collector: Where the entries are.
+        index: Where the values' vectors are.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self,
+        log: ValueLog,
+        verdicts: VerdictLog,
+        collector: ObservationCollector,
+        index: VectorIndex,
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._verdicts = verdicts
+        self._collector = collector
+        self._index = index
+        self._clock = clock
+
+    def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
+        """Record what an entry says about a value. The last verdict on a pair replaces earlier ones.
+
+        Raises:
+            NotFoundError: If there is no such value or entry.
+            InvalidInputError: If the entry is still open.
+            JournalUnavailableError: If the journal cannot be written.
+        """
+        value = self._log.find(value_id)
+        if value is None:
+            raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
+        done = caller.request and caller.again and self._verdicts.find_by_request(caller.request)
+        if not done:
+            require_resolved("ghap_id", [ghap_id], self._collector)
+            self._verdicts.record(caller, value, self._clock(), {ghap_id: stance})
+        (standing,) = weigh_all([value], self._log, self._verdicts, self._collector)
+        return Judgement(ghap_id, stance, standing)
+
+    async def find_near(self, entry: Ghap) -> Value | None:
+        """Return the value that an entry most likely bears on; None if none is near, or it cannot be found in time.
+
+        Values that are superseded or that already have a verdict on the entry are left out, and an abandoned entry
+        bears on none: nothing was found out.
+        """
+        values = self._log.current()
+        judged = {each.value_id for each in self._verdicts.all() if each.ghap_id == entry.id}
+        by_point = {point_id("value", value.id): value for value in values if value.id not in judged}
+        if not by_point or not self._index.is_open or entry.outcome.status is OutcomeStatus.ABANDONED:
+            return None
+        try:
+            # The model may be late, too.
+            async with asyncio.timeout(_NAME_WITHIN):
+                vector = await self._index.embed(learned_text(entry), _NAME_WITHIN)
+                with each_request_within(_REQUEST_WITHIN):
+                    hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
+        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+            return None
+        return next((by_point[hit.id] for hit in hits if hit.score >= NEAR), None)
+
+
+def learned_text(entry: Ghap) -> str:
+    """Return what is compared with values: what was believed, and what was learned."""
+    return "\n".join(part for part in (entry.goal, entry.hypothesis, lesson_of(entry)) if part)
+
+
+def require_resolved(field: str, ghap_ids: Iterable[str], collector: ObservationCollector) -> None:
+    """Require that every id is that of a resolved entry.
+
+    Args:
+        field: The argument that gave the ids.
+        ghap_ids: The ids.
+        collector: Where the entries are.
+
+    Raises:
+        NotFoundError: If an entry does not exist or was forgotten.
+        InvalidInputError: If one is still open.
+    """
+    looked = collector.look_up(ghap_ids)
+    if missing := [*looked.unknown, *looked.before]:
+        raise NotFoundError(
+            f"{field}: there is no entry {', '.join(missing)}.",
+            hint="Only resolved entries can be judged; get_cluster_members and search_experiences show their ids.",
+        )
+    if still_open := [entry.id for entry in looked.found if entry.resolution is None]:
+        raise InvalidInputError(
+            f"{field}: {', '.join(still_open)} is still open.",
+            hint="Resolve it with resolve_ghap first: only what really happened can support or contradict a value.",
+        )

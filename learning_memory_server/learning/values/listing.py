@@ -1,0 +1,146 @@
+"""List values with their standings, ordered by support or by relevance to a question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.base import Filter
+from learning_memory_server.index.ranking.hybrid import Query, mode_for
+from learning_memory_server.index.ranking.threshold import bar_of
+from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.recall import lexical
+from learning_memory_server.system.waiting import each_request_within
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.model.vocabulary import Axis
+
+_MODEL_WITHIN: Final = 1.0
+"""Seconds that the model has for a question; after that, the order is lexical."""
+_INDEX_WITHIN: Final = 1.8
+"""Seconds for the model and an engine on a server together."""
+_REQUEST_WITHIN: Final = 0.8
+"""Seconds that one request to a server may take."""
+
+_MATCHING: Final = 2
+"""How many values come along with a search."""
+_MATCHING_WITHIN: Final = 1.0
+"""Seconds for them, the question's vector included."""
+_MATCHING_REQUEST: Final = 0.4
+"""Seconds that one request to a server may take for that."""
+
+
+class ValueListing:
+    """Lists values.
+
+    Args:
+        log: The values.
+        verdicts: The verdicts on them.
+        collector: Where the entries are.
+        index: Where the values' vectors and terms are.
+    """
+
+    def __init__(
+        self, log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector, index: VectorIndex
+    ) -> None:
+        self._log = log
+        self._verdicts = verdicts
+        self._collector = collector
+        self._index = index
+        self._told = False
+
+    def list_values(
+        self,
+        axis: Axis | None = None,
+        project: str | None = None,
+        *,
+        order: ValueOrder = ValueOrder.SUPPORT,
+        superseded: bool = False,
+    ) -> list[Standing]:
+        """Return the standings of the values.
+
+        Args:
+            axis: Only values of this axis.
+            project: Only values of this project.
+            order: Which values come first.
+            superseded: Include superseded values.
+        """
+        chosen = self._log.current(axis, project, superseded=superseded)
+        return ordered(weigh_all(chosen, self._log, self._verdicts, self._collector), order)
+
+    async def by_relevance(
+        self, query: str, standings: Sequence[Standing]
+    ) -> tuple[list[Standing], SearchMode]:
+        """Return the standings with those that match a question best first, and how they were matched.
+
+        Those that do not match, or are not indexed yet, follow in the order given.
+        """
+        by_id = {each.value.id: each for each in standings}
+        mode = mode_for(query)
+        try:
+            async with self._index.in_time(_INDEX_WITHIN):
+                with each_request_within(_REQUEST_WITHIN):
+                    matches = await self._index.search_hybrid(
+                        Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
+                        lambda payload: payload["value_id"] in by_id,
+                        model_within=_MODEL_WITHIN,
+                    )
+            best = [str(match.payload["value_id"]) for match in matches]
+        except (EmbeddingUnavailableError, StorageUnavailableError):
+            mode = SearchMode.LEXICAL
+            texts = [(name, each.value.text) for name, each in by_id.items()]
+            best = [name for name, _ in lexical.rank(query, texts, len(texts))]
+        ranked = dict.fromkeys([*best, *by_id])
+        return [by_id[name] for name in ranked], mode
+
+    async def matching(self, query: str, project: str | None = None) -> list[Standing]:
+        """Return the values in force that match a question best, at most two, best first.
+
+        None come if none reaches the floor that was measured for the model, if there is no such floor, or if the index
+        is not open or late.
+
+        Args:
+            query: The question.
+            project: Only values of this project.
+        """
+        in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
+        if not in_force or not self._index.is_open:
+            return []
+        asked = Query(Collection.VALUES, query, _MATCHING, Filter())
+        try:
+            async with asyncio.timeout(_MATCHING_WITHIN):
+                bar = await bar_of(self._index, Collection.VALUES, query, None, is_measured=True)
+                if bar is None:
+                    return []
+                with each_request_within(_MATCHING_REQUEST):
+                    matches = await self._index.search_hybrid(
+                        asked, lambda payload: payload["value_id"] in in_force, model_within=_MATCHING_WITHIN
+                    )
+        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+            return []
+        return [in_force[match.payload["value_id"]] for match in matches if bar.passes(match.explanation)]
+
+    def notice(self, standings: Sequence[Standing]) -> str | None:
+        """Return a notice that values of earlier versions have lost their support: once in a process."""
+        lost = [
+            each for each in standings if each.value.is_earlier and each.support.status is Status.UNATTESTED
+        ]
+        if self._told or not lost:
+            return None
+        self._told = True
+        subject = "1 value is" if len(lost) == 1 else f"{len(lost):,} values are"
+        return (
+            f"{subject} unattested now: support comes from verdicts alone, no longer from how entries ended. When an "
+            "entry supports or contradicts a value, call judge_value."
+        )

@@ -1,0 +1,300 @@
+"""Store values: a text is accepted only if its topic is that of the cluster it was learned from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
+from learning_memory_server.index.document import Collection
+from learning_memory_server.learning.values.closest import Closest, closest_members
+from learning_memory_server.learning.values.judge import require_resolved
+from learning_memory_server.learning.values.likeness import values_like
+from learning_memory_server.learning.values.log import document_of
+from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.model.value import Evidence, Value, new_value_id
+from learning_memory_server.model.vocabulary import Stance
+from learning_memory_server.system.waiting import each_request_within
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
+    from learning_memory_server.learning.clusters.clusters import ExperienceCluster
+    from learning_memory_server.learning.values.likeness import Likeness
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.learning.values.topic import TopicMatch
+    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.cluster import ClusterId
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.vocabulary import Axis
+
+
+_EMBED_WITHIN: Final = 0.9
+"""Seconds that the model has for a text. The longest wait is for a silent model or a silent engine, never for both."""
+_VALIDATING: Final = 0.8
+"""Seconds that each request to a server may take for a validation, and all of them for the comparison with values."""
+_VALIDATING_CLUSTERS: Final = 1.2
+"""Seconds that the index has to open, and to give the vectors of new clusters, for a validation."""
+_STORING: Final = 0.4
+"""Seconds that each request may take where a value is stored, and its own indexing."""
+_STORING_CLUSTERS: Final = 0.6
+"""Seconds for the clusters there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The result of validating a text as a value.
+
+    Args:
+        topic: Whether its topic is the cluster's, and why.
+        similar: The values of the axis that say nearly the same.
+        closest: What the cluster's members learned and believed that is closest to it.
+    """
+
+    topic: TopicMatch
+    similar: tuple[Likeness, ...] = ()
+    closest: Closest = field(default_factory=Closest)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The entries an author gives for a value.
+
+    Args:
+        supported_by: The ids of the entries that support it.
+        contradicted_by: The ids of those that contradict it.
+    """
+
+    supported_by: tuple[str, ...] = ()
+    contradicted_by: tuple[str, ...] = ()
+
+    @property
+    def stances(self) -> dict[str, Stance]:
+        """What each of them says about the value, by its id."""
+        return {
+            **dict.fromkeys(self.supported_by, Stance.SUPPORTS),
+            **dict.fromkeys(self.contradicted_by, Stance.CONTRADICTS),
+        }
+
+
+_NOTHING_CITED: Final = Cited()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The result of storing a value.
+
+    Args:
+        standing: The value, new or not.
+        similar: The values that say nearly the same as a new one.
+        is_new: Whether this call stored it; if not, the same value already existed.
+    """
+
+    standing: Standing
+    similar: tuple[Likeness, ...] = ()
+    is_new: bool = True
+
+
+class ValueStore:
+    """Tests texts against clusters, and stores those on topic as values.
+
+    Args:
+        log: Where values are kept.
+        verdicts: The verdicts on them.
+        collector: Where experiences are.
+        clusterer: Where clusters come from.
+        index: Embeds the texts.
+        writer: Indexes the values.
+        clock: Tells the time.
+    """
+
+    def __init__(  # noqa: PLR0913 - a value depends on every other service
+        self,
+        log: ValueLog,
+        verdicts: VerdictLog,
+        collector: ObservationCollector,
+        clusterer: ExperienceClusterer,
+        index: VectorIndex,
+        writer: IndexWriter,
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._verdicts = verdicts
+        self._collector = collector
+        self._clusterer = clusterer
+        self._index = index
+        self._writer = writer
+        self._clock = clock
+
+    async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
+        """Test whether a text's topic is a cluster's, and find what to compare it with.
+
+        Raises:
+            NotFoundError: If there is no such cluster.
+            InsufficientDataError: If there are too few experiences for clusters.
+            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
+        """
+        vector = await self._index.embed(text, _EMBED_WITHIN)
+        with each_request_within(_VALIDATING):
+            cluster, match = await self._match(vector, cluster_id, _VALIDATING_CLUSTERS)
+            similar, closest = await asyncio.gather(
+                self._similar(vector, cluster_id.axis),
+                closest_members(self._index, cluster_id.axis, cluster.members, vector),
+            )
+        return Trial(match, similar, closest)
+
+    async def store(  # noqa: PLR0913 - what a value is made of
+        self,
+        caller: Caller,
+        text: str,
+        cluster_id: ClusterId,
+        axis: Axis,
+        supersedes: str | None = None,
+        cited: Cited = _NOTHING_CITED,
+    ) -> Stored:
+        """Store a text as a value, if its topic is the cluster's, with verdicts on the entries that are cited.
+
+        If the project already has a current value with the same text and axis, that value is returned, with the
+        verdicts, even if it is the one to be superseded: a text cannot supersede itself.
+
+        Args:
+            caller: Who stores it.
+            text: The value.
+            cluster_id: The cluster it was learned from.
+            axis: The cluster's axis.
+            supersedes: The id of the value it replaces.
+            cited: The entries that support and contradict it.
+
+        Raises:
+            InvalidInputError: If the axis is not the cluster's, the text is not valid, the value to supersede is
+                already superseded, another value already has this text, or a cited entry is open or cited twice.
+            NotFoundError: If the cluster, the value to supersede, or a cited entry does not exist.
+            InsufficientDataError: If there are too few experiences for clusters.
+            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
+        """
+        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
+            return Stored(self._weighed([done])[0])
+        if cluster_id.axis is not axis:
+            raise InvalidInputError(
+                f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
+            )
+        self._require_citable(cited)
+        if same := self._find_same(caller.project, text, axis, supersedes):
+            return self._existing(caller, same, cited)
+        vector = await self._index.embed(text, _EMBED_WITHIN)
+        with each_request_within(_STORING):
+            cluster, match = await self._match(vector, cluster_id, _STORING_CLUSTERS)
+        if not match.valid:
+            raise InvalidInputError(
+                f"text: not accepted as a value of {cluster_id}: {match.reason} "
+                f"(distance {match.centroid_distance:.3f}, at most {match.threshold:.3f}).",
+                hint="Say what the cluster's members have in common, in their words; "
+                "get_cluster_members shows them. validate_value tests a text without storing it.",
+            )
+        with each_request_within(_STORING):
+            similar = await self._similar(vector, axis, supersedes)
+        origin = await self._index.origin(Collection.of(axis))
+        # Another call may have stored it during the awaits above; from here to the append there are none.
+        self._require_citable(cited)
+        if same := self._find_same(caller.project, text, axis, supersedes):
+            return self._existing(caller, same, cited)
+        now = self._clock()
+        value = Value(
+            id=new_value_id(now),
+            text=text,
+            cluster_id=cluster_id,
+            project=caller.project,
+            created_at=now,
+            request=caller.request,
+            supersedes=supersedes,
+            evidence=_evidence_of(cluster, match, origin),
+        )
+        # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
+        self._verdicts.record(caller, value, self._clock(), cited.stances)
+        self._log.add(value)
+        await self._writer.write([document_of(value)], within=_STORING)
+        return Stored(self._weighed([value])[0], similar)
+
+    def add_new(self, values: Iterable[Value]) -> list[Value]:
+        """Import values as they were judged elsewhere, and return those whose ids are new.
+
+        Raises:
+            JournalUnavailableError: If the journal cannot be written; then none is imported.
+        """
+        new = self._log.add_new(values)
+        self._writer.postpone([document_of(value) for value in new])
+        return new
+
+    def _existing(self, caller: Caller, value: Value, cited: Cited) -> Stored:
+        self._verdicts.record(caller, value, self._clock(), cited.stances)
+        return Stored(self._weighed([value])[0], is_new=False)
+
+    def _require_citable(self, cited: Cited) -> None:
+        if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
+            raise InvalidInputError(
+                f"supported_by, contradicted_by: {', '.join(twice)} is in both; an entry has one verdict on a value."
+            )
+        require_resolved("supported_by", cited.supported_by, self._collector)
+        require_resolved("contradicted_by", cited.contradicted_by, self._collector)
+
+    async def _match(
+        self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
+    ) -> tuple[ExperienceCluster, TopicMatch]:
+        from learning_memory_server.learning.values.topic import match_topic  # noqa: PLC0415 - numpy
+
+        found = await self._clusterer.clusters_with(cluster_id, within)
+        cluster = found.get(cluster_id)
+        others = [other.evidence for other in found.clusters if other is not cluster]
+        return cluster, match_topic(vector, cluster.evidence, others)
+
+    async def _similar(
+        self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
+    ) -> tuple[Likeness, ...]:
+        others = [value for value in self._log.current(axis) if value.id != besides]
+        try:
+            async with self._index.in_time(_VALIDATING):
+                return await values_like(self._index, vector, others)
+        except StorageUnavailableError:
+            return ()
+
+    def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
+        """Return the current value that already has this text, if there is one to return.
+
+        Raises:
+            InvalidInputError: If that value cannot replace the one to be superseded.
+            NotFoundError: If the value to be superseded does not exist.
+        """
+        same = self._log.find_same(text, axis, project)
+        if same and supersedes in (None, same.id, same.supersedes):
+            return same
+        if supersedes is not None:
+            self._log.require_current(supersedes)
+        if same:
+            raise InvalidInputError(
+                f"supersedes: {same.id} already has this text and cannot replace another value.",
+                hint=f"Reword the text to supersede {supersedes}, or leave supersedes out.",
+            )
+        return None
+
+    def _weighed(self, values: Sequence[Value]) -> list[Standing]:
+        return weigh_all(values, self._log, self._verdicts, self._collector)
+
+
+def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> Evidence:
+    return Evidence(
+        member_ids=tuple(member.id for member in cluster.members),
+        centroid=tuple(float(x) for x in cluster.evidence.centroid),
+        similarity=match.similarity,
+        centroid_distance=match.centroid_distance,
+        threshold=match.threshold,
+        embedding=origin,
+    )

@@ -1,0 +1,240 @@
+"""The GHAP entry: what an agent believed, what it expected, and what happened."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.advice import Citation
+    from learning_memory_server.model.run import Run
+
+WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
+"""How much an experience counts in the centroid of a cluster, by tier."""
+
+RUNS_MAX: Final = 10
+"""How many runs an entry keeps: the last ones."""
+
+_VAGUE_BELOW_WORDS: Final = 4
+"""A hypothesis of fewer words is too vague to learn from."""
+_TAUTOLOGY_JACCARD: Final = 0.8
+"""From this similarity on, a prediction only repeats the hypothesis."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """Why the hypothesis was wrong."""
+
+    category: RootCauseCategory
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is worth doing again: what worked, which may be empty, and a rule for next time.
+
+    Raises:
+        InvalidInputError: If it says neither.
+    """
+
+    what_worked: str
+    takeaway: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.what_worked or self.takeaway):
+            raise InvalidInputError("lesson: at least one of what_worked and takeaway is required.")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A hypothesis, action and prediction that were replaced, when, and how probable the prediction seemed by then."""
+
+    at: datetime
+    hypothesis: str
+    action: str
+    prediction: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent.
+
+    `cited` is what helped or misled and was not shown unasked; the advice has the rest.
+    """
+
+    status: OutcomeStatus
+    result: str
+    resolved_at: datetime
+    surprise: str | None = None
+    root_cause: RootCause | None = None
+    lesson: Lesson | None = None
+    auto_captured: bool = False
+    cited: tuple[Citation, ...] = ()
+
+    def require_explanation(self) -> None:
+        """Require an explanation of a falsified hypothesis.
+
+        Raises:
+            InvalidInputError: If the status is falsified and surprise or root cause is missing.
+        """
+        if self.status is not OutcomeStatus.FALSIFIED:
+            return
+        absent = [
+            name
+            for name, value in (("surprise", self.surprise), ("root_cause", self.root_cause))
+            if value is None
+        ]
+        if absent:
+            raise InvalidInputError(
+                f"{' and '.join(absent)}: required when status is falsified.",
+                hint="Call resolve_ghap again with surprise (what contradicted the prediction) and "
+                "root_cause {category, description} (why the hypothesis was wrong).",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ghap:
+    """One entry. Immutable: every change is a new object.
+
+    Args:
+        id: `ghap_YYYYMMDD_HHMMSS_xxxxxx`.
+        project: The project it belongs to; never a path.
+        agent_session: A hash of the session that owns it.
+        agent: Which of its agents does; see `Caller.agent`. Empty if that is not known.
+        orphaned: Whether its session moved on to another entry while this one was open.
+        requests: The names of the calls that changed it; see `Caller.request`.
+        confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
+        first_confidence: The first one ever stated for the entry.
+        runs: The test and build commands that ended while it was open, the last `RUNS_MAX` of them.
+    """
+
+    id: str
+    project: str
+    agent_session: str
+    created_at: datetime
+    domain: Domain
+    strategy: Strategy
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    agent: str = ""
+    history: tuple[Revision, ...] = ()
+    notes: tuple[str, ...] = ()
+    orphaned: bool = False
+    requests: tuple[str, ...] = ()
+    resolution: Resolution | None = None
+    confidence: float | None = None
+    first_confidence: float | None = None
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def last_confidence(self) -> float | None:
+        """The last confidence that was stated, for whichever prediction that was."""
+        stated = (*(revision.confidence for revision in self.history), self.confidence)
+        return next((one for one in reversed(stated) if one is not None), None)
+
+    @property
+    def iteration_count(self) -> int:
+        """How many hypotheses were tried, including the current one."""
+        return 1 + len(self.history)
+
+    @property
+    def has_new_hypothesis(self) -> bool:
+        """Whether the last revision replaced the hypothesis."""
+        return bool(self.history) and self.history[-1].hypothesis != self.hypothesis
+
+    @property
+    def outcome(self) -> Resolution:
+        """The resolution of an entry that is known to be resolved."""
+        if self.resolution is None:
+            raise ValueError(f"{self.id} is open")
+        return self.resolution
+
+    @property
+    def tier(self) -> Tier:
+        """How complete and trustworthy the entry is; the first rule that matches wins.
+
+        abandoned: the status is abandoned. bronze: the hypothesis has fewer than four words, or says the same as the
+        prediction (the Jaccard similarity of their case-folded words is at least 0.8).
+        gold: the entry is complete (confirmed with a lesson; falsified with surprise, root cause and
+        lesson) or its outcome was captured automatically. silver: the rest.
+        """
+        end = self.outcome
+        if end.status is OutcomeStatus.ABANDONED:
+            return Tier.ABANDONED
+        hypothesis, prediction = _words(self.hypothesis), _words(self.prediction)
+        if len(hypothesis) < _VAGUE_BELOW_WORDS or _jaccard(hypothesis, prediction) >= _TAUTOLOGY_JACCARD:
+            return Tier.BRONZE
+        complete = end.lesson is not None and (
+            end.status is OutcomeStatus.CONFIRMED or (end.surprise is not None and end.root_cause is not None)
+        )
+        return Tier.GOLD if complete or end.auto_captured else Tier.SILVER
+
+    @property
+    def weight(self) -> float:
+        """The tier's weight, 0.2 to 1."""
+        return WEIGHTS[self.tier]
+
+    def revised(  # noqa: PLR0913 - each part can change by itself
+        self,
+        *,
+        at: datetime,
+        hypothesis: str | None = None,
+        action: str | None = None,
+        prediction: str | None = None,
+        strategy: Strategy | None = None,
+        note: str | None = None,
+        confidence: float | None = None,
+    ) -> Ghap:
+        """Return the entry with the given parts replaced.
+
+        The old hypothesis, action and prediction go to the history when one of them really changes, and their
+        confidence with them: nobody has stated one for the new ones yet. A new strategy, note or confidence alone adds
+        no iteration.
+        """
+        before = (self.hypothesis, self.action, self.prediction)
+        said = (hypothesis, action, prediction)
+        after = tuple((new or old).strip() for new, old in zip(said, before, strict=True))
+        is_same = after == before
+        history = self.history if is_same else (*self.history, Revision(at, *before, self.confidence))
+        if confidence is None and is_same:
+            confidence = self.confidence
+        return replace(
+            self,
+            hypothesis=after[0],
+            action=after[1],
+            prediction=after[2],
+            strategy=strategy or self.strategy,
+            notes=(*self.notes, note) if note else self.notes,
+            history=history,
+            confidence=confidence,
+            first_confidence=confidence if self.first_confidence is None else self.first_confidence,
+        )
+
+    def with_run(self, run: Run) -> Ghap:
+        """Return the entry with one more run."""
+        return replace(self, runs=(*self.runs, run)[-RUNS_MAX:])
+
+
+def new_ghap_id(at: datetime) -> str:
+    """Return an id that sorts by time. Two ids of the same second are equal once in 16 million."""
+    return f"ghap_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+
+
+def _words(text: str) -> list[str]:
+    # Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each. Chinese and Japanese are
+    # written without spaces; each of their characters counts as a word.
+    return re.findall(r"[\u3040-\u30ff\u3400-\u9fff]|\w(?:[\w'\u2019-]*\w)?", text.casefold())
+
+
+def _jaccard(left: list[str], right: list[str]) -> float:
+    a, b = set(left), set(right)
+    return len(a & b) / len(a | b) if a | b else 0.0

@@ -1,0 +1,34 @@
+"""Texts on one line, and shortened ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from learning_memory_server.system.invisible import shown
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""With what separates lines, and halves of pairs, which no stream can encode."""
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without control characters, and with names of characters that would hide something.
+
+    A terminal would obey them, and a reader would see another text than the model.
+    """
+    return " ".join(without_controls(shown(text)).split())
+
+
+def without_controls(text: str) -> str:
+    """Return a text with spaces in place of control characters."""
+    return text if text.isprintable() else _CONTROL.sub(" ", text)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text, or its beginning and an ellipsis: at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def preview(text: str, length: int) -> str:
+    """Return a text, or exactly so many characters of it and three dots, as tools show texts that are stored whole."""
+    return text if len(text) <= length else f"{text[:length]}..."

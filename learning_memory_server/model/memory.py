@@ -1,0 +1,126 @@
+"""A memory: a text to keep, with metadata about it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model import limits
+from learning_memory_server.model.moment import parse_moment
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How a text is divided into chunks.
+
+    Args:
+        by: The name of the chunker. Chunkers that would divide a text differently have different names.
+        spans: The first character of each chunk and the one after its last, in order. Chunks may overlap.
+    """
+
+    by: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A text and its metadata.
+
+    Args:
+        id: A random UUID.
+        text: At most 10,000,000 characters, stripped.
+        metadata: JSON data: source, tags, timestamp, title and whatever else was given.
+        date: The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
+        project: Where it was added.
+        created_at: When it was added.
+        request: The name of the call that added it; see `Caller.request`.
+        chunking: Where its chunks are, as of when it was added.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    date: datetime
+    project: str
+    created_at: datetime
+    request: str | None = None
+    chunking: Chunking | None = None
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags to filter it by. A journal may contain tags that are not text; they are ignored."""
+        tags = self.metadata.get("tags")
+        return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+    @property
+    def source(self) -> str | None:
+        """Where the text is from, if that was given and is text."""
+        source = self.metadata.get("source")
+        return source if isinstance(source, str) else None
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether a date was given with it."""
+        return self.metadata.get("timestamp") is not None
+
+    @property
+    def title(self) -> str | None:
+        """The title, if one was given and is text."""
+        title = self.metadata.get("title")
+        return title if isinstance(title, str) else None
+
+
+def new_memory_id() -> str:
+    """Return a random id. If ids were derived from content, a forgotten memory could never be added again."""
+    return str(uuid.uuid4())
+
+
+def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return the metadata, or say what is wrong with it.
+
+    Args:
+        metadata: The metadata.
+        measured: Returns the text whose length counts, for the metadata as JSON and for each text with a limit.
+
+    Raises:
+        InvalidInputError: If it is too large or not JSON data, if its timestamp is invalid, or if its title, source,
+            language or tags are not texts.
+    """
+    checked = {key: value for key, value in metadata.items() if value is not None}
+    try:
+        compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise InvalidInputError(
+            "metadata: its numbers must be finite; JSON has no NaN and no Infinity."
+        ) from None
+    size = len(measured(compact).encode())
+    if size > limits.METADATA_MAX:
+        raise InvalidInputError(f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.")
+    for key in ("title", "language", "timestamp"):
+        _require_text(f"metadata.{key}", checked.get(key, ""))
+    if "source" in checked:
+        limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
+    tags = checked.get("tags", [])
+    if not isinstance(tags, list):
+        raise InvalidInputError(f"metadata.tags: must be a list of texts, not {type(tags).__name__}.")
+    for place, tag in enumerate(tags):
+        limits.checked_text(f"metadata.tags[{place}]", tag, limits.TAG_MAX, measured)
+    if "timestamp" in checked:
+        parse_moment("metadata.timestamp", checked["timestamp"])
+    return checked
+
+
+def date_of(metadata: Mapping[str, Any], otherwise: datetime) -> datetime:
+    """Return the metadata's timestamp, which must be valid, or `otherwise` if there is none."""
+    stated = metadata.get("timestamp")
+    return otherwise if stated is None else parse_moment("metadata.timestamp", stated)
+
+
+def _require_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")

@@ -1,0 +1,66 @@
+"""A value: a short principle whose topic was that of a cluster when it was accepted."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.cluster import ClusterId
+
+
+class ValueOrder(StrEnum):
+    """How a list of values is sorted; ties are ordered by cluster size, then newest first."""
+
+    SUPPORT = "support"
+    CLUSTER_SIZE = "cluster_size"
+    NEWEST = "newest"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a value's topic was tested against, stored in full so that it outlives the cluster.
+
+    Args:
+        member_ids: The experiences of the cluster at that time.
+        centroid: The centroid of the cluster, of length 1.
+        similarity: The cosine between the value's text and the centroid.
+        centroid_distance: The distance of the text from the centroid.
+        threshold: The largest distance that was accepted.
+        embedding: The origin of these vectors: the model, and how it was used.
+    """
+
+    member_ids: tuple[str, ...]
+    centroid: tuple[float, ...]
+    similarity: float
+    centroid_distance: float
+    threshold: float
+    embedding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An accepted value.
+
+    Args:
+        supersedes: The id of the value that it replaces.
+        is_earlier: Whether a version without verdicts stored it.
+    """
+
+    id: str
+    text: str
+    cluster_id: ClusterId
+    project: str
+    created_at: datetime
+    evidence: Evidence
+    request: str | None = None
+    supersedes: str | None = None
+    is_earlier: bool = False
+
+
+def new_value_id(at: datetime) -> str:
+    """Return an id that sorts by time."""
+    return f"value_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"

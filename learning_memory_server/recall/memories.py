@@ -1,0 +1,275 @@
+"""Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late.
+
+Many searches at once are taken up a few at a time, and the deadline of each begins when it is taken up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.capture.memories.prefilter import needles
+from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    EmbeddingUnavailableError,
+    NoAnswerError,
+    StorageUnavailableError,
+)
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryFilter
+from learning_memory_server.index.ranking.explanation import Explanation
+from learning_memory_server.index.ranking.fusion import relevance
+from learning_memory_server.index.ranking.hybrid import Query, mode_of
+from learning_memory_server.index.ranking.threshold import Bar, bar_of, passing
+from learning_memory_server.index.ranking.timing import SearchTimer
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.recall import lexical
+from learning_memory_server.recall.dates import with_iso_dates
+from learning_memory_server.system.retry import attempts, is_transient
+from learning_memory_server.system.waiting import SEARCH_MEMORY_SECONDS, each_request_within
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.memory_query import MemoryQuery
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.model.memory import Memory
+    from learning_memory_server.recall.reranking import Reranking
+
+DEADLINE: Final = SEARCH_MEMORY_SECONDS
+"""Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
+_INDEX_SHARE: Final = 0.75
+"""The share of the deadline that the index has before the re-ranking. Then the journal answers."""
+_REQUEST_SHARE: Final = 0.6
+"""The share that one request to a server may take: less than the whole, so that it is known who was late."""
+_JOURNAL_SHARE: Final = 4.0
+"""How many deadlines the journal then has, so that a long one is answered too."""
+PATIENCE: Final = 0.5
+"""Seconds after which a search starts no further round, so that it can answer before the deadline."""
+_MODEL_SHARE: Final = 0.5
+"""The share of the deadline that a search waits for the model at most."""
+_ANSWERING: Final = 0.1
+"""Seconds reserved for everything after the re-ranking."""
+_FIRST_WAIT: Final = 0.05
+"""Seconds; the next wait is twice as long."""
+_CHUNKS_EACH: Final = 5
+"""Chunks to fetch for each memory that is wanted, in each round."""
+_DEEPEST: Final = 1_000
+"""The most chunks to fetch in a round: a quarter of a second among 26,000."""
+
+log = structlog.get_logger()
+
+
+class MemorySearcher:
+    """Finds memories.
+
+    Args:
+        index: Searched once it is complete.
+        writer: Knows when it is.
+        memories: Searched lexically until then.
+        reranking: Reads the best results of the index once more.
+        deadline: Seconds that the index has for a search once it is taken up; the journal has four times as long.
+        patience: Seconds after which a search begins no other round.
+    """
+
+    def __init__(  # noqa: PLR0913 - where to search, and for how long
+        self,
+        index: VectorIndex,
+        writer: IndexWriter,
+        memories: MemoryLog,
+        reranking: Reranking,
+        deadline: float = DEADLINE,
+        *,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._index = index
+        self._writer = writer
+        self._memories = memories
+        self._reranking = reranking
+        self._deadline = deadline
+        self._patience = patience
+        self._turns = asyncio.Semaphore(QUERIES_AT_ONCE)
+        # Python runs one ranking at a time anyway; several at once would all be late.
+        self._lexical_turn = asyncio.Lock()
+
+    async def search(self, query: MemoryQuery) -> FoundMemories:
+        """Return the memories that match best, each once. Filters apply before the best are taken.
+
+        Raises:
+            DeadlineExceededError: If it took too long.
+        """
+        query = replace(query, text=with_iso_dates(query.text))
+        with SearchTimer(Collection.MEMORIES) as timer:
+            result = await self._search(query, timer)
+            timer.answered(result.mode, len(result.found))
+        return result
+
+    async def _search(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
+        if self._writer.is_searchable(Collection.MEMORIES):
+            async with self._turns:
+                try:
+                    async with self._index.in_time(self._deadline):
+                        return await self._search_index(query, timer)
+                except (StorageUnavailableError, EmbeddingUnavailableError) as error:
+                    # The journal can still answer, and `mode` says that it did.
+                    log.warning("search.degraded", reason=error.message)
+                    self._writer.doubt(error)
+        try:
+            async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
+                # The journal is read here, so that no two threads read it at the same time.
+                return await asyncio.to_thread(_rank, self._memories, query, self._memories.all())
+        except TimeoutError:
+            raise DeadlineExceededError("timed out") from None
+
+    async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
+        memories = self._memories.all()
+        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._reranking.depth)
+        now = asyncio.get_running_loop().time
+        began = now()
+        last = began + self._patience
+        is_partial = False
+        seen: list[FoundMemory] = []
+        without: set[str] = set()
+        contrast: float | None = None
+        while True:
+            async with self._index.in_time(began + _INDEX_SHARE * self._deadline - now()):
+                matches = await self._ranked(query, depth, without, contrast, timer)
+            if contrast is None and matches:
+                # The scores of all rounds are compared.
+                contrast = matches[0].explanation.contrast
+            # Results that are not shown are not re-ranked either.
+            similar = [each for each in matches if _similarity(each) >= query.min_similarity]
+            seen += similar
+            found = len({each.memory.id for each in seen})
+            # A match that scores less than the least similarity alone would give is not similar enough.
+            is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0, 0.0)
+            # Counted last: with many memories, counting takes longer than the search.
+            if found >= query.limit or is_all or found >= sum(map(query.where.matches, memories)):
+                break
+            if is_partial := now() >= last:
+                log.warning("search.stopped_early", found=found, wanted=query.limit)
+                break
+            # One long memory can fill all ranks. So the next round leaves out the memories found in this one or, if it
+            # found none, those that are not similar enough: no two rounds have the same.
+            without |= {each.memory.id for each in similar or matches}
+        # A later round may have found better ones.
+        seen.sort(key=lambda each: -each.score)
+        explanations = await self._reranking.rerank(
+            query.text,
+            [each.explanation for each in seen],
+            lambda count: self._texts(seen[:count]),
+            began + self._deadline - _ANSWERING - now(),
+        )
+        mode = mode_of(explanations, query.text)
+        ranked = [
+            replace(each, explanation=explanation)
+            for each, explanation in zip(seen, explanations, strict=True)
+        ]
+        is_measured = query.where == MemoryFilter() and query.min_similarity == 0
+        bar = await bar_of(
+            self._index, Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured
+        )
+        kept, left_out = passing(_best(query.limit, ranked), bar)
+        return FoundMemories(kept, mode, is_partial, left_out)
+
+    def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
+        """Return the chunks' texts as they were indexed."""
+        numbers: dict[str, set[int]] = {}
+        for each in found:
+            numbers.setdefault(each.memory.id, set()).add(each.number)
+        memories = {each.memory.id: each.memory for each in found}
+        texts = {
+            (memory.id, chunk.start, chunk.end): chunk.text
+            for memory in memories.values()
+            for chunk in self._memories.chunk_texts(memory, numbers[memory.id])
+        }
+        # The index may still contain chunks made for another model.
+        return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]
+
+    async def _ranked(
+        self,
+        query: MemoryQuery,
+        depth: int,
+        without: AbstractSet[str],
+        contrast: float | None,
+        timer: SearchTimer,
+    ) -> list[FoundMemory]:
+        """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
+        where = query.where.for_engine(without)
+        asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
+        async for attempt in attempts("memories.search", _is_worth_repeating, _FIRST_WAIT):
+            with attempt, each_request_within(_REQUEST_SHARE * self._deadline):
+                matches = await self._index.search_hybrid(
+                    asked,
+                    self._is_kept,
+                    timer,
+                    model_within=_MODEL_SHARE * self._deadline,
+                    expected=lambda: self._expected(query.where, without),
+                )
+        return [
+            FoundMemory(
+                memory,
+                match.payload["chunk_index"],
+                match.payload["start"],
+                match.payload["end"],
+                match.explanation,
+            )
+            for match in matches
+            if (memory := self._memories.find(match.payload["memory_id"]))
+        ]
+
+    def _expected(self, where: MemoryFilter, without: AbstractSet[str]) -> int:
+        """Return how many chunks of the memories that match must be in the index."""
+        matching = (each for each in self._memories.all() if where.matches(each) and each.id not in without)
+        return sum(map(self._memories.chunks_of, matching)) - self._writer.pending
+
+    def _is_kept(self, payload: Payload) -> bool:
+        """Return whether a point's memory exists; a point may briefly outlive its memory."""
+        return self._memories.find(payload["memory_id"]) is not None
+
+
+def _is_worth_repeating(error: Exception) -> bool:
+    """Return whether the same search may succeed in a moment. A server that did not answer has a circuit before it."""
+    return is_transient(error) and not isinstance(error, NoAnswerError)
+
+
+def search_lexical(memories: MemoryLog, query: MemoryQuery) -> FoundMemories:
+    """Return the memories in the journal that rank best by the terms they share with the query."""
+    return _rank(memories, replace(query, text=with_iso_dates(query.text)), memories.all())
+
+
+def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
+    wanted = needles(query.text)
+    texts = [
+        ((memory, chunk), chunk.text)
+        for memory in memories
+        if query.where.matches(memory)
+        for chunk in log.candidate_chunks(memory, wanted)
+    ]
+    mode = SearchMode.LEXICAL
+    found = [
+        FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
+        for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
+    ]
+    bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
+    kept, left_out = passing(_best(query.limit, found), bar)
+    return FoundMemories(kept, mode, left_out=left_out)
+
+
+def _similarity(found: FoundMemory) -> float:
+    return found.explanation.similarity or 0.0
+
+
+def _best(limit: int, found: Iterable[FoundMemory]) -> list[FoundMemory]:
+    """Return each memory with its best chunk, the best memories first, ties ordered by id."""
+    best: dict[str, FoundMemory] = {}
+    for each in sorted(found, key=lambda each: (-each.score, each.memory.id)):
+        best.setdefault(each.memory.id, each)
+    return list(best.values())[:limit]

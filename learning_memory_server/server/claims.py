@@ -1,0 +1,233 @@
+"""What the project of a folder is called, and which folders are told unasked what it knows.
+
+Without a remote, a project is named after its folder and a digest, because many folders are called `app`. The name is
+decided once for a folder. Earlier versions used the folder's name alone: where something is kept under that, it stays
+the name of the first such folder, unless others of that name were seen here; then a person decides.
+
+With a remote, only folders in which the project's history begins are told unasked.
+
+Whoever writes a repository chooses its remote, and with it the project that it claims to be. What nobody can choose is
+the commit that a history begins with. So the first folder of a project leaves its root commits in a file of the data
+folder, and others must have the same; a person can say yes for one that cannot show them. Asked searches are not
+concerned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.index.engines.owner import machine_id
+from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.identity import bare_name, folder_of, git_output, remote_name, session_of
+from learning_memory_server.system import files
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.settings import Settings
+
+_ROOTS_SECONDS: Final = 120
+"""How long git may look for root commits: all commits of a history are read for it, once."""
+_NAMING_SECONDS: Final = 5
+"""How long git may look for them where a session waits for its project's name."""
+_AGO_SECONDS: Final = 3_600
+"""How long before the first look-up a session must have ended to show that a folder was used before. The session that
+asks has a transcript, too."""
+
+
+_LETTERS: Final = 6
+"""Letters of the digest in a name."""
+
+
+def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
+    """Return the caller that this process speaks for.
+
+    Args:
+        environment: Variables that Claude Code sets for a server it starts (CLAUDE_PROJECT_DIR,
+            CLAUDE_CODE_SESSION_ID). Without them, the working directory and an id of this process are used.
+        settings: Where the data is, and the project's name if they name it.
+    """
+    project = settings.project or claims_of(settings).project_of(folder_of(environment))
+    return Caller(project, session_of(environment))
+
+
+def claims_of(settings: Settings) -> Claims:
+    """Return what is known of the folders of this data."""
+    return Claims(settings.claims_file, settings.journal_directory)
+
+
+class Claims:
+    """Knows the projects of folders, and which folders are the projects that they claim to be.
+
+    Args:
+        file: Where they are kept, for this user alone.
+        journal: The journal's folder.
+    """
+
+    def __init__(self, file: Path, journal: Path) -> None:
+        self._file = file
+        self._journal = journal
+        self._told: set[tuple[Path, str]] = set()
+
+    def project_of(self, directory: Path, *, keep: bool = True) -> str:
+        """Return the name of a folder's project: `host/owner/name` of its remote, else what was decided once.
+
+        Args:
+            directory: The folder.
+            keep: Whether to keep what is decided now.
+        """
+        if remote := remote_name(directory):
+            return remote
+        kept, place = self._read(), _place(directory)
+        if place not in kept["names"]:
+            bare = bare_name(directory)
+            is_only = not any(self._others(kept, directory, bare))
+            kept["names"][place] = [
+                bare,
+                bare if is_only and self._mentions(bare) else _unique(bare, directory),
+            ]
+            if keep:
+                self._try_to_write(kept)
+        return str(kept["names"][place][1])
+
+    def find_earlier_name(self, directory: Path) -> str | None:
+        """Return the folder's bare name if something is kept under it, and it is nobody's."""
+        bare, name = self._read()["names"].get(_place(directory), ("", ""))
+        is_free = bare != name and all(other != bare for _, other in self._read()["names"].values())
+        return bare if is_free and self._mentions(bare) else None
+
+    def take_earlier_name(self, directory: Path) -> None:
+        """Note that a person says that what is kept under a folder's bare name is of this folder.
+
+        Raises:
+            OSError: If it cannot be kept.
+        """
+        kept = self._read()
+        bare, _ = kept["names"][_place(directory)]
+        kept["names"][_place(directory)] = [bare, bare]
+        self._write(kept)
+
+    def _others(self, kept: dict[str, Any], directory: Path, bare: str) -> Iterator[object]:
+        """Yield signs of other folders of a name: those that were named here, and those that the client has seen."""
+        yield from (each for each, (other, _) in kept["names"].items() if other == bare)
+        own = {folder_name(each) for each in (_git_folder(directory).parent, directory, *directory.parents)}
+        ending = folder_name(directory / bare).removeprefix(folder_name(directory))
+        yield from (each for each in projects_folder(os.environ).glob(f"*{ending}") if each.name not in own)
+
+    def _mentions(self, project: str) -> bool:
+        """Return whether anything is kept of a project. Asked once for a folder, so that files are read as they are."""
+        wanted = f'"project":{json.dumps(project, ensure_ascii=False)}'.encode()
+        return any(wanted in file.read_bytes() for file in self._journal.rglob("*.json*"))
+
+    def may_tell(self, directory: Path, project: str) -> bool:
+        """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.
+
+        A name without a remote is the folder's own, or a setting's.
+        """
+        if "/" in project and (directory, project) not in self._told:
+            kept, place = self._read(), _place(directory)
+            roots = kept["folders"].get(place)
+            is_same = bool(roots) and kept["roots"].get(project) == roots
+            if not is_same and [place, project] not in kept["confirmed"]:
+                return False
+            self._told.add((directory, project))
+        return True
+
+    def look_up(self, directory: Path, project: str, *, is_new: bool) -> None:
+        """Look for a folder's root commits, once, and keep them for a project that has none on record.
+
+        That is done for a project of which nothing is stored, and where the client has transcripts of earlier sessions
+        in the folder: it was used there before roots were recorded. A shallow clone does not have the roots. What
+        cannot be kept is looked for again.
+
+        Args:
+            directory: The folder.
+            project: What its remote names.
+            is_new: Whether nothing is stored of the project.
+        """
+        kept = self._read()
+        if "since" not in kept:
+            self._try_to_write(kept | {"since": time.time() - _AGO_SECONDS})
+        is_first = is_new or _was_used_before(directory, self._read().get("since", 0.0))
+        place = _place(directory)
+        roots = self._read()["folders"].get(place) or _roots(directory)
+        kept = self._read()
+        if roots and (kept["folders"].get(place) != roots or project not in kept["roots"]):
+            kept["folders"][place] = roots
+            if is_first:
+                kept["roots"].setdefault(project, roots)
+            self._try_to_write(kept)
+
+    def confirm(self, directory: Path, project: str) -> None:
+        """Note that a person says that a folder is the project's.
+
+        Raises:
+            OSError: If it cannot be kept.
+        """
+        kept = self._read()
+        kept["confirmed"].append([_place(directory), project])
+        if roots := kept["folders"].get(_place(directory)):
+            kept["roots"].setdefault(project, roots)
+        self._write(kept)
+
+    def _read(self) -> dict[str, Any]:
+        kept: dict[str, Any] = {"roots": {}, "folders": {}, "names": {}, "confirmed": []}
+        with suppress(OSError, ValueError, TypeError):
+            kept |= json.loads(self._file.read_bytes())
+        return kept
+
+    def _try_to_write(self, kept: dict[str, Any]) -> None:
+        with suppress(OSError):
+            self._write(kept)
+
+    def _write(self, kept: dict[str, Any]) -> None:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.replace(self._file, json.dumps(kept, indent=1).encode())
+
+
+def _was_used_before(directory: Path, since: float) -> bool:
+    """Return whether the client has a transcript of a session in a folder that ended before then."""
+    kept = projects_folder(os.environ) / folder_name(directory)
+    return any(file.stat().st_mtime < since for file in kept.glob("*.jsonl"))
+
+
+def _unique(bare: str, directory: Path) -> str:
+    """Return a name that another folder hardly has: with a digest of where the history begins, else of the place."""
+    what = " ".join(_roots(directory, seconds=_NAMING_SECONDS)) or f"{machine_id()} {_place(directory)}"
+    return f"{bare}-{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:_LETTERS]}"
+
+
+def _place(directory: Path) -> str:
+    """Return what identifies a repository on this machine: its folder, which worktrees share, and its file number."""
+    git = _git_folder(directory)
+    with suppress(OSError):
+        return f"{git} {git.stat().st_ino}"
+    return str(git)
+
+
+def _git_folder(directory: Path) -> Path:
+    """Return the folder in which git keeps a repository, also for a worktree; where it would be if there is none."""
+    directory = directory.resolve()
+    git = next((each / ".git" for each in (directory, *directory.parents) if (each / ".git").exists()), None)
+    if git is None:
+        return directory / ".git"
+    with suppress(OSError, ValueError):
+        if git.is_file():
+            # .../.git/worktrees/NAME of a worktree
+            named = (git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()).resolve()
+            return named.parent.parent if named.parent.name == "worktrees" else named
+    return git
+
+
+def _roots(directory: Path, seconds: float = _ROOTS_SECONDS) -> list[str]:
+    """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them."""
+    if git_output(directory, "rev-parse", "--is-shallow-repository") != "false":
+        return []
+    found = git_output(directory, "rev-list", "--max-parents=0", "HEAD", seconds=seconds)
+    return sorted((found or "").split())

@@ -1,0 +1,253 @@
+"""The models and engines that the settings name.
+
+Each adapter is imported where it is built: an import costs between a tenth of a second and several.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from learning_memory_server.embedding.loading import ModelExporter, load_embedder
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.index.engines.addresses import urls_of
+from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.system.files import make_private_directory
+from learning_memory_server.system.waiting import REACH_SECONDS
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
+    from learning_memory_server.index.engines.base import VectorStore
+    from learning_memory_server.index.engines.qdrant import QdrantStore
+    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.server.settings import Settings
+
+log = structlog.get_logger()
+
+
+def model_server(settings: Settings) -> Callable[[], object] | None:
+    """Return what asks the server that runs the embedding model whether it is there; None if this process runs it.
+
+    What is returned raises `ModelServerAwayError` if the server does not answer within two seconds.
+    """
+    if settings.embedding_backend != "ollama":
+        return None
+
+    def reach() -> str:
+        from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
+
+        return OllamaServer(settings.ollama_url, REACH_SECONDS).version()
+
+    return reach
+
+
+def load_model(
+    settings: Settings,
+    exporter: ModelExporter | None = None,
+    packaged: Callable[[], Embedder] = load_packaged,
+) -> Embedder:
+    """Load the embedding model; this can take seconds.
+
+    Args:
+        settings: The model and its backend.
+        exporter: Exports the model in the background if no export exists yet.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded, or its vectors have the wrong length.
+    """
+    if settings.embedding_backend == "hashing":
+        from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
+
+        return HashingEmbedder(settings.embedding_dimension or 384)
+    if settings.embedding_backend == "ollama":
+        from learning_memory_server.embedding.extras.ollama import OllamaEmbedder  # noqa: PLC0415
+
+        return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
+    return load_embedder(
+        settings.embedding_model,
+        settings.embedding_dimension,
+        settings.models_directory,
+        exporter,
+        packaged,
+    )
+
+
+def redaction_gate(settings: Settings) -> RedactionGate:
+    """Return what takes secrets out of what is stored."""
+    if not settings.redaction:
+        return RedactionGate()
+    detector = BetterleaksDetector()
+    return RedactionGate(
+        build_redactor(settings.redaction_patterns, settings.redaction_allow, detector),
+        detector,
+        is_bounded=not (settings.redaction_patterns or settings.redaction_allow),
+    )
+
+
+def load_reranker(model: str) -> Reranker:
+    """Load a re-ranking model; this takes seconds.
+
+    Raises:
+        EmbeddingUnavailableError: If the model is not on this machine or does not work.
+    """
+    from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - leads to torch
+
+    return CrossEncoderReranker(model)
+
+
+def chunkers(settings: Settings) -> Callable[[], Chunker]:
+    """Return a function that returns the chunker for the configured model, loaded or not.
+
+    Without the model's tokenizer, token counts are estimated. The function looks for the tokenizer each time, because
+    a model may be downloaded while the server runs.
+    """
+    estimating, exact = Chunker(EstimatedTokens()), list[Chunker]()
+
+    def chunker() -> Chunker:
+        if settings.embedding_backend != "sentence-transformers":
+            return estimating
+        if not exact:
+            try:
+                exact.append(Chunker(ModelTokens(model_folder(settings.embedding_model))))
+            except Exception as error:  # noqa: BLE001 - whatever the library finds wrong with the file
+                log.warning("tokenizer.missing", type=type(error).__name__)
+                return estimating
+        return exact[0]
+
+    return chunker
+
+
+def open_store(
+    settings: Settings,
+    identity: EmbeddingIdentity,
+    circuits: Circuits | None = None,
+    before_use: Callable[[str, str], None] | None = None,
+) -> VectorStore:
+    """Return the configured engine for one identity: two models never share a collection.
+
+    Args:
+        settings: The engine.
+        identity: The model's.
+        circuits: The circuits before a server; None for circuits that end with the store.
+        before_use: Called with a server's URL and the owner before the first point is written there.
+    """
+    if settings.qdrant_url is None:
+        return open_embedded(settings, identity)
+    return open_server(settings, settings.qdrant_url, settings.qdrant_key, circuits, before_use)
+
+
+def server_circuits() -> Circuits:
+    """Return circuits before a server."""
+    from learning_memory_server.index.engines.qdrant_circuits import Circuits  # noqa: PLC0415
+
+    return Circuits()
+
+
+async def server_version(settings: Settings, url: str) -> dict[str, Any]:
+    """Ask a Qdrant server for its version, without opening or creating anything; see `Circuits.describe`.
+
+    Args:
+        settings: The key, and whether it may be sent in plain text.
+        url: The server's URL, or several.
+
+    Raises:
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+        StorageUnavailableError: If the server does not answer within two seconds.
+    """
+    from learning_memory_server.index.engines.qdrant_requests import Requests  # noqa: PLC0415
+
+    requests = Requests(
+        urls_of(url),
+        settings.qdrant_key,
+        REACH_SECONDS,
+        allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+    )
+    try:
+        requests.circuits.version = await requests.version()
+        return requests.circuits.describe()
+    finally:
+        await requests.close()
+
+
+def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """Return the embedded engine for one identity."""
+    from learning_memory_server.index.engines.edge import EdgeStore  # noqa: PLC0415
+
+    make_private_directory(settings.index_directory)
+    return EdgeStore(settings.index_directory / identity.digest)
+
+
+def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> int:
+    """Remove the embedded engine's files of every other model and, if a server is the engine, all of them.
+
+    They are copies from earlier times, rebuilt from the journal if they are used again.
+
+    Returns:
+        How many indexes were removed.
+
+    Raises:
+        StorageUnavailableError: If the files cannot be removed.
+    """
+    used = settings.index_directory / identity.digest if settings.qdrant_url is None else None
+    try:
+        found = list(settings.index_directory.iterdir()) if settings.index_directory.is_dir() else []
+        unused = [path for path in found if path != used and path.is_dir()]
+        for path in unused:
+            shutil.rmtree(path)
+    except OSError as error:
+        raise StorageUnavailableError(
+            f"An index that is not used cannot be removed ({error.strerror}).",
+            hint=f"Remove what is in {settings.index_directory} yourself; it is rebuilt from the journal.",
+        ) from error
+    return len(unused)
+
+
+def open_server(
+    settings: Settings,
+    url: str,
+    key: str | None,
+    circuits: Circuits | None = None,
+    before_use: Callable[[str, str], None] | None = None,
+) -> QdrantStore:
+    """Return a Qdrant server for the owner of the storage folder, without connecting to it.
+
+    Args:
+        settings: The storage folder, and how a cluster shards and replicates new collections.
+        url: The server's URL, which may differ from the one in the settings; or several, separated by commas.
+        key: Its API key.
+        circuits: See `open_store`.
+        before_use: See `open_store`.
+
+    Raises:
+        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+        StorageUnavailableError: If the owner's file is damaged, or cannot be read or written.
+    """
+    from learning_memory_server.index.engines.owner import open_owner  # noqa: PLC0415
+    from learning_memory_server.index.engines.qdrant import QdrantStore  # noqa: PLC0415
+    from learning_memory_server.index.engines.qdrant_schema import Spread  # noqa: PLC0415
+
+    spread = Spread(
+        settings.qdrant_shard_number,
+        settings.qdrant_replication_factor,
+        settings.qdrant_write_consistency_factor,
+    )
+    owner = open_owner(settings.owner_file)
+    return QdrantStore(
+        urls_of(url),
+        owner,
+        api_key=key,
+        spread=spread,
+        allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+        circuits=circuits,
+        before_use=partial(before_use, url, owner.name) if before_use else lambda: None,
+    )

@@ -1,0 +1,59 @@
+"""The projects that a filter can name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.errors import NotFoundError, did_you_mean
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.model.caller import Caller
+
+CURRENT: Final = "current"
+"""How a filter names the caller's own project."""
+_NAMED: Final = 20
+"""How many projects a message names."""
+
+
+class Projects:
+    """The projects that something is kept of.
+
+    Args:
+        journal: The open entries.
+        collector: The resolved ones.
+        values: The values.
+        memories: The memories.
+    """
+
+    def __init__(
+        self, journal: Journal, collector: ObservationCollector, values: ValueLog, memories: MemoryLog
+    ) -> None:
+        self._journal = journal
+        self._collector = collector
+        self._logs = (values, memories)
+
+    def named(self, project: str | None, caller: Caller) -> str | None:
+        """Return the project that a filter names; `current` is the caller's, of which nothing may be kept yet.
+
+        Raises:
+            NotFoundError: If nothing is kept of that project.
+        """
+        if project is None or project in (CURRENT, caller.project):
+            return project and caller.project
+        if self._collector.timeline.count(project) or project in (known := self._all(caller)):
+            return project
+        others = f", and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+        raise NotFoundError(
+            f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
+            hint=f"There are {', '.join(sorted(known)[:_NAMED])}{others}; current is {caller.project}.",
+        )
+
+    def _all(self, caller: Caller) -> set[str]:
+        entries = (*self._collector.timeline, *self._journal.open_entries())
+        return {caller.project, *(each.project for each in entries)}.union(
+            *((each.project for each in log.all()) for log in self._logs)
+        )

@@ -1,0 +1,357 @@
+"""The composition root: the only place where the services are built and wired together."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.live_sessions import LiveSessions
+from learning_memory_server.capture.entries.persister import ExperienceSource, ObservationPersister
+from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.capture.memories.store import MemoryStore
+from learning_memory_server.embedding.loading import ModelExporter
+from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
+from learning_memory_server.index.engines.server_log import ServerLog
+from learning_memory_server.index.entry_documents import SHAPES
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
+from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.index.writer import IndexWriter
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.citing import Citing
+from learning_memory_server.learning.advice.context import SessionContext
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.clusters.child import ChildFitting
+from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.learning.failures.error_advisor import Shield
+from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.learning.values.listing import ValueListing
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.recall.experiences import ExperienceSearcher
+from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.composition.backends import (
+    chunkers,
+    load_model,
+    load_reranker,
+    model_server,
+    open_store,
+    redaction_gate,
+    remove_unused_indexes,
+    server_circuits,
+)
+from learning_memory_server.server.composition.projects import Projects
+from learning_memory_server.server.composition.statistics import Statistics
+from learning_memory_server.server.dashboard.document import Dashboard
+from learning_memory_server.server.dashboard.map_layout import FrameStore
+from learning_memory_server.server.hooks.hooks import Hooks
+from learning_memory_server.server.hooks.sessions import Sessions
+from learning_memory_server.system.locking import hold
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
+    from learning_memory_server.index.comparing import DocumentSource
+    from learning_memory_server.index.engines.base import VectorStore
+    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.learning.clusters.fitting import Fitting
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.server.settings import Settings
+
+log = structlog.get_logger()
+
+ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
+"""What the documents of each collection have in common."""
+
+
+class Services:
+    """Everything that tools and commands work with, built once per process.
+
+    Args:
+        settings: The settings.
+        journal: The journal, which this process has locked.
+        clock: Returns the current time.
+        load: Returns the embedding model.
+        fitting: Runs cluster fits.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        clock: Clock,
+        load: Callable[[], Embedder],
+        fitting: Fitting,
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.clock = clock
+        self.redaction = redaction_gate(settings)
+
+        # What is kept, and who keeps it.
+        self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
+        self.collector = ObservationCollector(journal, clock, self.live.is_live)
+        self.value_log = ValueLog(journal.values)
+        self.verdicts = VerdictLog(journal.verdicts)
+        self.advice_log = AdviceLog(journal.advice)
+        self.failure_log = FailureLog(journal.failures)
+        self.memory_log = MemoryLog(journal.memories, chunkers(settings))
+        self.servers = ServerLog(journal.servers)
+        self.claims = claims_of(settings)
+
+        # The index of it.
+        self.embeddings = EmbeddingService(load, reach=model_server(settings))
+        reranker = settings.reranker_model
+        self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
+        self.outdated = OutdatedPoints(settings.outdated_file)
+        self.circuits = server_circuits() if settings.qdrant_url else None
+        open_engine = partial(_open_store, settings, self.outdated, self.circuits, self.note_server)
+        self.index = VectorIndex(
+            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.circuits is not None
+        )
+        self.sources: tuple[DocumentSource, ...] = (
+            ExperienceSource(self.collector),
+            self.value_log,
+            self.memory_log,
+        )
+        self.writer = IndexWriter(self.index, self.sources, self.outdated)
+        self.embeddings.listeners.append(self.writer.model_returned)
+        if self.circuits:
+            self.circuits.listeners.append(self.writer.server_returned)
+
+        # Entries and memories: writing and finding them.
+        self.persister = ObservationPersister(self.writer)
+        self.searcher = ExperienceSearcher(self.index, self.writer, self.collector, self.reranking)
+        self.memories = MemoryStore(self.memory_log, self.writer, clock)
+        self.memory_searcher = MemorySearcher(self.index, self.writer, self.memory_log, self.reranking)
+
+        # What is learned from entries.
+        self.clusterer = ExperienceClusterer(
+            self.index,
+            self.writer,
+            self.collector,
+            fitting,
+            journal.clusters,
+            clock,
+            settings.min_experiences,
+        )
+        judged = (self.value_log, self.verdicts, self.collector)
+        self.values = ValueStore(*judged, self.clusterer, self.index, self.writer, clock)
+        self.value_judge = ValueJudge(*judged, self.index, clock)
+        self.value_listing = ValueListing(*judged, self.index)
+
+        # What is said unasked.
+        is_everywhere = settings.advice_scope == "all"
+        self.advisor = Advisor(
+            AdviceFinder(
+                self.collector, self.index, self.value_log, self.verdicts, is_everywhere=is_everywhere
+            ),
+            self.advice_log,
+            self.collector,
+            self.value_log,
+            clock,
+            withheld=settings.advice_withheld,
+        )
+        self.citing = Citing(self.advice_log, self.collector, self.value_log, self.memory_log)
+        self.shield = Shield(self.failure_log, self.redaction)
+        self.session_context = SessionContext(
+            self.collector, self.value_listing, self.advisor, settings.budget_bytes
+        )
+        self.hooks = Hooks(
+            self.collector,
+            self.session_context,
+            self.advisor,
+            self.shield,
+            Sessions(),
+            self.live,
+            clock,
+            check_in_calls=settings.check_in_calls,
+        )
+
+        # What is shown of all this.
+        self.projects = Projects(journal, self.collector, self.value_log, self.memory_log)
+        self.statistics = Statistics(
+            settings,
+            journal,
+            self.collector,
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.memory_log,
+            self.embeddings,
+            self.writer,
+            self.circuits,
+            self.redaction,
+        )
+        self.dashboard = Dashboard(
+            journal=journal,
+            collector=self.collector,
+            index=self.index,
+            clusterer=self.clusterer,
+            values=self.value_log,
+            verdicts=self.verdicts,
+            advice=self.advice_log,
+            failures=self.failure_log,
+            memories=self.memory_log,
+            statistics=self.statistics.collect,
+            clock=clock,
+            frames=FrameStore(settings.map_directory),
+        )
+
+    def note_server(self, url: str, owner: str) -> None:
+        """Note in the journal that a Qdrant server is about to get points of an owner.
+
+        Raises:
+            StorageUnavailableError: If that cannot be written; then nothing may be written to the server either.
+        """
+        try:
+            self.servers.use(url, owner, self.clock())
+        except JournalUnavailableError as error:
+            raise StorageUnavailableError(
+                f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
+                hint=error.hint,
+            ) from error
+
+    def knows(self, project: str) -> bool:
+        """Return whether there is an entry or a failure of a project."""
+        return bool(
+            self.collector.timeline.count(project)
+            or self.collector.list_orphans(Caller(project, ""))
+            or any(error[0].project == project for error in self.failure_log.errors())
+        )
+
+    def injectable(self) -> dict[type, object]:
+        """Return the services that tools can request, by type."""
+        offered = (
+            self.collector,
+            self.persister,
+            self.searcher,
+            self.clusterer,
+            self.values,
+            self.value_judge,
+            self.value_listing,
+            self.advisor,
+            self.citing,
+            self.memories,
+            self.memory_searcher,
+            self.session_context,
+            self.hooks,
+            self.projects,
+            self.statistics,
+            self.redaction,
+            self.dashboard,
+        )
+        return {type(service): service for service in offered}
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    *,
+    purpose: str,
+    clock: Clock = utc_now,
+    load: Callable[[], Embedder] | None = None,
+    fitting: Fitting | None = None,
+) -> AsyncIterator[Services]:
+    """Lock the journal and the storage folder, and build the services over them.
+
+    This imports and loads nothing heavy; `writer.run` starts that.
+
+    Args:
+        settings: The settings.
+        purpose: How the lock file describes this process to others.
+        clock: Returns the current time.
+        load: Returns an embedding model to use instead of the one in the settings, such as one already loaded.
+        fitting: Runs cluster fits; by default each in a child process.
+
+    Raises:
+        AlreadyRunningError: If another process has locked the journal or the storage folder.
+        JournalUnavailableError: If the journal cannot be used.
+        LockUnavailableError: If a folder cannot be locked.
+    """
+    with hold(settings.journal_directory, settings.storage_path, purpose):
+        async with services_over(settings, clock, load, fitting) as services:
+            yield services
+
+
+@asynccontextmanager
+async def services_over(
+    settings: Settings,
+    clock: Clock,
+    load: Callable[[], Embedder] | None = None,
+    fitting: Fitting | None = None,
+    *,
+    packaged: Callable[[], Embedder] = load_packaged,
+) -> AsyncIterator[Services]:
+    """Build the services over a journal and a storage folder that this process has already locked.
+
+    Args:
+        settings: The settings.
+        clock: Returns the current time.
+        load: See `open_services`.
+        fitting: See `open_services`.
+        packaged: Loads the packaged model, or waits for one that is being loaded.
+    """
+    journal = Journal(settings.journal_directory)
+    if journal.is_older():
+        _back_up(journal, settings.backups_directory, clock())
+    for path in journal.recover(clock()):
+        log.warning("journal.recovered", set_aside=path.name)
+    exporter = ModelExporter()
+    fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
+    services = Services(
+        settings, journal, clock, load or partial(load_model, settings, exporter, packaged), fitting
+    )
+    # Earlier versions stored fits here, whose labels are words of the texts.
+    shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
+    try:
+        yield services
+    finally:
+        await services.clusterer.close()
+        exporter.stop()
+        await services.writer.stop()
+        if services.circuits:
+            await services.circuits.close()
+        await services.index.close()
+
+
+def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
+    """Back up a journal into which this program is about to write the first lines of a newer format.
+
+    Programs of the older format could not read it any more, but they can read the backup.
+    """
+    from learning_memory_server.journal.archive.backups import back_up  # noqa: PLC0415 - slow, and once per format
+
+    if backup := back_up(journal, folder, at):
+        log.info("journal.backed_up", backup=backup.path.name)
+
+
+def _open_store(
+    settings: Settings,
+    outdated: OutdatedPoints,
+    circuits: Circuits | None,
+    before_use: Callable[[str, str], None],
+    identity: EmbeddingIdentity,
+) -> VectorStore:
+    """Open the engine. While points are outdated, so is every other index that is left from earlier times."""
+    if outdated.ids():
+        with suppress(StorageUnavailableError):
+            remove_unused_indexes(settings, identity)
+    return open_store(settings, identity, circuits, before_use)

@@ -1,0 +1,118 @@
+"""The numbers behind get_stats."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
+from learning_memory_server.server.views.calibration_views import calibration_stats
+from learning_memory_server.system.files import disk_use
+from learning_memory_server.version import VERSION
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.learning.advice.log import AdviceLog
+    from learning_memory_server.learning.values.log import ValueLog
+    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.redaction.gate import RedactionGate
+    from learning_memory_server.server.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts what is stored, and describes the engine, the model and their versions."""
+
+    settings: Settings
+    journal: Journal
+    collector: ObservationCollector
+    values: ValueLog
+    verdicts: VerdictLog
+    advice: AdviceLog
+    memories: MemoryLog
+    embeddings: EmbeddingService
+    writer: IndexWriter
+    circuits: Circuits | None
+    redaction: RedactionGate
+
+    async def collect(self) -> dict[str, Any]:
+        """Return the current numbers. They come from the journal, not from the index."""
+        entries = self.collector.list_resolved()
+        memories = self.memories.all()
+        folder = self.settings.index_directory if self.settings.qdrant_url is None else None
+        is_hashing = self.settings.embedding_backend == "hashing"
+        sizes = await asyncio.to_thread(lambda: (self.journal.size(), folder and disk_use(folder)))
+        damaged = await asyncio.to_thread(self.journal.count_damage)
+        return {
+            "experiences": {
+                "total": len(entries),
+                "open": len(self.journal.open_files()),
+                "by_axis": _counted((axis for entry in entries for axis in axis_texts(entry)), Axis),
+                "by_tier": _counted((entry.tier for entry in entries), Tier),
+                "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
+            },
+            "calibration": calibration_stats(entries),
+            "values": len(self.values.all()),
+            "verdicts": _counted((verdict.stance for verdict in self.verdicts.all()), Stance),
+            "advice": self.advice.counts(),
+            "memories": {
+                "total": len(memories),
+                "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
+                "characters": sum(len(memory.text) for memory in memories),
+            },
+            "index": {
+                "engine": "embedded Qdrant" if folder else "Qdrant server",
+                "complete": self.writer.is_complete,
+                # Unknown until the index has been compared with the journal.
+                **({} if self.writer.missing is None else {"pending": self.writer.missing}),
+                **({"bytes": sizes[1]} if folder else {}),
+                **(self.circuits.describe() if self.circuits else {}),
+            },
+            "journal": {"bytes": sizes[0], "damaged_lines": damaged},
+            **({"notice": damage_notice(damaged)} if damaged else {}),
+            "model": {
+                "backend": self.settings.embedding_backend,
+                **({} if is_hashing else {"name": self.settings.embedding_model}),
+                "state": self.embeddings.state.value,
+                **({"runtime": runtime} if (runtime := self.embeddings.runtime) else {}),
+            },
+            "redaction": self.redaction.describe(),
+            "versions": _versions(),
+        }
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata  # noqa: PLC0415 - a sixteenth of a hub's imports
+
+    libraries = ("mcp", "qdrant-client", "qdrant-edge-py")
+    return {
+        "learning-memory-server": VERSION,
+        "python": sys.version.split()[0],
+        **{name: metadata.version(name) for name in libraries},
+    }
+
+
+def damage_notice(lines: int) -> str:
+    """Return what an agent and a person should know about a journal with lines that cannot be read."""
+    what = "line" if lines == 1 else "lines"
+    return (
+        f"{lines:,} {what} of the journal cannot be read, so no answer contains what they held. "
+        "`learning-memory-server doctor` names them; a backup may have them."
+    )
+
+
+def _counted(names: Iterable[StrEnum], every: Iterable[StrEnum]) -> dict[str, int]:
+    """Return how often each name occurs, including those that never do."""
+    counts = Counter(names)
+    return {name.value: counts[name] for name in every}

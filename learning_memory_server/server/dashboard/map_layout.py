@@ -1,0 +1,151 @@
+"""The frames of the map, kept in files, and made in a child process.
+
+The child is `python -m learning_memory_server.server.dashboard.map_layout`: making a frame imports scikit-learn, which must not
+stay in the hub. The files can be removed at any time: without them, the
+next map may look different.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.system import files
+from learning_memory_server.system.children import detached, module_command
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.server.dashboard.frame import Frame
+
+    Asked = Mapping[str, tuple[NDArray[np.float32], int, str, Frame | None]]
+
+log = structlog.get_logger()
+
+_MODULE: Final = "learning_memory_server.server.dashboard.map_layout"
+
+
+class FrameStore:
+    """The frames, by axis.
+
+    Args:
+        folder: Where their files are, private.
+        make: Makes new ones.
+    """
+
+    def __init__(self, folder: Path, make: Callable[[Asked], dict[str, Frame]] | None = None) -> None:
+        self._folder = folder
+        self._make = make or made_in_child
+        self._frames: dict[str, Frame] = {}
+
+    async def current(
+        self, vectors: Mapping[str, NDArray[np.float32]], forgotten: int, origins: Mapping[str, str]
+    ) -> dict[str, Frame]:
+        """Return the frame of each axis, made again where the one that is kept does not serve.
+
+        Args:
+            vectors: Those of all experiences of each axis, shape (n, d).
+            forgotten: How many entries are forgotten.
+            origins: Where the vectors of each axis come from.
+        """
+        kept = {axis: await asyncio.to_thread(self._read, axis) for axis in vectors}
+        asked = {
+            axis: (rows, forgotten, origins[axis], frame)
+            for axis, rows in vectors.items()
+            if (frame := kept[axis]) is None or not frame.fits(len(rows), forgotten, origins[axis])
+        }
+        if asked:
+            for axis, frame in (await asyncio.to_thread(self._make, asked)).items():
+                self._frames[axis] = frame
+                await asyncio.to_thread(self._write, axis, frame)
+        return {axis: self._frames[axis] for axis in vectors}
+
+    def _read(self, axis: str) -> Frame | None:
+        if axis not in self._frames:
+            import numpy as np  # noqa: PLC0415 - not before a map is wanted
+
+            from learning_memory_server.server.dashboard.frame import Frame  # noqa: PLC0415 - numpy
+
+            # What cannot be read is made again.
+            with suppress(OSError, ValueError, KeyError, EOFError), np.load(self._path(axis)) as kept:
+                self._frames[axis] = Frame(
+                    kept["vectors"].astype(np.float32),
+                    kept["places"],
+                    int(kept["made_of"]),
+                    int(kept["forgotten"]),
+                    str(kept["origin"]),
+                )
+        return self._frames.get(axis)
+
+    def _write(self, axis: str, frame: Frame) -> None:
+        import numpy as np  # noqa: PLC0415 - as above
+
+        content = io.BytesIO()
+        np.savez(
+            content,
+            # Half as large, and near enough.
+            vectors=frame.vectors.astype(np.float16),
+            places=frame.places,
+            made_of=frame.made_of,
+            forgotten=frame.forgotten,
+            origin=frame.origin,
+        )
+        try:
+            files.replace(self._path(axis), content.getvalue())
+        except OSError as error:
+            log.warning("frame.not_kept", reason=error.strerror)
+
+    def _path(self, axis: str) -> Path:
+        return self._folder / f"{axis}.npz"
+
+
+def made_in_child(asked: Asked) -> dict[str, Frame]:
+    """Return the frames that are asked for, made in a child, or in this process if no child can be started."""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module
+            module_command(_MODULE),
+            input=pickle.dumps(asked),
+            capture_output=True,
+            check=True,
+            **detached(),
+        )
+        found: dict[str, Frame] = pickle.loads(done.stdout)  # noqa: S301 - from our own child
+    except (OSError, subprocess.CalledProcessError) as error:
+        # Slower for others, but there is a map.
+        log.warning("frame.without_child", type=type(error).__name__)
+        return made(asked)
+    return found
+
+
+def made(asked: Asked) -> dict[str, Frame]:
+    """Return the frames that are asked for, made in this process."""
+    # Before the limit, which holds for what is loaded already.
+    import sklearn.cluster  # noqa: PLC0415 - a second of imports
+    import sklearn.manifold  # noqa: F401, PLC0415
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    from learning_memory_server.server.dashboard.frame import new_frame  # noqa: PLC0415 - numpy
+
+    # Threads that wait for each other in loops take ten times as long on a busy machine, and gain nothing here.
+    with threadpool_limits(1):
+        return {axis: new_frame(*given) for axis, given in asked.items()}
+
+
+def main() -> None:
+    """Make the frames that stdin asks for, and write them to stdout."""
+    asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    pickle.dump(made(asked), sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

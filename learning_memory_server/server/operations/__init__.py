@@ -1,0 +1,105 @@
+"""The work behind a person's commands, run by the command itself or by the hub on its behalf.
+
+An operation is a coroutine function. It takes the services, a `Report` and JSON-like keyword arguments, and returns a
+JSON-like result.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.operations.forgetting import forget
+from learning_memory_server.server.operations.importing import add, add_open, add_records, apply_deletions
+from learning_memory_server.server.operations.indexing import compare, complete, reindex
+from learning_memory_server.server.operations.migrating import leave, migrate
+from learning_memory_server.server.operations.picturing import picture
+from learning_memory_server.server.operations.redacting import redacted_fields
+from learning_memory_server.server.operations.scanning import redact_stored
+from learning_memory_server.server.operations.searching import search_memories
+from learning_memory_server.server.tools.catalog import TOOLS
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.composition.services import Services
+
+    Operation = Callable[..., Awaitable[dict[str, Any]]]
+
+
+class Report(Protocol):
+    """Receives the progress of an operation."""
+
+    def __call__(self, doing: str, done: int = 0, total: int = 0) -> None:
+        """Receive the current step, how much of it is done, and the total; 0 if unknown."""
+
+
+async def call(
+    services: Services, _report: Report, *, tool: str, arguments: dict[str, Any], project: str, session: str
+) -> dict[str, Any]:
+    """Call a tool as an agent would and return its reply.
+
+    Raises:
+        LearningMemoryError: Whatever the tool raises.
+    """
+    boundary = Boundary(TOOLS, services.injectable())
+    return await boundary.run(tool, arguments, Caller(project, session))
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    operation.__name__: operation
+    for operation in (
+        add,
+        add_open,
+        add_records,
+        apply_deletions,
+        call,
+        compare,
+        complete,
+        forget,
+        leave,
+        migrate,
+        picture,
+        redact_stored,
+        reindex,
+        search_memories,
+    )
+}
+
+
+_NAMES: Final = {"Services": object, "Report": object, "Any": Any}
+"""What operations import for their annotations only."""
+
+
+async def operate(services: Services, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
+
+    Raises:
+        InvalidInputError: If the operation does not exist or takes other fields, or fields of other kinds, because the
+            hub and the command have different versions.
+        LearningMemoryError: Whatever the operation raises.
+    """
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise InvalidInputError(f"There is no operation {name!r}; there are {', '.join(OPERATIONS)}.")
+    try:
+        inspect.signature(operation).bind(services, report, **fields)
+    except TypeError as error:
+        raise InvalidInputError(f"{name}: {error}.") from None
+    kinds = get_type_hints(operation, localns=_NAMES, include_extras=True)
+    for field, value in fields.items():
+        try:
+            TypeAdapter(kinds[field]).validate_python(value, strict=True)
+        except ValidationError as error:
+            flaw = error.errors(include_url=False)[0]
+            place = "".join(f"[{part}]" for part in flaw["loc"])
+            raise InvalidInputError(f"{name}: {field}{place}: {flaw['msg']}.") from None
+    redacted = await redacted_fields(services, name, fields)
+    if redacted is None:
+        return await operation(services, report, **fields)
+    reply = await operation(services, report, **redacted.data)
+    return {**reply, "redacted": redacted.kinds} if redacted.kinds and reply["added"] else reply

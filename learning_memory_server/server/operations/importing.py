@@ -1,0 +1,229 @@
+"""The operations that import records from elsewhere. All are idempotent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
+from learning_memory_server.journal.archive.contents import CLUSTERS, GHAP, checked_record
+from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
+from learning_memory_server.journal.codec import (
+    advice_from_data,
+    failure_from_data,
+    memory_from_data,
+    value_from_data,
+    verdict_from_data,
+)
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.operations.forgetting import forgetful
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.forgetting import Forgetful
+
+Import = Callable[["Services", list[JournalRecord]], list[str]]
+
+
+async def add(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Import resolved entries, all of them or none.
+
+    Args:
+        services: The services.
+        entries: Entries in the journal's format.
+
+    Returns:
+        `added`, the ids of the new ones. They are indexed later.
+
+    Raises:
+        InvalidInputError: If one of them is not a resolved entry; then none is imported.
+        JournalUnavailableError: If the journal cannot be written.
+    """
+    added = services.collector.add_resolved([_entry(number, data) for number, data in enumerate(entries)])
+    services.writer.postpone([document for entry in added for document in documents_of(entry)])
+    return {"added": [entry.id for entry in added]}
+
+
+async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Import open entries as orphans.
+
+    Args:
+        services: The services.
+        entries: Entries in the journal's format.
+
+    Returns:
+        `added`, the ids of the new ones.
+
+    Raises:
+        InvalidInputError: If one of them is not an open entry; then none is imported.
+        JournalUnavailableError: If one cannot be written; those before it are kept.
+    """
+    parsed = [parse_open(json.dumps(data).encode()) for data in entries]
+    return {"added": [entry.id for entry in services.collector.add_open(parsed)]}
+
+
+async def add_records(
+    services: Services, _report: Report, *, records: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Import cluster, value, verdict, advice, failure and memory records.
+
+    Args:
+        services: The services.
+        records: The `kind`, `id`, `at` and `data` of each, as in a journal line.
+
+    Returns:
+        `added`, the ids of the new ones.
+
+    Raises:
+        InvalidInputError: If one of them could not have been written by this program; then none is imported.
+        JournalUnavailableError: If the journal cannot be written.
+    """
+    checked = [checked_record(_record(number, fields)) for number, fields in enumerate(records)]
+    return {
+        "added": [
+            added
+            for kind, import_ in _IMPORTS.items()
+            for added in import_(services, [record for record in checked if record.kind == kind])
+        ]
+    }
+
+
+async def apply_deletions(
+    services: Services, _report: Report, *, forgotten: dict[str, list[str]], existing_too: bool
+) -> dict[str, Any]:
+    """Forget what was forgotten elsewhere.
+
+    Args:
+        services: The services.
+        forgotten: Ids by kind.
+        existing_too: Also forget items that exist here. Unknown ids are always recorded, so that they are never
+            imported.
+
+    Returns:
+        `forgotten`, the number of items that existed here; `noted`, the number of unknown ids; and `indexed`, false if
+        points could not be removed yet.
+
+    Raises:
+        JournalUnavailableError: If the journal could not be written.
+    """
+    reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
+    points = []
+    about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())} if existing_too else set()
+    logs: dict[str, Forgetful] = {"verdict": services.verdicts, "advice": services.advice_log}
+    for kind, log in (logs | forgetful(services)).items():
+        looked = log.look_up(forgotten.get(kind, ()))
+        found = [each.id for each in looked.found] if existing_too else []
+        gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)
+        reply["noted"] += len(looked.unknown)
+        reply["forgotten"] += len(found)
+        points += log.points_of(gone)
+        if kind == "verdict":
+            # Those that were listed are counted above; these go before what they are about.
+            services.verdicts.forget((each.id for each in services.verdicts.about(about)), services.clock())
+        if kind == "advice":
+            services.advice_log.forget(services.advice_log.about(about), services.clock())
+    if points:
+        reply["indexed"] = await services.writer.remove(points)
+    return reply
+
+
+def _entry(number: int, data: object) -> Ghap:
+    """Return the entry, after the checks that a line of a file gets."""
+    place = f"entries[{number}]"
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+        raise InvalidInputError(f"{place}: must be an object with an id.")
+    record = JournalRecord(GHAP, data["id"], utc_now(), data)
+    _check_line(place, record)
+    try:
+        return entry_of_record(record)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error.message}") from None
+
+
+def _record(number: int, fields: object) -> JournalRecord:
+    place = f"records[{number}]"
+    if not isinstance(fields, dict):
+        raise InvalidInputError(f"{place}: must be an object.")
+    for name, kind in (("kind", str), ("id", str), ("at", str), ("data", dict)):
+        if not isinstance(fields.get(name), kind):
+            expected = "an object" if kind is dict else "text"
+            raise InvalidInputError(f"{place}.{name}: must be {expected}.")
+    try:
+        at = datetime.fromisoformat(fields["at"])
+    except ValueError:
+        raise InvalidInputError(f"{place}.at: must be an ISO 8601 datetime.") from None
+    record = JournalRecord(fields["kind"], fields["id"], at, fields["data"])
+    _check_line(place, record)
+    return record
+
+
+def _check_line(place: str, record: JournalRecord) -> None:
+    """Refuse data that JSON can express but a journal line cannot."""
+    try:
+        record.to_line()
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
+
+
+def _import_clusters(services: Services, records: list[JournalRecord]) -> list[str]:
+    log, collector = services.journal.clusters, services.collector
+    ours = log.read().records if records else []
+    is_empty = not (collector.list_resolved() or collector.all_forgotten())
+    if numbering_of(records, ours, is_empty=is_empty) is not Numbering.NEW:
+        return []
+    # All in one write, before any entry is imported; otherwise the clusterer would number their clusters itself.
+    log.append(records[len(ours) :])
+    services.clusterer.reread_numbers()
+    return [record.id for record in records[len(ours) :]]
+
+
+def _import_values(services: Services, records: list[JournalRecord]) -> list[str]:
+    return [value.id for value in services.values.add_new(value_from_data(record.data) for record in records)]
+
+
+def _import_verdicts(services: Services, records: list[JournalRecord]) -> list[str]:
+    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
+    verdicts = (verdict_from_data(record.data) for record in records)
+    return [verdict.id for verdict in services.verdicts.import_new(verdicts, gone)]
+
+
+def _import_advice(services: Services, records: list[JournalRecord]) -> list[str]:
+    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
+    given = (advice_from_data(record.data) for record in records)
+    return [advice.id for advice in services.advice_log.import_new(given, gone)]
+
+
+def _import_failures(services: Services, records: list[JournalRecord]) -> list[str]:
+    given = (failure_from_data(record.data) for record in records)
+    return [failure.id for failure in services.failure_log.add_new(given)]
+
+
+def _import_memories(services: Services, records: list[JournalRecord]) -> list[str]:
+    log = services.memory_log
+    new = set(log.look_up(record.id for record in records).unknown)
+    added = []
+    for memory in (memory_from_data(record.data) for record in records):
+        if memory.id in new:
+            log.add(memory)
+            new.remove(memory.id)
+            added.append(memory.id)
+            services.writer.postpone(log.documents_of(memory))
+    return added
+
+
+_IMPORTS: Final[dict[str, Import]] = {
+    CLUSTERS: _import_clusters,
+    "value": _import_values,
+    "verdict": _import_verdicts,
+    "advice": _import_advice,
+    "failure": _import_failures,
+    "memory": _import_memories,
+}
+"""How to import each kind; `archive.contents` checks the same kinds."""

@@ -1,0 +1,128 @@
+"""The operations on the index: complete it, compare it with the journal, or rebuild it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.index.document import Collection
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.statistics import damage_notice
+from learning_memory_server.system.waiting import REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
+
+_AxisName = Annotated[str, Field(pattern=f"^({'|'.join(Axis)})$")]
+_LOOK_SECONDS: Final = 0.2
+_ANY_TEXT: Final = "anything"
+
+
+async def complete(
+    services: Services, report: Report, *, to_search: bool = False, within: float = math.inf
+) -> dict[str, Any]:
+    """Wait until the model is loaded and the whole journal is in the index.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        to_search: Also wait for the re-ranking model, if one is configured.
+        within: Seconds to wait at most for what the index lacks, once the model is loaded.
+
+    Returns:
+        `points`, the number of points in the index, and `notices`, what was repaired or is missing.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails.
+    """
+    writer = services.writer
+    report("Loading the embedding model")
+    await services.index.open()
+    catching_up = asyncio.create_task(writer.complete())
+    until = time.monotonic() + within
+    try:
+        # The hub may already be catching up, so progress is measured by the number of missing points.
+        total = 0
+        while not (await asyncio.wait([catching_up], timeout=_LOOK_SECONDS))[0] and time.monotonic() < until:
+            total = max(total, writer.pending)
+            report("Indexing", total - writer.pending, total)
+        if in_time := catching_up.done():
+            await catching_up
+    finally:
+        catching_up.cancel()
+    notices = list(services.index.notices)
+    if not in_time:
+        # Until the index was compared, nobody knows how many; none is not the answer.
+        how_many = "" if writer.missing is None else f"; {writer.missing:,} of its vectors are missing"
+        notices.append(f"The index is not complete yet{how_many}.")
+    if damaged := services.journal.known_damage:
+        notices.append(damage_notice(damaged))
+    if to_search:
+        report("Loading the re-ranking model")
+        try:
+            await services.reranking.loaded()
+        except EmbeddingUnavailableError as error:
+            notices.append(f"{error.sentence} Results are not re-ranked.")
+    points = sum((await services.index.counts()).values())
+    return {"points": points, "notices": notices}
+
+
+async def compare(services: Services, report: Report) -> dict[str, Any]:
+    """Compare the index with the journal, without writing anything.
+
+    Returns:
+        `points`, the number of points in the index; `missing`, how many it lacks; `superfluous`, how many do not belong
+        there; `model`, why the loaded model cannot be used, or None; `notices`; and what
+        a server refuses, see `Pauses.describe`.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    missing = await services.writer.find_pending()
+    return {
+        "model": await _failure_of_model(services),
+        "points": sum((await services.index.counts()).values()),
+        "missing": missing,
+        "superfluous": services.writer.superfluous,
+        "notices": services.index.notices,
+        **(services.circuits.pauses.describe() if services.circuits else {}),
+    }
+
+
+async def _failure_of_model(services: Services) -> str | None:
+    """Try the model. One that a server runs may have gone, or changed, since it was loaded."""
+    try:
+        # As a document: queries are remembered.
+        await services.embeddings.embed_documents([_ANY_TEXT], REQUEST_SECONDS)
+    except EmbeddingUnavailableError as error:
+        return error.sentence
+    return None
+
+
+async def reindex(services: Services, report: Report, *, axis: _AxisName | None) -> dict[str, Any]:
+    """Rebuild the index, or one axis of it, from the journal. The old index serves searches until then.
+
+    Returns:
+        `points`, the number of points built now or kept from an interrupted rebuild, and `notices`.
+
+    Raises:
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If the engine fails. The next call resumes the rebuild.
+    """
+    report("Loading the embedding model")
+    await services.index.open()
+    collections = list(Collection) if axis is None else [Collection.of(Axis(axis))]
+    points = await services.writer.rebuild(
+        collections, lambda done, total: report("Rebuilding the index", done, total)
+    )
+    return {"points": points, "notices": services.index.notices}

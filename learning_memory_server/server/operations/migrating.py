@@ -1,0 +1,159 @@
+"""The operations `migrate`, which copies the index to a Qdrant server or back, and `leave`, which leaves a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.errors import InvalidInputError, NoAnswerError
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.index.engines.qdrant_examining import nodes_of
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.moving import IndexMove
+from learning_memory_server.server.composition.backends import open_embedded, open_server
+from learning_memory_server.server.composition.services import ALL_SHAPES
+
+if TYPE_CHECKING:
+    from learning_memory_server.index.engines.base import VectorStore
+    from learning_memory_server.index.engines.qdrant import QdrantStore
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
+
+
+async def migrate(
+    services: Services, report: Report, *, url: str, key: str | None, to_server: bool
+) -> dict[str, Any]:
+    """Copy the index from one engine to the other, and add what the journal has and the index lacks.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        url: The Qdrant server's URL.
+        key: Its API key.
+        to_server: True to fill the server, false to fill the embedded engine.
+
+    Returns:
+        `collections` by name, see `indexing.moving.Moved`; and `notices`, what was repaired in the target.
+
+    Raises:
+        InvalidInputError: If `url` is not an HTTP URL.
+        EmbeddingUnavailableError: If the model cannot be loaded.
+        StorageUnavailableError: If an engine failed. The next call resumes the migration.
+    """
+    # The client also accepts `:memory:`, which no other process could read.
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInputError("The URL must begin with http:// or https://.")
+    report("Loading the embedding model")
+    await services.index.identity()
+    if services.servers.is_same(url, services.settings.qdrant_url):
+        return await move_between(services, report, None, to_server=to_server)
+    async with _opened(services, url, key) as server:
+        return await move_between(services, report, server, to_server=to_server)
+
+
+async def leave(
+    services: Services, report: Report, *, url: str, key: str | None, gone: bool = False
+) -> dict[str, Any]:
+    """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        url: The Qdrant server's URL.
+        key: Its API key.
+        gone: The server no longer exists: it is not asked.
+
+    Returns:
+        `removed`: how many there were.
+
+    Raises:
+        InvalidInputError: If the server is in use: it would be filled again.
+        StorageUnavailableError: If it failed. The next call resumes.
+    """
+    if services.servers.is_same(url, services.settings.qdrant_url):
+        raise _in_use()
+    removed = 0
+    if not gone:
+        report("Removing your points from the server")
+        async with _opened(services, url, key) as server:
+            removed = await _leave(services, server)
+    services.servers.leave(url, open_owner(services.settings.owner_file).name, services.clock())
+    return {"removed": removed}
+
+
+def _in_use() -> InvalidInputError:
+    return InvalidInputError(
+        "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
+    )
+
+
+async def _leave(services: Services, server: QdrantStore) -> int:
+    try:
+        nodes = await nodes_of(server.requests)
+        if nodes and await _is_in_use(services, nodes):
+            raise _in_use()
+        return await server.leave(tuple(Collection))
+    except NoAnswerError as error:
+        error.hint = (
+            "If that server no longer exists, add --gone: the journal then forgets that you were there."
+        )
+        raise
+
+
+async def _is_in_use(services: Services, nodes: frozenset[str]) -> bool:
+    """Return whether one of the nodes is of the cluster in use, which may be set by the address of another."""
+    if not (url := services.settings.qdrant_url):
+        return False
+    async with _opened(services, url, services.settings.qdrant_key) as used:
+        return bool(nodes & await nodes_of(used.requests))
+
+
+@asynccontextmanager
+async def _opened(services: Services, url: str, key: str | None) -> AsyncIterator[QdrantStore]:
+    server = open_server(services.settings, url, key, before_use=services.note_server)
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+async def move_between(
+    services: Services, report: Report, server: QdrantStore | None, *, to_server: bool
+) -> dict[str, Any]:
+    """Copy between the embedded engine and a server; see `migrate`.
+
+    Args:
+        services: The services.
+        report: Receives the progress.
+        server: The server; None if it is the engine of the services.
+        to_server: True to fill the server.
+    """
+    index, settings = services.index, services.settings
+    async with AsyncExitStack() as opened:
+        embedded: VectorIndex | VectorStore = index
+        if settings.qdrant_url is not None:
+            embedded = open_embedded(settings, await index.identity())
+            opened.push_async_callback(embedded.close)
+        if server is not None and not to_server:
+            for spec in await index.specs():
+                await server.find(spec)
+        source, target = (embedded, server or index) if to_server else (server or index, embedded)
+        move = IndexMove(source, _as_index(target, services), services.embeddings)
+        moved = await move.run(
+            lambda: (document for each in services.sources for document in each.documents()),
+            lambda done, total: report("Moving the index", done, total),
+        )
+    return {
+        "collections": {name.value: asdict(each) for name, each in moved.items()},
+        "notices": move.notices,
+    }
+
+
+def _as_index(engine: VectorIndex | VectorStore, services: Services) -> VectorIndex:
+    """Return the services' own index as it is, and another engine as an index of the same model."""
+    if isinstance(engine, VectorIndex):
+        return engine
+    return VectorIndex(services.embeddings, lambda _: engine, ALL_SHAPES)

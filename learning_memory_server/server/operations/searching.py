@@ -1,0 +1,51 @@
+"""The operation `search_memories`: what the tool search_memory finds, as data."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.server.views.memory_views import found_memory
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
+
+
+async def search_memories(  # noqa: PLR0913 - one for each option
+    services: Services,
+    _report: Report,
+    *,
+    query: str,
+    limit: int,
+    tags: list[str],
+    source: str | None,
+    project: str | None,
+    since: str | None,
+    explain: bool,
+) -> dict[str, Any]:
+    """Search memories.
+
+    Args:
+        services: The services.
+        query: What to look for.
+        limit: The most memories to return.
+        tags: A memory must have all of these.
+        source: Its source.
+        project: Its project.
+        since: Its earliest date, in ISO 8601.
+        explain: Include the parts of each score.
+
+    Returns:
+        `results`, see `FoundMemoryView`, `count` and `mode`.
+
+    Raises:
+        DeadlineExceededError: If it took too long.
+    """
+    # A person sees the scores, and where they end.
+    start = datetime.fromisoformat(since) if since else None
+    where = MemoryFilter(tuple(tags), source, start, None, project)
+    result = await services.memory_searcher.search(MemoryQuery(query, limit, where, min_score=0.0))
+    results = [found_memory(found, explain=explain) for found in result.found]
+    return {"results": results, "count": len(results), "mode": result.mode.value}

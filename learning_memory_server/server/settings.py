@@ -1,0 +1,333 @@
+"""Settings: from `LEARNING_MEMORY_*` variables, else from a TOML file, else by default."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.errors import InvalidSettingsError, did_you_mean
+from learning_memory_server.model import limits
+from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
+from learning_memory_server.system import paths
+
+
+def _user_path(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _no_boolean(value: object) -> object:
+    # Variables are text, so numbers are parsed leniently. Without this check, TOML's `true` would be the number 1.
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not a boolean")  # noqa: TRY004 - pydantic's protocol
+    return value
+
+
+def _joined(value: object) -> object:
+    """Return a list of texts as one text, as a variable holds it."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    return value
+
+
+def _from_json(value: object) -> object:
+    """Return what a variable holds as JSON; a file has lists and tables of its own."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError('must be JSON, such as ["acme_[a-z0-9]{20}"]') from None
+
+
+def _sound_patterns(patterns: tuple[str, ...] | dict[str, str]) -> tuple[str, ...] | dict[str, str]:
+    try:
+        OwnPatterns(patterns)
+    except InvalidSettingsError as error:
+        raise ValueError(error.message.removesuffix(".")) from None
+    return patterns
+
+
+def _sound_allow(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        numbered_patterns("redaction_allow", patterns)
+    except InvalidSettingsError as error:
+        raise ValueError(error.message.removesuffix(".")) from None
+    return patterns
+
+
+RedactionPatterns = Annotated[
+    tuple[str, ...] | dict[str, str], BeforeValidator(_from_json), AfterValidator(_sound_patterns)
+]
+RedactionAllow = Annotated[tuple[str, ...], BeforeValidator(_from_json), AfterValidator(_sound_allow)]
+UserPath = Annotated[Path, AfterValidator(_user_path)]
+Number = Annotated[int, BeforeValidator(_no_boolean)]
+
+
+class Settings(BaseModel):
+    """The settings. Each field is a variable, `LEARNING_MEMORY_` and its name in capitals, or a key of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    storage_path: UserPath = Field(
+        default_factory=paths.data_directory, description="Where all data is stored."
+    )
+    journal_path: UserPath | None = Field(
+        default=None, description="Where the journal is stored; by default `journal` in storage_path."
+    )
+    project: Annotated[str, Field(min_length=1, max_length=limits.PROJECT_MAX)] | None = Field(
+        default=None, description="The project's name; by default from the git remote, else the folder."
+    )
+    qdrant_url: Annotated[str, BeforeValidator(_joined)] | None = Field(
+        default=None,
+        description="A Qdrant server; by default the embedded engine is used. For a cluster, the URLs of several nodes: "
+        "a list, or separated by commas.",
+    )
+    qdrant_api_key: SecretStr | None = Field(default=None, description="The key for qdrant_url.")
+    qdrant_allow_plaintext_key: bool = Field(
+        default=False,
+        description="Whether the key may be sent over http:// to another machine than this one.",
+    )
+    qdrant_shard_number: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None,
+        description="How many shards a new collection at qdrant_url has; by default the server decides.",
+    )
+    qdrant_replication_factor: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None, description="How many copies a Qdrant cluster keeps of each shard of a new collection."
+    )
+    qdrant_write_consistency_factor: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None, description="How many of those copies must acknowledge a write."
+    )
+    embedding_backend: Literal["sentence-transformers", "ollama", "hashing"] = Field(
+        default="sentence-transformers",
+        description="What runs the model. `hashing` needs no model and finds shared words only; it is meant for tests.",
+    )
+    embedding_model: str = Field(
+        default=DEFAULT_MODEL,
+        validate_default=True,
+        description="A sentence-transformers model: the packaged one, a folder's absolute path, or one that "
+        "`download-model` has fetched; nothing is fetched automatically. All but the packaged one need the extra "
+        "`sentence-transformers`. With `ollama`: the name of one of its models.",
+    )
+    ollama_url: str = Field(
+        default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend."
+    )
+    embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None, description="If set, the model's vectors must have this length."
+    )
+    reranker_model: str | None = Field(
+        default=None,
+        description="A cross-encoder that re-ranks the best results of a search: a folder's absolute path, or a model "
+        "that `download-model` has fetched; by default results are not re-ranked.",
+    )
+    hdbscan_min_cluster_size: Annotated[Number, Field(ge=2)] | None = Field(
+        default=None, description="The smallest cluster; by default it grows with the number of experiences."
+    )
+    hdbscan_min_samples: Annotated[Number, Field(ge=1)] = Field(
+        default=3, description="How dense a cluster must be; higher values leave more noise."
+    )
+    min_experiences: Annotated[Number, Field(ge=1)] | None = Field(
+        default=None,
+        description="The fewest experiences on an axis that are clustered; by default 8 on surprise and root_cause, "
+        "20 on full and strategy.",
+    )
+    advice_scope: Literal["project", "all"] = Field(
+        default="project",
+        description="Where the past experiences and values come from that `start_ghap` and `update_ghap` show: the "
+        "project, or all projects.",
+    )
+    advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
+        default=0,
+        description="The share of entries for which they are withheld at random, to measure whether they help.",
+    )
+    check_in_calls: Annotated[Number, Field(ge=0)] = Field(
+        default=0,
+        description="After how many tool calls with the same open entry the plugin for Claude Code asks the agent about "
+        "it; 0: never.",
+    )
+    redaction: bool = Field(
+        default=True,
+        description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "
+        "`[redacted: github token]`.",
+    )
+    redaction_patterns: RedactionPatterns = Field(
+        default=(),
+        description="More secrets: a list of regular expressions, or a table of them by the kind that they find. What a "
+        "group named `secret` matches is replaced, else the whole match. A text on which one of them takes longer than a "
+        "second is refused. A variable holds it as JSON.",
+    )
+    redaction_allow: RedactionAllow = Field(
+        default=(),
+        description="What is not a secret: a list of regular expressions; what one of them matches is kept. A variable "
+        "holds it as JSON.",
+    )
+    budget_bytes: Annotated[Number, Field(ge=0)] = Field(
+        default=800,
+        description="Bytes that the context for a new session has at most: the resource and the command `context`.",
+    )
+    hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
+        default=30, description="The hub shuts down after this time without a session."
+    )
+    commands_start_hub: bool = Field(
+        default=True,
+        description="Whether a command such as `search` or `import` starts a hub if none runs. Otherwise it opens the "
+        "data itself, and sessions have to wait until it ends.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info",
+        description="What is logged: by the hub to `hub.log` in storage_path, with --direct to stderr. Commands log "
+        "only at `debug`, to stderr. A running hub keeps its level. What users write is never logged, at any level.",
+    )
+
+    @field_validator("qdrant_url", "ollama_url")
+    @classmethod
+    def _is_http(cls, url: str | None) -> str | None:
+        if url is not None and not all(
+            each.strip().startswith(("http://", "https://")) for each in url.split(",")
+        ):
+            raise ValueError("must begin with http:// or https://")
+        return url
+
+    @field_validator("ollama_url")
+    @classmethod
+    def _names_a_host(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            names_one = bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            # Its message may quote part of a password.
+            names_one = False
+        if not names_one:
+            raise ValueError("must name a host, as in http://127.0.0.1:11434")
+        return url
+
+    @field_validator("embedding_model")
+    @classmethod
+    def _is_named(cls, model: str, info: ValidationInfo) -> str:
+        if info.data.get("embedding_backend") == "ollama" and model == DEFAULT_MODEL:
+            raise ValueError("must name a model of Ollama, such as nomic-embed-text")
+        return model
+
+    @field_validator("embedding_model", "reranker_model")
+    @classmethod
+    def _is_absolute(cls, model: str | None) -> str | None:
+        if model and model.startswith("."):
+            # The hub's working directory is not its sessions'.
+            raise ValueError("must be an absolute path, or a name")
+        return str(_user_path(Path(model))) if model and model.startswith("~") else model
+
+    @property
+    def journal_directory(self) -> Path:
+        """Where the journal is stored."""
+        return self.journal_path or self.storage_path / "journal"
+
+    @property
+    def qdrant_key(self) -> str | None:
+        """The Qdrant server's key as it is sent. Never log it."""
+        return self.qdrant_api_key.get_secret_value() if self.qdrant_api_key else None
+
+    @property
+    def index_directory(self) -> Path:
+        """Where the embedded engine stores its files."""
+        return self.storage_path / "index"
+
+    @property
+    def owner_file(self) -> Path:
+        """The file that says whose this storage folder's points are on a Qdrant server."""
+        return self.storage_path / "qdrant-owner.json"
+
+    @property
+    def claims_file(self) -> Path:
+        """The file of the root commits of projects."""
+        return self.storage_path / "claims.json"
+
+    @property
+    def outdated_file(self) -> Path:
+        """The file that names the points of the index that must be rebuilt."""
+        return self.storage_path / "outdated-points.json"
+
+    @property
+    def map_directory(self) -> Path:
+        """The folder of what keeps the dashboard's map as it was."""
+        return self.storage_path / "map"
+
+    @property
+    def backups_directory(self) -> Path:
+        """Where backups are stored, unless a person names another folder."""
+        return self.storage_path / "backups"
+
+    @property
+    def models_directory(self) -> Path:
+        """Where exported models are stored."""
+        return self.storage_path / "models"
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings.
+
+    Raises:
+        InvalidSettingsError: If the file cannot be read, one of its keys is unknown, or a value is invalid. The
+            message names the setting and where it was set.
+    """
+    from_file = paths.settings_from_file(environment)
+    for key in from_file:
+        if key not in Settings.model_fields:
+            raise InvalidSettingsError(
+                f"{key} in {paths.config_file(environment)} is not a setting."
+                f"{did_you_mean(key, Settings.model_fields)}"
+            )
+    from_environment = paths.settings_from_environment(environment)
+    known = {key: value for key, value in from_environment.items() if key in Settings.model_fields}
+    raw = {"storage_path": paths.storage_path({}, environment), **from_file, **known}
+    try:
+        # Merged here and not by pydantic-settings, so that an error can name the source of a value, and because that
+        # import would add a tenth of a second to every start of the server.
+        return Settings.model_validate(raw)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = str(problem["loc"][0])
+        place = (
+            f"{paths.PREFIX}{name.upper()}"
+            if name in known or name not in from_file
+            else f"{name} in {paths.config_file(environment)}"
+        )
+        raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Return whether a setting holds a key, or a URL with a password."""
+    return name == "qdrant_api_key" or (name.endswith("_url") and "@" in str(value))
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Return a sentence for each of the given `LEARNING_MEMORY_*` names that is not a setting."""
+    known = {*Settings.model_fields, "config"}
+    # Compared without the prefix: it would make any two names look alike.
+    unknown = {
+        name: difflib.get_close_matches(name.removeprefix(paths.PREFIX).lower(), known, n=1)
+        for name in sorted(map(str, environment))
+        if name.startswith(paths.PREFIX) and name.removeprefix(paths.PREFIX).lower() not in known
+    }
+    return [
+        f"{name} is not a setting." + "".join(f" Did you mean {paths.PREFIX}{key.upper()}?" for key in close)
+        for name, close in unknown.items()
+    ]

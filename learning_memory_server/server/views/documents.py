@@ -1,0 +1,311 @@
+"""The JSON documents that commands print with `--json`.
+
+The reference is generated from these types, and tests compare what commands print with them. The commands themselves
+do not import this: it is slow.
+"""
+
+from typing import Any, Final, Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.server.views.calibration_views import CalibrationView
+from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
+from learning_memory_server.server.views.entry_views import EntryKey, Member, Summary, WholeEntry
+from learning_memory_server.server.views.failure_views import RepeatedError
+from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
+from learning_memory_server.server.views.report_documents import (
+    ArchiveDocument,
+    ForgetDocument,
+    ImportDocument,
+    LearnDocument,
+    LeaveDocument,
+    MigrateDocument,
+    ReindexDocument,
+    ScanDocument,
+)
+from learning_memory_server.server.views.score_views import ScoredExperience
+from learning_memory_server.server.views.value_views import FullValue
+
+
+class EntryDocument(TypedDict):
+    """Resolved entries, newest first; `total` counts all that match."""
+
+    results: list[Summary]
+    count: int
+    total: int
+
+
+class FoundDocument(TypedDict):
+    """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
+
+    results: list[ScoredExperience]
+    count: int
+    mode: str
+
+
+class MemoryDocument(TypedDict):
+    """Memories, the last one added first; `total` counts all that match."""
+
+    results: list[MemoryView]
+    count: int
+    total: int
+
+
+class FoundMemoryDocument(TypedDict):
+    """Memories, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
+
+    results: list[FoundMemoryView]
+    count: int
+    mode: str
+
+
+class ValueDocument(TypedDict):
+    """Values."""
+
+    results: list[FullValue]
+    count: int
+
+
+class ErrorsDocument(TypedDict):
+    """Errors of commands, the last seen first; `total` counts all that match."""
+
+    results: list[RepeatedError]
+    count: int
+    total: int
+
+
+class ClusterDocument(AxisView):
+    """The clusters of an axis, largest first. Of `total` experiences, `noise_count` are in none.
+
+    With `--noise`, `noise` has the newest 50 of those.
+    """
+
+
+class MemberDocument(TypedDict):
+    """A cluster with all its experiences, most central first. `clusters --members` prints this."""
+
+    cluster_id: str
+    axis: str
+    members: list[Member]
+    count: int
+    label: NotRequired[str]
+    size: NotRequired[int]
+    avg_weight: NotRequired[float]
+    exemplars: NotRequired[list[Exemplar]]
+    outcomes: NotRequired[dict[str, int]]
+    root_causes: NotRequired[dict[str, int]]
+    first_seen: NotRequired[str]
+    last_seen: NotRequired[str]
+    last_30_days: NotRequired[int]
+
+
+class WholeValue(FullValue):
+    """A value with all ids: of its cluster's members, and of the entries with verdicts for and against it."""
+
+    supported_by: list[str]
+    contradicted_by: list[str]
+
+
+class ShownDocument(TypedDict):
+    """What was found, under the name of its `kind`."""
+
+    kind: Literal["entry", "value", "memory", "error", "cluster"]
+    entry: NotRequired[WholeEntry]
+    value: NotRequired[WholeValue]
+    memory: NotRequired[MemoryView]
+    error: NotRequired[RepeatedError]
+    cluster: NotRequired[MemberDocument]
+
+
+class HubFacts(TypedDict, total=False):
+    """The state of a hub. `points` counts them by collection, once the index is open; a `notice` is of settings."""
+
+    pid: int
+    version: str
+    uptime_seconds: int
+    sessions: int
+    model: str
+    runtime: str
+    points: dict[str, int]
+    pending: int
+    journal: str
+    settings_current: bool
+    notice: str
+    error: str
+
+
+class HubDocument(HubFacts):
+    """Whether a hub is `running`, and its state."""
+
+    running: bool
+
+
+class JournalFacts(TypedDict):
+    """Where the journal is, its size, and how many of its lines cannot be read."""
+
+    path: str
+    bytes: int
+    damaged_lines: int
+
+
+class ServerFacts(TypedDict, total=False):
+    """The version of a Qdrant server, and whether it is one that was tried; or why it is not known."""
+
+    version: str
+    tried: bool
+    error: str
+
+
+class EntryCounts(TypedDict):
+    """Counts of entries; those by tier, outcome and project are of resolved ones."""
+
+    resolved: int
+    open: int
+    by_tier: dict[str, int]
+    by_outcome: dict[str, int]
+    by_project: dict[str, int]
+
+
+class StatusDocument(TypedDict):
+    """What is stored. `locked_by` describes the process that has locked the data; `open` lists the open entries."""
+
+    journal: JournalFacts
+    index: str
+    server: ServerFacts | None
+    locked_by: dict[str, Any] | None
+    hub: HubFacts | None
+    entries: EntryCounts
+    open: list[EntryKey]
+    values: int
+    memories: int
+    failures: int
+
+
+class ReplayReach(TypedDict):
+    """Of how many entries something would have been shown for how many."""
+
+    total: int
+    shown: int
+
+
+class ReplayLater(TypedDict):
+    """An entry at its start, and how it ended."""
+
+    id: str
+    goal: str
+    hypothesis: str
+    outcome_status: str
+
+
+class ReplayShown(TypedDict):
+    """An experience or a value that would have been shown; `applies` if the pair was judged.
+
+    Of a value, `learned` is its text, and `score` its cosine with goal and hypothesis.
+    """
+
+    id: str
+    score: float
+    goal: NotRequired[str]
+    outcome_status: NotRequired[str]
+    learned: NotRequired[str]
+    confidence_tier: NotRequired[str]
+    domain: NotRequired[str]
+    strategy: NotRequired[str]
+    project: str
+    created_at: str
+    applies: NotRequired[bool]
+
+
+class ReplayCase(TypedDict):
+    """An entry, and what it would have been told."""
+
+    later: ReplayLater
+    shown: list[ReplayShown]
+
+
+class RecurringFacts(TypedDict):
+    """What a way of telling would have come to for errors that came again; shares with 95 % intervals.
+
+    `right` is of `judged`, `speech` is bytes, `silent` events. `calls`: how many it takes until it works, if agents
+    follow what they are told.
+    """
+
+    moments: int
+    told: float | None
+    told_interval: list[float]
+    judged: int
+    right: float | None
+    right_interval: list[float]
+    speech: int
+    silent: int
+    calls: float | None
+
+
+class ReplayDocument(TypedDict):
+    """What entries would have been told. `precision`: the share of the `judged` pairs that apply, null without any."""
+
+    entries: ReplayReach
+    failures: ReplayReach
+    pairs: int
+    judged: int
+    unjudged: int
+    precision: float | None
+    cases: list[ReplayCase]
+    note: NotRequired[str]
+    recurring: NotRequired[dict[str, RecurringFacts]]
+
+
+class FindingFacts(TypedDict):
+    """What a check found."""
+
+    level: Literal["green", "yellow", "red"]
+    topic: str
+    sentence: str
+
+
+class DoctorDocument(TypedDict):
+    """What the checks found, and what `--fix` did; `problems` counts red findings, `warnings` yellow ones."""
+
+    problems: int
+    warnings: int
+    findings: list[FindingFacts]
+    repairs: list[FindingFacts]
+
+
+class FailureFacts(TypedDict):
+    """What was wrong, and what to do next if anything helps. The types are those of the tools' errors."""
+
+    type: str
+    message: str
+    hint: NotRequired[str]
+
+
+class FailureDocument(TypedDict):
+    """A command that fails prints this in place of its own; its exit status is 1, or 2 for a wrong option."""
+
+    error: FailureFacts
+
+
+DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
+    "status": (StatusDocument,),
+    "doctor": (DoctorDocument,),
+    "list": (EntryDocument,),
+    "show": (ShownDocument,),
+    "search": (FoundDocument,),
+    "clusters": (ClusterDocument, MemberDocument),
+    "values": (ValueDocument,),
+    "calibration": (CalibrationView,),
+    "failures": (ErrorsDocument,),
+    "replay": (ReplayDocument,),
+    "memories": (MemoryDocument,),
+    "memories search": (FoundMemoryDocument,),
+    "reindex": (ReindexDocument,),
+    "import": (ImportDocument, ArchiveDocument),
+    "learn-from": (LearnDocument,),
+    "restore": (ArchiveDocument,),
+    "migrate": (MigrateDocument, LeaveDocument),
+    "forget": (ForgetDocument,),
+    "scan": (ScanDocument,),
+    "hub status": (HubDocument,),
+}
+"""The documents of each command that takes `--json`."""

@@ -1,0 +1,248 @@
+"""Entries as replies show them: only the fields named here, and absent ones left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.journal.codec import lean
+from learning_memory_server.model.lines import preview
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.entry import Ghap
+
+_SHORT: Final = 160
+"""Characters of a text in a shortened entry."""
+
+
+class RootCauseView(TypedDict):
+    """Why a hypothesis was wrong."""
+
+    category: str
+    description: str
+
+
+class LessonView(TypedDict):
+    """What is worth doing again."""
+
+    what_worked: NotRequired[str]
+    takeaway: NotRequired[str]
+
+
+class EntryKey(TypedDict):
+    """Enough of an open entry to recognise it."""
+
+    id: str
+    goal: str
+    created_at: str
+    owner: NotRequired[str]
+
+
+class OpenEntry(TypedDict, total=False):
+    """A whole open entry."""
+
+    id: str
+    project: str
+    created_at: str
+    domain: str
+    strategy: str
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    confidence: float
+    first_confidence: float
+    history: list[dict[str, Any]]
+    notes: list[str]
+    runs: list[str]
+    iteration_count: int
+
+
+class Summary(TypedDict):
+    """A resolved entry in a list."""
+
+    id: str
+    goal: str
+    domain: str
+    strategy: str
+    outcome_status: str
+    confidence_tier: str
+    iteration_count: int
+    created_at: str
+    resolved_at: str
+    project: str
+
+
+class Experience(TypedDict, total=False):
+    """A whole resolved entry; only search results have a `score`."""
+
+    id: str
+    score: float
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    outcome_status: str
+    outcome_result: str
+    surprise: str
+    root_cause: RootCauseView
+    lesson: LessonView
+    confidence_tier: str
+    domain: str
+    strategy: str
+    project: str
+    created_at: str
+    left_out: dict[str, str]
+
+
+class WholeEntry(Experience, total=False):
+    """Everything about an entry; an open one has no outcome."""
+
+    resolved_at: str
+    cited: list[dict[str, str]]
+    confidence: float
+    first_confidence: float
+    history: list[dict[str, Any]]
+    notes: list[str]
+    runs: list[str]
+    iteration_count: int
+
+
+class Member(Experience, total=False):
+    """An experience of a cluster. `ghap_id` is its `id`, under the name that other tools take it by."""
+
+    ghap_id: str
+
+
+class Paged(TypedDict):
+    """The counts of every listing: `total` and `offset` if more items follow, `truncated` if the reply was cut short.
+
+    `stored_text` says what the texts of the items are.
+    """
+
+    count: int
+    total: NotRequired[int]
+    offset: NotRequired[int]
+    truncated: NotRequired[bool]
+    stored_text: NotRequired[str]
+
+
+def entry_key(entry: Ghap) -> dict[str, Any]:
+    """Return enough of an open entry to recognise it."""
+    return {"id": entry.id, "goal": entry.goal, "created_at": entry.created_at.isoformat()}
+
+
+def open_entry(entry: Ghap) -> dict[str, Any]:
+    """Return an `OpenEntry`: nothing that only the journal needs, such as the session it belongs to."""
+    return lean(
+        {
+            "id": entry.id,
+            "project": entry.project,
+            "created_at": entry.created_at.isoformat(),
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
+            "goal": entry.goal,
+            "hypothesis": entry.hypothesis,
+            "action": entry.action,
+            "prediction": entry.prediction,
+            "confidence": entry.confidence,
+            "first_confidence": entry.first_confidence,
+            "history": [
+                lean(
+                    {
+                        "at": revision.at.isoformat(),
+                        "hypothesis": revision.hypothesis,
+                        "action": revision.action,
+                        "prediction": revision.prediction,
+                        "confidence": revision.confidence,
+                    }
+                )
+                for revision in entry.history
+            ],
+            "notes": list(entry.notes),
+            "runs": [str(run) for run in entry.runs],
+            "iteration_count": entry.iteration_count,
+        }
+    )
+
+
+def summary(entry: Ghap) -> dict[str, Any]:
+    """Return a resolved entry as a list shows it."""
+    return {
+        "id": entry.id,
+        "goal": entry.goal,
+        "domain": entry.domain.value,
+        "strategy": entry.strategy.value,
+        "outcome_status": entry.outcome.status.value,
+        "confidence_tier": entry.tier.value,
+        "iteration_count": entry.iteration_count,
+        "created_at": entry.created_at.isoformat(),
+        "resolved_at": entry.outcome.resolved_at.isoformat(),
+        "project": entry.project,
+    }
+
+
+def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
+    """Return a whole resolved entry."""
+    outcome, cause, lesson = entry.outcome, entry.outcome.root_cause, entry.outcome.lesson
+    return lean(
+        {
+            "id": entry.id,
+            "score": None if score is None else round(score, 4),
+            "goal": entry.goal,
+            "hypothesis": entry.hypothesis,
+            "action": entry.action,
+            "prediction": entry.prediction,
+            "outcome_status": outcome.status.value,
+            "outcome_result": outcome.result,
+            "surprise": outcome.surprise,
+            "root_cause": cause and {"category": cause.category.value, "description": cause.description},
+            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
+            "confidence_tier": entry.tier.value,
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
+            "project": entry.project,
+            "created_at": entry.created_at.isoformat(),
+        }
+    )
+
+
+def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
+    """Return what tells whether a resolved entry is worth reading, with shortened texts."""
+    outcome = entry.outcome
+    lesson = outcome.lesson
+    learned = (lesson and (lesson.takeaway or lesson.what_worked)) or outcome.surprise
+    return lean(
+        {
+            "id": entry.id,
+            "score": round(score, 4),
+            "goal": preview(entry.goal, _SHORT),
+            "outcome_status": outcome.status.value,
+            "learned": learned and preview(learned, _SHORT),
+            "confidence_tier": entry.tier.value,
+            "domain": entry.domain.value,
+            "strategy": entry.strategy.value,
+            "project": entry.project,
+            "created_at": entry.created_at.isoformat(),
+        }
+    )
+
+
+def whole_entry(entry: Ghap) -> dict[str, Any]:
+    """Return a `WholeEntry`, open or resolved."""
+    shown = open_entry(entry)
+    if entry.resolution is None:
+        return shown
+    cited = [{"id": each.id, "effect": each.effect.value} for each in entry.resolution.cited]
+    return (
+        shown
+        | experience(entry)
+        | lean({"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited})
+    )
+
+
+def member(entry: Ghap) -> dict[str, Any]:
+    """Return a resolved entry as a `Member`."""
+    shown = experience(entry)
+    return {"id": shown.pop("id"), "ghap_id": entry.id, **shown}

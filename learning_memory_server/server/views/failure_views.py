@@ -1,0 +1,74 @@
+"""Errors of commands as JSON shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.learning.failures.remedies import remedy_for, seen
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.failure import Failure
+
+
+class RepeatedError(TypedDict):
+    """An error of a project. `command` is the newest that failed with it, and `remedy` what is shown if it fails again.
+
+    There is no `remedy` if none is known that may be shown, if remedies disagree, or if it was tried and did not help.
+    `failures` are the last ones, newest first.
+    """
+
+    id: str
+    project: str
+    signature: str
+    times: int
+    last_seen: str
+    command: str
+    remedy: NotRequired[str]
+    failures: list[FailedCommand]
+
+
+class FailedCommand(TypedDict):
+    """A command that failed, and what is shown if it fails again."""
+
+    id: str
+    at: str
+    command: str
+    remedy: NotRequired[str]
+
+
+def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
+    """Return a `RepeatedError`.
+
+    Args:
+        known: The failures of one error, oldest first.
+        folder: The project's folder, if it is known.
+    """
+    newest = known[-1]
+    failures = [
+        {
+            "id": each.id,
+            "at": each.created_at.isoformat(),
+            "command": each.command,
+            **_remedy(each, known, folder),
+        }
+        for each in reversed(known)
+    ]
+    return {
+        "id": newest.error,
+        "project": newest.project,
+        "signature": newest.signature,
+        "times": seen(known),
+        "last_seen": newest.created_at.isoformat(),
+        "command": newest.command,
+        **_remedy(newest, known, folder),
+        "failures": failures,
+    }
+
+
+def _remedy(failure: Failure, known: Sequence[Failure], folder: str | None) -> dict[str, str]:
+    """Return what a new session is shown if the command fails again."""
+    remedy = remedy_for(failure.command, known, folder=folder)
+    return {"remedy": remedy.text} if remedy else {}

@@ -1,0 +1,208 @@
+"""The JSON documents of the commands that change, copy or move the stored data."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.server.views.failure_views import RepeatedError
+
+ScanFinding = TypedDict(
+    "ScanFinding",
+    {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]},
+)
+
+
+class ScanDocument(TypedDict):
+    """Where secrets are, and of what kind; `in` names the journal and backups.
+
+    `removed`: all were replaced. `left` has the ids of records that still have one.
+    """
+
+    findings: list[ScanFinding]
+    backups: int
+    backups_looked_at: bool
+    backups_unreadable: list[str]
+    removed: bool
+    indexed: NotRequired[bool]
+    left: NotRequired[list[str]]
+
+
+class PassedOver(TypedDict):
+    """What was not read: damaged or very long `lines`, `files` with the reason, and `links` to other folders."""
+
+    lines: int
+    files: list[str]
+    links: int
+
+
+class PastTask(TypedDict):
+    """What a past session was asked first and answered last; `id` is the memory's."""
+
+    id: str
+    project: str
+    at: str
+    text: str
+
+
+class LearnDocument(TypedDict):
+    """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
+
+    `transcripts` counts them by project, without those of `other_projects`. Of their `commands`, `failed` failed.
+    """
+
+    kept: int
+    new: int
+    known: int
+    errors: list[RepeatedError]
+    tasks: list[PastTask]
+    transcripts: dict[str, int]
+    other_projects: int
+    commands: int
+    failed: int
+    passed_over: PassedOver
+    seconds: float
+
+
+class RejectedLine(TypedDict):
+    """A line that is not an entry."""
+
+    line: int
+    reason: str
+
+
+class ImportDocument(TypedDict):
+    """What came of a JSONL file. Entries without a project, `without_project` of them, go under `project`.
+
+    `changes` counts what was mapped or dropped, and `redacted` secrets by kind. `backup` is the file that was written
+    first. After a dry run, `imported` is what would be.
+    """
+
+    dry_run: bool
+    imported: int
+    already_there: int
+    project: str
+    without_project: int
+    forgotten_here: int
+    forgotten_there: int
+    repeated: int
+    changes: dict[str, int]
+    redacted: dict[str, int]
+    rejected: list[RejectedLine]
+    backup: str | None
+    index: str
+    seconds: float
+
+
+class Compared(TypedDict):
+    """How the things of one sort compare with what is here; of `differing` ones, which have ids, ours stay."""
+
+    new: int
+    there: int
+    differing: list[str]
+    forgotten_here: int
+
+
+class ForgottenThere(TypedDict):
+    """Of what was forgotten in an archive, how much is `present` here and how much `unknown`."""
+
+    present: int
+    unknown: int
+
+
+class ArchiveDocument(TypedDict):
+    """What is in an archive and, if it was `applied`, what came of it.
+
+    `contents` compares by sort: `entry`, `open entry`, `value` and so on. `imported` counts by sort, and `redacted`
+    secrets by kind. `noted` counts ids that are recorded as forgotten although nothing here had them.
+    """
+
+    archive: str
+    created_at: str
+    program: str
+    project: str | None
+    damaged_lines: int
+    contents: dict[str, Compared]
+    cluster_numbers: Literal["none", "new", "there", "skipped"]
+    forgotten_there: ForgottenThere
+    changes: dict[str, int]
+    rejected: list[str]
+    applied: bool
+    backup: NotRequired[str | None]
+    imported: NotRequired[dict[str, int]]
+    forgotten: NotRequired[int]
+    noted: NotRequired[int]
+    redacted: NotRequired[dict[str, int]]
+    index: NotRequired[str]
+    seconds: NotRequired[float]
+
+
+class ForgottenThing(TypedDict):
+    """An entry, a value, a memory or a failure, and its text or the beginning of it."""
+
+    kind: Literal["ghap", "value", "memory", "failure"]
+    id: str
+    text: str
+
+
+class ForgottenVerdict(TypedDict):
+    """A verdict that goes along."""
+
+    value_id: str
+    ghap_id: str
+    stance: str
+
+
+class ForgetDocument(TypedDict):
+    """What was found and, if `forgotten`, is forgotten; `citing` has the ids of values that stay and cite it.
+
+    `indexed` is false while the index still has points of it; `elsewhere` has the URLs of Qdrant servers that are not
+    in use and may have some. With --purge, `removed` counts the lines that left the journal's files, `doubtful` names
+    files with unreadable bytes, and `backups` counts the lines in backups by name.
+    """
+
+    forgotten: bool
+    found: list[ForgottenThing]
+    citing: list[str]
+    verdicts: list[ForgottenVerdict]
+    indexed: NotRequired[bool]
+    elsewhere: NotRequired[list[str]]
+    removed: NotRequired[int]
+    doubtful: NotRequired[list[str]]
+    backups: NotRequired[dict[str, int]]
+    backups_rewritten: NotRequired[bool]
+    backups_removed: NotRequired[list[str]]
+    backups_unreadable: NotRequired[list[str]]
+
+
+class ReindexDocument(TypedDict):
+    """How many vectors the rebuilt index has; `axis` is null if all of it was rebuilt."""
+
+    axis: str | None
+    vectors: int
+    seconds: float
+
+
+class MovedPoints(TypedDict):
+    """The points of a collection: `count` arrived, some were `there_before`; `others` are not this journal's."""
+
+    count: int
+    there_before: int
+    copied: int
+    embedded: int
+    missing: int
+    others: int
+
+
+class LeaveDocument(TypedDict):
+    """How many of one's own points were removed from a server."""
+
+    removed: int
+    seconds: float
+
+
+class MigrateDocument(TypedDict):
+    """What was copied, by collection, and whether all of it has arrived."""
+
+    complete: bool
+    collections: dict[str, MovedPoints]
+    seconds: float

@@ -1,0 +1,311 @@
+"""Values as replies show them: what they were tested against, and the verdicts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NotRequired
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from learning_memory_server.journal.codec import lean
+from learning_memory_server.learning.values.closest import lesson_of
+
+if TYPE_CHECKING:
+    from learning_memory_server.learning.values.judge import Judgement
+    from learning_memory_server.learning.values.likeness import Likeness
+    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.learning.values.store import Trial
+    from learning_memory_server.model.value import Value
+
+_IDS_SHOWN: Final = 5
+
+
+class ValueEvidence(TypedDict):
+    """The cluster a value was accepted for: distances (1 - cosine) and its most central experiences."""
+
+    similarity: float
+    centroid_distance: float
+    threshold: float
+    member_ids: list[str]
+
+
+class SupportView(TypedDict):
+    """Verdicts for and against a value.
+
+    `interval`: 95 % interval of the share of them that supports it. At most five ids each, the newest first.
+    """
+
+    supporting: int
+    contradicting: int
+    interval: list[float]
+    supported_by: NotRequired[list[str]]
+    contradicted_by: NotRequired[list[str]]
+
+
+class SimilarValue(TypedDict):
+    """A value that says nearly the same; `similarity` is the cosine between the two texts."""
+
+    id: str
+    text: str
+    similarity: float
+
+
+class ListedValue(TypedDict):
+    """A value and its standing: supported, contested or unattested. Most parts are shown only in full.
+
+    `cluster_size` is the size at the time it was accepted.
+    """
+
+    id: str
+    text: str
+    standing: str
+    supporting: NotRequired[int]
+    contradicting: NotRequired[int]
+    axis: NotRequired[str]
+    cluster_id: NotRequired[str]
+    cluster_size: NotRequired[int]
+    project: NotRequired[str]
+    created_at: NotRequired[str]
+    evidence: NotRequired[ValueEvidence]
+    support: NotRequired[SupportView]
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+
+
+class FullValue(TypedDict):
+    """A value in full."""
+
+    id: str
+    text: str
+    standing: str
+    axis: str
+    cluster_id: str
+    cluster_size: int
+    project: str
+    created_at: str
+    evidence: ValueEvidence
+    support: SupportView
+    supersedes: NotRequired[str]
+    superseded_by: NotRequired[str]
+
+
+class StoredValue(FullValue):
+    """The stored value; `similar` lists others that say nearly the same.
+
+    `existing`: a value with this text was there already; only verdicts were added. `note`: it is unattested, or of
+    another cluster.
+    """
+
+    similar: NotRequired[list[SimilarValue]]
+    existing: NotRequired[bool]
+    note: NotRequired[str]
+    redacted: NotRequired[dict[str, int]]
+
+
+class JudgedValue(TypedDict):
+    """The recorded verdict, and the value's standing with it."""
+
+    value_id: str
+    ghap_id: str
+    verdict: str
+    standing: str
+    support: SupportView
+
+
+class NearestLesson(TypedDict):
+    """What a member of the cluster learned."""
+
+    id: str
+    lesson: str
+    outcome_status: str
+
+
+class NearestFalsified(TypedDict):
+    """What a member of the cluster wrongly believed, and why it was wrong."""
+
+    id: str
+    hypothesis: str
+    root_cause: NotRequired[str]
+
+
+class StrictRule(TypedDict):
+    """A stricter bound, for comparison: mean + k * std of the members' distances to their centroid."""
+
+    mean: float
+    std: float
+    k: float
+    threshold: float
+
+
+class Rival(TypedDict):
+    """The nearest other cluster. `margin`: how much nearer the value's own cluster is, by centroid and nearest members.
+
+    It must be at least `margin_needed`.
+    """
+
+    cluster_id: str
+    similarity: float
+    margin: float
+    margin_needed: float
+
+
+class ValueTest(TypedDict):
+    """Whether a text is on the topic of a cluster, and the metrics: distances are 1 - cosine to the centroid.
+
+    `checked`: only the topic was. `similar` lists values that say nearly the same; `nearest_lessons` and
+    `nearest_falsified`, what to compare the text with.
+    """
+
+    valid: bool
+    checked: str
+    similarity: float
+    centroid_distance: float
+    threshold: float
+    strict_rule: StrictRule
+    rival: NotRequired[Rival]
+    reason: str
+    similar: NotRequired[list[SimilarValue]]
+    nearest_lessons: NotRequired[list[NearestLesson]]
+    nearest_falsified: NotRequired[list[NearestFalsified]]
+    stored_text: NotRequired[str]
+
+
+class ValueToJudge(TypedDict):
+    """A value that the entry may support or contradict, and what to call if it does."""
+
+    id: str
+    text: str
+    next: str
+
+
+def to_judge(value: Value, ghap_id: str) -> ValueToJudge:
+    """Return a value for which an entry may speak, or against which."""
+    return {
+        "id": value.id,
+        "text": value.text,
+        "next": f"If this entry supports or contradicts it, call judge_value with ghap_id {ghap_id}.",
+    }
+
+
+def listed(standing: Standing) -> dict[str, Any]:
+    """Return a value as a concise list shows it."""
+    support = standing.support
+    return lean(
+        {
+            "id": standing.value.id,
+            "text": standing.value.text,
+            "standing": support.status.value,
+            "supporting": support.supporting or None,
+            "contradicting": support.contradicting or None,
+            "superseded_by": standing.superseded_by,
+        }
+    )
+
+
+def value(standing: Standing) -> dict[str, Any]:
+    """Return a value with its support and its evidence, without the vector."""
+    stored = standing.value
+    evidence = stored.evidence
+    return lean(
+        {
+            "id": stored.id,
+            "text": stored.text,
+            "standing": standing.support.status.value,
+            "axis": stored.cluster_id.axis.value,
+            "cluster_id": str(stored.cluster_id),
+            "cluster_size": len(evidence.member_ids),
+            "project": stored.project,
+            "created_at": stored.created_at.isoformat(),
+            "evidence": {
+                "similarity": round(evidence.similarity, 4),
+                "centroid_distance": round(evidence.centroid_distance, 4),
+                "threshold": round(evidence.threshold, 4),
+                "member_ids": list(evidence.member_ids[:_IDS_SHOWN]),
+            },
+            "support": _support(standing),
+            "supersedes": stored.supersedes,
+            "superseded_by": standing.superseded_by,
+        }
+    )
+
+
+def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
+    """Return values that say nearly the same as a text."""
+    return [
+        {"id": each.value.id, "text": each.value.text, "similarity": round(each.similarity, 4)}
+        for each in found
+    ]
+
+
+def judged(judgement: Judgement) -> dict[str, Any]:
+    """Return a verdict that was recorded, and the value's standing."""
+    standing = judgement.standing
+    return {
+        "value_id": standing.value.id,
+        "ghap_id": judgement.ghap_id,
+        "verdict": judgement.stance.value,
+        "standing": standing.support.status.value,
+        "support": _support(standing),
+    }
+
+
+def _support(standing: Standing) -> dict[str, Any]:
+    support = standing.support
+    view: dict[str, Any] = {
+        "supporting": support.supporting,
+        "contradicting": support.contradicting,
+        "interval": [round(bound, 3) for bound in support.interval],
+        "supported_by": list(standing.supporting[: -_IDS_SHOWN - 1 : -1]),
+        "contradicted_by": list(standing.contradicting[: -_IDS_SHOWN - 1 : -1]),
+    }
+    return lean(view)
+
+
+def tested(trial: Trial) -> dict[str, Any]:
+    """Return what testing a text as a value found."""
+    # Metrics need numpy; listings do not.
+    from learning_memory_server.learning.values.topic import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
+
+    topic = trial.topic
+    return lean(
+        {
+            "valid": topic.valid,
+            "checked": "the topic only: compare the text with the lessons and the falsified hypotheses",
+            "similarity": round(topic.similarity, 4),
+            "centroid_distance": round(topic.centroid_distance, 4),
+            "threshold": round(topic.threshold, 4),
+            "strict_rule": {
+                "mean": round(topic.mean, 4),
+                "std": round(topic.deviation, 4),
+                "k": STRICT_DEVIATIONS,
+                "threshold": round(topic.strict_threshold, 4),
+            },
+            "rival": topic.rival
+            and {
+                "cluster_id": topic.rival.name,
+                "similarity": round(topic.rival.similarity, 4),
+                "margin": round(topic.rival.margin, 4),
+                "margin_needed": MARGIN,
+            },
+            "reason": topic.reason,
+            "similar": similar(trial.similar),
+            "nearest_lessons": [
+                {
+                    "id": entry.id,
+                    "lesson": lesson_of(entry),
+                    "outcome_status": entry.outcome.status.value,
+                }
+                for entry in trial.closest.lessons
+            ],
+            "nearest_falsified": [
+                lean(
+                    {
+                        "id": entry.id,
+                        "hypothesis": entry.hypothesis,
+                        "root_cause": entry.outcome.root_cause and entry.outcome.root_cause.description,
+                    }
+                )
+                for entry in trial.closest.falsified
+            ],
+        }
+    )

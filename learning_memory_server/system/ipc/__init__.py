@@ -1,0 +1,1 @@
+"""How the processes of this program find each other and talk."""

@@ -1,0 +1,140 @@
+"""Where fronts and the hub meet, and the protocol between them. Importing this takes a few milliseconds.
+
+A connection begins with one line from the front, the hello, and one from the hub, the ack. After that every line is a
+JSON-RPC message, except private lines, which begin with `PRIVATE`. A front sends `ping` while it waits for an answer,
+and the hub replies `pong`, which distinguishes a busy hub from one that hangs. A front can ask a hub to `drain`, so
+that another takes its place. A front that reconnects after a hub was lost lists the requests that it sends `again`.
+
+A command begins in the same way, with the role `command`, and closes the connection after the ack: it only makes sure
+of the hub. Each of its operations has a connection of the role `control`. A client's hook has one of the role `hook`:
+what the client gives to it follows in the first line, and the hub's only line is what it prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from learning_memory_server.system import locations, paths
+from learning_memory_server.system.ipc import socket_security as peers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+PROTOCOL_VERSION: Final = 1
+"""Raise it when the private lines or the first two change so that an older front or hub could not follow. A hub refuses
+a front of another version."""
+PRIVATE: Final = b'{"hub":'
+PING: Final = b'{"hub":"ping"}\n'
+PONG: Final = b'{"hub":"pong"}\n'
+DRAIN: Final = b'{"hub":"drain"}\n'
+"""Asks the hub to shut down for a newer one."""
+_PROGRESS: Final = b'{"hub":"progress"'
+FRAME_MAX: Final = 64 * 1024 * 1024
+"""Bytes of the longest JSON-RPC message."""
+
+STILL_SILENT: Final = 1.5
+"""Seconds that a hub may be silent for which somebody has waited in vain."""
+LOG: Final = "hub.log"
+"""The hub's log, in the storage folder."""
+
+_OF_THE_CALLER: Final = ("project", "log_level", "commands_start_hub")
+"""Settings in which a front may differ from its hub."""
+
+
+class Place:
+    """The data that a hub owns, and the socket it listens on.
+
+    Paths are resolved, so that data reached through a symbolic link has the same hub.
+
+    Attributes:
+        journal: The journal folder.
+        storage: The folder of everything else.
+        socket: Where the hub listens.
+        second_socket: Where it listens if another user could use the folder of that one, or does.
+        settings: A digest of each setting of the hub, by name: a value may be a key.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        raw = paths.raw_settings(environment)
+        self.journal = resolved(paths.journal_path(raw, environment))
+        self.storage = resolved(paths.storage_path(raw, environment))
+        self.project = str(raw["project"]) if raw.get("project") else None
+        for name in (*_OF_THE_CALLER, "journal_path", "storage_path"):
+            raw.pop(name, None)
+        sockets = locations.socket_files(str(self.journal), str(self.storage), environment)
+        self.socket, self.second_socket = map(Path, sockets)
+        self.settings = {name: locations.digest(json.dumps(str(value))) for name, value in raw.items()}
+
+    def reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
+        """Return why its hub cannot serve a session, or run a command, that says this hello; None if it can."""
+        if (version := hello.get("hello")) != PROTOCOL_VERSION:
+            return f"it speaks version {PROTOCOL_VERSION} of the hub protocol, not {version}"
+        try:
+            theirs = resolved(hello["journal"]), resolved(hello["storage"])
+        except (KeyError, TypeError, ValueError):
+            return "it was not told which data, in paths that are text"
+        if theirs != (self.journal, self.storage):
+            return "it serves different data"
+        return None
+
+    def is_silent(self) -> bool:
+        """Return whether somebody has waited in vain for the hub that runs, and it has not answered since."""
+        return changed(self.storage / locations.SILENT) > changed(self.journal / paths.LOCK)
+
+    def sockets(self) -> list[Path]:
+        """Return the sockets where the hub may listen: the two, and the one that the holder of the journal names.
+
+        Those in folders that another user could use are left out. A dead process may have named such a folder.
+        """
+        found = [self.socket, self.second_socket]
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
+        return [path for path in dict.fromkeys(found) if peers.is_private(path.parent)]
+
+
+def changed(path: Path) -> float:
+    """Return when a file was changed; 0 if there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def settings_kept(hub: Any, others: Any) -> str:  # noqa: ANN401 - as somebody else sent it
+    """Return what to say of a hub to which others have told other settings than its own; nothing if they have not."""
+    if not isinstance(others, dict) or others == hub:
+        return ""
+    # An earlier hub has one digest of all.
+    own = hub if isinstance(hub, dict) else others
+    names = sorted(name for name in own | others if own.get(name) != others.get(name))
+    return (
+        f"The running hub was started with other settings ({', '.join(names) or 'unknown'}) than a session or command that "
+        "uses it, and keeps them while a session with its settings does. Run `learning-memory-server hub stop`; the next "
+        "call or command starts a hub with its own settings."
+    )
+
+
+def progress(doing: str, done: int, total: int) -> bytes:
+    """Return the private line that reports a command's progress."""
+    content = json.dumps({"doing": doing, "done": done, "total": total})
+    return _PROGRESS + b"," + content.encode()[1:] + b"\n"
+
+
+def read_progress(line: bytes) -> dict[str, Any] | None:
+    """Return the progress in a private line, or None if it is another private line."""
+    return json.loads(line) if line.startswith(_PROGRESS) else None
+
+
+def resolved(path: str | Path) -> Path:
+    """Return the path without symbolic links."""
+    return Path(os.path.realpath(path))
+
+
+def again(identities: list[Any]) -> bytes:
+    """Return the private line that lists requests that were sent to another hub before."""
+    return json.dumps({"hub": "again", "ids": identities}, separators=(",", ":")).encode() + b"\n"

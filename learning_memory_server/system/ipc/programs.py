@@ -1,0 +1,129 @@
+"""Which program runs the hub, where installations of several versions work on the same data.
+
+Whoever can read the journal wins: programs are ranked by the newest format of it that they read, then by their version.
+File times say nothing, because an old program may have been installed a minute ago.
+
+Within one folder, the files that are there now count, for they are what would be started: a hub whose files have
+changed gives way. Two folders of the same rank, such as a developer's two checkouts, have no order: the hub that runs
+stays, and whoever starts one starts its own.
+
+The storage folder records which program opened the journal last, so that a session of an older program does not bring
+the older one back. Importing this takes a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from learning_memory_server.system import locations
+from learning_memory_server.version import JOURNAL_FORMAT, VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any, Final
+
+    Program = Mapping[str, Any]
+    """What `this_program` returns; of an earlier version it may lack `journal`."""
+
+RECORD: Final = "hub.json"
+"""The record's file, in the storage folder."""
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+def this_program() -> dict[str, Any]:
+    """Return what this process runs, how to start it, and a fingerprint of the sources that are on the disk now."""
+    sources = []
+    package = os.path.dirname(__file__)  # noqa: PTH120 - os.walk is three times as fast as Path.rglob
+    for folder, folders, files in os.walk(package):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in files:
+            if name.endswith(".py"):
+                state = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118
+                sources.append(f"{folder[len(package) :]}/{name} {state.st_size} {state.st_mtime_ns}")
+    return {
+        "version": VERSION,
+        "journal": JOURNAL_FORMAT,
+        "fingerprint": locations.digest("\n".join(sorted(sources))),
+        # Version 0.1.0 breaks ties by it.
+        "newest": 0,
+        "executable": sys.executable,
+        "folder": os.path.dirname(package),  # noqa: PTH120
+    }
+
+
+def outranks(this: Program, other: Program) -> bool:
+    """Return whether a program reads a newer format of the journal than another, or the same and is a later version."""
+    return _rank(this) > _rank(other)
+
+
+def replaces(this: Program, hub: Program) -> bool:
+    """Return whether the hub that asks this, which is this process, gives way to another program.
+
+    Args:
+        this: The other program, as it was when its process began.
+        hub: What this process runs, as it was then.
+    """
+    if this["fingerprint"] == hub["fingerprint"]:
+        return False
+    if this.get("folder") == hub["folder"]:
+        can_read = this.get("journal", 0) >= hub["journal"]
+        return bool(can_read) and this_program()["fingerprint"] != hub["fingerprint"]
+    return outranks(this, hub)
+
+
+def to_start(storage: Path) -> list[Program]:
+    """Return the programs that can be started as the hub, the one to try first at the beginning."""
+    own = this_program()
+    found: dict[str, Program] = {own["folder"]: own}
+    for program in _recorded(storage):
+        # In the same folder, an upgrade or downgrade has replaced what was recorded.
+        if (
+            program["folder"] not in found
+            and os.access(program["executable"], os.X_OK)
+            and os.path.isdir(os.path.join(program["folder"], _PACKAGE))  # noqa: PTH112, PTH118
+        ):
+            found[program["folder"]] = program
+    return sorted(found.values(), key=_rank, reverse=True)
+
+
+def record(storage: Path, program: Program, successor: Program | None = None) -> None:
+    """Record the program that has opened the journal.
+
+    Args:
+        storage: The storage folder.
+        program: The program.
+        successor: The one that it gives way to.
+
+    Raises:
+        OSError: If the storage folder cannot be written.
+    """
+    # Version 0.1.0 reads these three.
+    written = {"executable": program["executable"], "folder": program["folder"], "build": program}
+    temporary = storage / f"{RECORD}.{os.getpid()}"
+    temporary.write_text(json.dumps({**written, "successor": successor}), "utf-8")
+    temporary.replace(storage / RECORD)
+
+
+def _recorded(storage: Path) -> list[Program]:
+    try:
+        with open(storage / RECORD, "rb") as file:  # noqa: PTH123 - for its descriptor
+            state = os.fstat(file.fileno())
+            written = json.loads(file.read())
+        last = {**written["build"], "executable": written["executable"], "folder": written["folder"]}
+        found = [each for each in (written.get("successor"), last) if each]
+        for program in found:
+            _rank(program)
+            os.fspath(program["executable"]), os.fspath(program["folder"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    # What another user could have written is not run.
+    return found if state.st_uid == os.geteuid() and not state.st_mode & 0o022 else []
+
+
+def _rank(program: Program) -> tuple[int, tuple[int, ...]]:
+    parts = str(program["version"]).split(".")
+    return int(program.get("journal", 0)), tuple(int(part) for part in parts if part.isdigit())

@@ -1,0 +1,102 @@
+"""Paths and raw settings, on the standard library alone.
+
+The stdio front reads these before anything else, and must start in milliseconds, so values are not checked here.
+`learning_memory_server.server.settings` does that, on the same raw settings.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from learning_memory_server.errors import InvalidSettingsError
+from learning_memory_server.system import locations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Final
+
+APPLICATION: Final = locations.APPLICATION
+PREFIX: Final = locations.PREFIX
+LOCK: Final = ".lock"
+"""The file in a folder that a process locks; see `locking`."""
+
+
+def data_directory(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """Return the default folder of this user's data."""
+    return Path(locations.data_folder(_or_own(environment), platform))
+
+
+def config_file(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration folder."""
+    if named := _named_file(environment):
+        return _absolute("config", named)
+    return Path(locations.default_settings_file(_or_own(environment), platform))
+
+
+def settings_from_environment(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return the raw settings from environment variables, by name."""
+    return locations.settings_from_environment(_or_own(environment))
+
+
+def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return the raw settings from the settings file; none if there is no file and none is named.
+
+    Raises:
+        InvalidSettingsError: If the file cannot be read, or is named and does not exist.
+    """
+    file = config_file(environment)
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        if not _named_file(environment):
+            return {}
+        raise InvalidSettingsError(
+            f"The settings file {file} does not exist.", hint=f"Create it, or unset {PREFIX}CONFIG."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
+    import tomllib  # noqa: PLC0415 - most users have no file, and an import slows every start
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
+
+
+def raw_settings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return the settings as they were given, neither checked nor complete.
+
+    Raises:
+        InvalidSettingsError: See `settings_from_file`.
+    """
+    return {**settings_from_file(environment), **settings_from_environment(environment)}
+
+
+def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
+    """Return the absolute path of the storage folder, which everything is in by default."""
+    named = raw.get("storage_path")
+    return _absolute("storage_path", named) if named else data_directory(environment)
+
+
+def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
+    """Return the absolute path of the journal folder."""
+    named = raw.get("journal_path")
+    return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
+
+
+def _or_own(environment: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if environment is None else environment
+
+
+def _named_file(environment: Mapping[str, str] | None) -> str | None:
+    return _or_own(environment).get(locations.CONFIG)
+
+
+def _absolute(setting: str, named: object) -> Path:
+    try:
+        return Path(locations.absolute(str(named)))
+    except RuntimeError as error:
+        raise InvalidSettingsError(f"{PREFIX}{setting.upper()}: {error}") from None

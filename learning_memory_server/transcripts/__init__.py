@@ -1,1 +1,0 @@
-"""What earlier sessions of a client left on this machine: reading its transcripts."""

@@ -1,0 +1,124 @@
+"""Several agents of a session, and several sessions of a project: whose entry a call is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.open_entries import Owner
+from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
+from learning_memory_server.model.caller import MAIN_AGENT
+from learning_memory_server.model.run import Run
+from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ghap, ids, reloaded, start
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.journal import Journal
+
+MAIN = replace(ALICE, agent=MAIN_AGENT)
+SUB, OTHER = replace(ALICE, agent="5" * 16), replace(ALICE, agent="6" * 16)
+RUN = Run(at=NOON, command="make", exit_status=0)
+
+
+@pytest.fixture
+def live(journal: Journal) -> ObservationCollector:
+    """A collector that knows Alice's and Bob's sessions for live ones."""
+    return ObservationCollector(journal, TickingClock(), {ALICE.session, BOB.session}.__contains__)
+
+
+def test_each_agent_of_a_session_has_its_own_entry_even_after_a_restart(
+    live: ObservationCollector, journal: Journal
+) -> None:
+    entries = {agent: start(live, agent, goal=str(agent.agent)) for agent in (MAIN, SUB, OTHER)}
+
+    for each in (live, reloaded(journal)):
+        assert {agent: each.find_current(agent) for agent in entries} == entries
+        assert not any(entry.orphaned for entry in entries.values())
+        assert each.list_orphans(SUB) == []
+        assert ids(each.list_elsewhere(SUB)) == [entries[OTHER].id, entries[MAIN].id]
+        assert each.owner(entries[MAIN], SUB) is Owner.AGENT
+    assert confirm(live, SUB).id == entries[SUB].id
+    with pytest.raises(NoActiveGhapError) as refused:
+        confirm(live, SUB)
+    # Nothing invites it to close what others are at.
+    assert refused.value.hint == "Call start_ghap first."
+    assert confirm(live, MAIN).id == entries[MAIN].id
+
+
+def test_an_agent_that_is_not_known_must_name_its_entry_where_several_are_open(
+    live: ObservationCollector,
+) -> None:
+    first = start(live, ALICE, goal="mend the cache")
+    assert live.update(ALICE, note="the only one").id == first.id
+    second = start(live, ALICE, goal="mend the pool")
+
+    for call in (confirm, ObservationCollector.get_target):
+        with pytest.raises(InvalidInputError) as caught:
+            call(live, ALICE)
+        assert f"{first.id} (mend the cache)" in caught.value.message
+        assert f"{second.id} (mend the pool)" in caught.value.message
+        assert caught.value.hint is not None
+        assert "ghap_id" in caught.value.hint
+    assert confirm(live, ALICE, first.id).goal == "mend the cache"
+    assert confirm(live).id == second.id
+
+
+def test_an_agent_that_is_not_known_never_gets_the_entry_of_one_that_is(live: ObservationCollector) -> None:
+    mains = start(live, MAIN)
+
+    with pytest.raises(NoActiveGhapError) as refused:
+        confirm(live, ALICE)
+    assert refused.value.hint is not None
+    assert mains.id in refused.value.hint
+    start(live, ALICE)
+    assert live.find_current(MAIN) == mains
+
+
+def test_an_agent_that_is_not_known_takes_no_entry_from_one_that_is(live: ObservationCollector) -> None:
+    mains = start(live, MAIN)
+
+    assert live.update(ALICE, mains.id, note="by whom?").id == mains.id
+
+    current = live.find_current(MAIN)
+    assert current is not None
+    assert (current.id, current.agent) == (mains.id, MAIN_AGENT)
+
+
+def test_runs_go_to_the_agent_that_made_them_or_nowhere(live: ObservationCollector) -> None:
+    mains, subs = start(live, MAIN), start(live, SUB)
+
+    assert live.add_run(OTHER, RUN) is None
+    assert live.add_run(ALICE, RUN) is None
+    added = live.add_run(SUB, RUN)
+
+    assert added is not None
+    assert (added.id, added.runs) == (subs.id, (RUN,))
+    assert live.find_current(MAIN) == mains
+
+
+def test_nobody_adopts_what_another_agent_or_a_live_session_is_at(live: ObservationCollector) -> None:
+    alices, bobs = start(live, MAIN), start(live, BOB)
+
+    for theirs in (alices, bobs):
+        live.update(SUB, theirs.id, note="seen")
+        assert live.find_current(SUB) is None
+    assert ids(live.list_elsewhere(SUB)) == [bobs.id, alices.id]
+    assert live.owner(bobs, SUB) is Owner.SESSION
+    assert confirm(live, SUB, bobs.id).id == bobs.id
+    assert live.find_current(MAIN) is not None
+
+
+def test_what_a_session_left_that_has_ended_is_an_orphan(live: ObservationCollector) -> None:
+    left = ghap(id="ghap_1", project=ALICE.project, agent_session="e" * 16, agent=MAIN_AGENT)
+    live.add_open([left])
+
+    assert ids(live.list_orphans(SUB)) == [left.id]
+    assert live.list_elsewhere(SUB) == live.list_orphans(CAROL) == []
+    assert live.owner(left, SUB) is Owner.NOBODY
+
+    adopted = live.update(SUB, left.id, note="mine now")
+
+    assert live.find_current(SUB) == adopted
+    assert (adopted.agent_session, adopted.agent) == (SUB.session, SUB.agent)

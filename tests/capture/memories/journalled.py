@@ -1,0 +1,25 @@
+"""Memories in a journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.journal.journal import Journal
+from tests.support import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.model.memory import Memory
+
+TEXT = "We chose Postgres.\n\nIt has partial indexes."
+
+
+def reloaded(path: Path) -> list[Memory]:
+    """Return what a new process reads from the journal."""
+    journal = Journal(path / "journal")
+    journal.recover(NOON)
+    return MemoryLog(journal.memories, lambda: Chunker(EstimatedTokens())).all()

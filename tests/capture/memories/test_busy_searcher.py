@@ -1,0 +1,128 @@
+"""Memory searches under load: late models, late engines, and many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import DeadlineExceededError
+from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.recall import lexical
+from learning_memory_server.recall.memories import DEADLINE
+from tests.capture.memories.shelf import open_shelf
+from tests.fast_forward import fast_forward
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class SlowQueries(HashingEmbedder):
+    """A model whose queries wait for a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.gate.wait()
+        return super().embed_query(text)
+
+
+def test_a_search_whose_engine_is_silent_is_lexical_within_a_second(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_shelf(tmp_path, deadline=DEADLINE) as shelf:
+            await shelf.ready()
+            await shelf.add("postgres is the database")
+            shelf.store.hangs = True
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            result = await shelf.searcher.search(MemoryQuery("database"))
+
+            assert now() - began < 1.1
+            assert result.mode is SearchMode.LEXICAL
+            assert [item.memory.text for item in result.found] == ["postgres is the database"]
+            shelf.store.hangs = False
+
+    fast_forward(scenario())
+
+
+async def test_a_search_for_which_even_the_journal_takes_too_long_times_out(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path, deadline=0) as shelf:
+        with pytest.raises(DeadlineExceededError, match=r"^timed out$"):
+            await shelf.searcher.search(MemoryQuery("database"))
+
+
+@pytest.mark.slow
+async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Path) -> None:
+    model = SlowQueries()
+    async with open_shelf(tmp_path, load=lambda: model, deadline=0.5) as shelf:
+        await shelf.ready()
+        await shelf.add("postgres is the database")
+        try:
+            result = await shelf.searcher.search(MemoryQuery("database"))
+        finally:
+            model.gate.set()
+
+        assert result.mode is SearchMode.LEXICAL
+        assert [item.memory.text for item in result.found] == ["postgres is the database"]
+
+
+class OneRun(HashingEmbedder):
+    """A model that takes a twentieth of a second, for one query or a batch."""
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.embed_queries([text])[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        time.sleep(0.05)
+        return self.embed_documents(texts)
+
+
+@pytest.mark.slow
+async def test_a_hundred_searches_at_once_are_all_answered_and_hybrid(tmp_path: Path) -> None:
+    # Five seconds of the model's time, one query after the other.
+    async with open_shelf(tmp_path, load=OneRun, deadline=2) as shelf:
+        await shelf.ready()
+        await shelf.add("postgres is the database")
+        searches = [shelf.searcher.search(MemoryQuery(f"database {number}")) for number in range(100)]
+
+        results = await asyncio.gather(*searches)
+
+        assert all(result.found for result in results)
+        assert [result.mode for result in results].count(SearchMode.HYBRID) >= 90
+
+
+@pytest.mark.slow
+async def test_lexical_searches_at_once_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, rank = threading.Lock(), lexical.rank
+
+    def alone(*arguments: Any) -> Any:
+        assert lock.acquire(blocking=False)
+        try:
+            time.sleep(0.05)
+            return rank(*arguments)
+        finally:
+            lock.release()
+
+    monkeypatch.setattr(lexical, "rank", alone)
+    async with open_shelf(tmp_path, deadline=1) as shelf:
+        await shelf.add("postgres is the database")
+        # Together they take longer than the deadline of one.
+        results = await asyncio.gather(*(shelf.searcher.search(MemoryQuery("database")) for _ in range(30)))
+
+    assert {result.mode for result in results} == {SearchMode.LEXICAL}
+    assert all(result.found for result in results)

@@ -1,0 +1,58 @@
+"""Points of memories that have other chunks by now: what decides is the memory that a point names, not a count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.memory_documents import Chunk
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
+from tests.index.engines.double import QdrantDouble, serving
+from tests.support import ALICE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from learning_memory_server.server.composition.services import Services
+
+TEXT = "The crimson lighthouse is open on Mondays."
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+async def index_chunk(services: Services, memory_id: str, number: int) -> None:
+    """Index a chunk that the memory no longer has."""
+    about = {"memory_id": memory_id, "project": ALICE.project}
+    await services.index.write([Chunk("an earlier text", "", about, number, (0, 15))])
+
+
+async def count(services: Services) -> int:
+    return (await services.index.counts())[Collection.MEMORIES]
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+async def test_a_chunk_beyond_the_count_of_its_memory_goes_and_an_unknown_memorys_stays(
+    tmp_path: Path, double: QdrantDouble, *, on_server: bool
+) -> None:
+    url = double.url if on_server else None
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=url)
+    async with open_services(settings, purpose="a test") as services:
+        await services.writer.complete()
+        forgotten = (await services.memories.add(ALICE, "To be forgotten.", {})).memory
+        kept = (await services.memories.add(ALICE, TEXT, {})).memory
+        for memory_id in (forgotten.id, kept.id, "5c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b91"):
+            await index_chunk(services, memory_id, 7)
+        await services.memories.delete(forgotten.id)
+        assert await count(services) == 4
+        await services.writer.find_pending()
+        assert services.writer.superfluous == 1
+        await services.writer.catch_up()
+        assert await count(services) == 2

@@ -1,0 +1,386 @@
+"""Adding memories."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.journal.codec import memory_to_data
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model import limits
+from tests.capture.memories.journalled import TEXT, reloaded
+from tests.capture.memories.shelf import LONG, open_shelf
+from tests.support import ALICE, BOB, CAROL, NOON
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+TAGGED: dict[str, Any] = {
+    "tags": ["db", "decision"],
+    "source": "notes.md",
+    "language": "en",
+    "x": {"y": [1, None]},
+}
+
+
+async def test_a_memory_is_in_the_journal_as_it_was_given(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT, **TAGGED)
+        assert added.is_new
+        assert (added.memory.text, added.memory.metadata) == (TEXT, TAGGED)
+        assert added.memory.project == ALICE.project
+    assert reloaded(tmp_path) == [added.memory]
+
+
+async def test_odd_metadata_in_the_journal_stops_neither_indexing_nor_searches(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        good = (await shelf.add(TEXT, **TAGGED)).memory
+        odd = replace(good, id="odd", metadata={"source": 5, "tags": [1, {"a": 2}, None], "title": []})
+        data = memory_to_data(odd)
+        shelf.journal.memories.append([JournalRecord("memory", odd.id, NOON, data)])
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == 2
+        for where, found in ((MemoryFilter(), {good.id, "odd"}), (MemoryFilter(tags=("db",)), {good.id})):
+            result = await shelf.searcher.search(MemoryQuery("Postgres", 10, where, 0.0))
+            assert {item.memory.id for item in result.found} == found
+
+
+async def test_the_journal_comes_before_the_model(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT)
+        assert not added.is_indexed
+        assert shelf.writer.pending == added.chunks == 1
+        await shelf.ready()
+        assert await shelf.points() == 1
+
+
+async def test_a_short_memory_is_indexed_when_it_is_added(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert (await shelf.add(TEXT)).is_indexed
+        assert await shelf.points() == 1
+
+
+async def test_the_same_text_with_the_same_metadata_is_one_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        first, second = await shelf.add(TEXT, **TAGGED), await shelf.add(TEXT, BOB, **TAGGED)
+        assert (first.is_new, second.is_new) == (True, False)
+        assert first.memory == second.memory
+    async with open_shelf(tmp_path) as shelf:
+        third = await shelf.add(TEXT, **TAGGED)
+        assert not third.is_new
+    assert reloaded(tmp_path) == [first.memory]
+
+
+async def test_the_same_text_added_twice_at_once_is_one_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await asyncio.gather(*(shelf.add(TEXT) for _ in range(3)))
+        assert len({one.memory.id for one in added}) == 1
+        assert sum(one.is_new for one in added) == 1
+
+
+async def test_other_metadata_or_another_project_makes_another_memory(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = [await shelf.add(TEXT), await shelf.add(TEXT, tags=["db"]), await shelf.add(TEXT, CAROL)]
+        assert all(one.is_new for one in added)
+        assert len({one.memory.id for one in added}) == 3
+
+
+async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        stated = (await shelf.add(TEXT, timestamp="2025-12-31T23:30:00-01:00")).memory
+        unstated = (await shelf.add(TEXT)).memory
+        assert stated.date == datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+        assert unstated.date == unstated.created_at
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"timestamp": "soon"}, "metadata.timestamp: "),
+        ({"x": "\u00e9" * (limits.METADATA_MAX // 2)}, "metadata: "),
+    ],
+)
+async def test_invalid_metadata_is_refused_and_nothing_is_kept(
+    tmp_path: Path, metadata: dict[str, Any], field: str
+) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        with pytest.raises(InvalidInputError) as caught:
+            await shelf.memories.add(ALICE, TEXT, metadata)
+        assert caught.value.message.startswith(field)
+        assert shelf.log.all() == []
+
+
+async def test_a_call_that_is_sent_again_adds_nothing_and_gets_the_same_reply(tmp_path: Path) -> None:
+    first = replace(ALICE, request="r1")
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(TEXT, first)
+    async with open_shelf(tmp_path) as shelf:
+        again = await shelf.add(TEXT, replace(first, again=True))
+        assert again.is_new
+        assert again.memory == added.memory
+
+
+@pytest.mark.slow
+async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped(tmp_path: Path) -> None:
+    reported: list[tuple[float, float | None]] = []
+
+    async def tell(done: float, total: float | None) -> None:
+        reported.append((done, total))
+
+    first = replace(ALICE, request="r1")
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await shelf.add(LONG, first)
+        await shelf.index.write(list(shelf.log.documents_of(added.memory))[:100])
+        written = len(shelf.store.attempts)
+    async with open_shelf(tmp_path) as shelf:
+        again = await shelf.add(LONG, replace(first, again=True), tell)
+        assert again.is_new
+        assert again.is_indexed
+        assert again.memory.id == added.memory.id
+        assert reported[-1] == (added.chunks, added.chunks)
+        assert reported[0][0] >= 100
+        assert await shelf.points() == added.chunks
+        assert len(shelf.store.attempts) <= written + (added.chunks - 100) / 8 + 1
+
+
+async def test_a_resumed_addition_stays_when_it_is_cancelled(tmp_path: Path) -> None:
+    async def tell(_done: float, _total: float | None) -> None: ...
+
+    first = replace(ALICE, request="r1")
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.add(LONG, first)
+    async with open_shelf(tmp_path) as shelf:
+        shelf.store.gate.clear()
+        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), report=tell))
+        await shelf.store.entered.wait()
+        call.cancel()
+        shelf.store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        # The earlier process may have confirmed it to another caller.
+        assert [memory.text for memory in shelf.log.all()] == [LONG]
+
+
+async def test_an_index_that_has_not_been_compared_is_not_called_complete(tmp_path: Path) -> None:
+    first = replace(ALICE, request="r1")
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.add(LONG, first)
+    async with open_shelf(tmp_path) as shelf:
+        assert not (await shelf.add(LONG, replace(first, again=True))).is_indexed
+        assert not (await shelf.add(LONG, replace(ALICE, request="r2"))).is_indexed
+
+
+class Stopping(EstimatedTokens):
+    """Counts tokens, but from a given text on waits for permission."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+        self.may_go_on = threading.Event()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        self.counted += len(texts)
+        if self.counted > 256:
+            self.may_go_on.wait(30)
+        return super().count(texts)
+
+
+@pytest.mark.slow
+async def test_chunking_reports_progress_on_request(tmp_path: Path) -> None:
+    measure, reported = Stopping(), list[tuple[float, float | None]]()
+
+    async def tell(done: float, total: float | None) -> None:
+        measure.may_go_on.set()
+        reported.append((done, total))
+
+    async with open_shelf(tmp_path, chunker=Chunker(measure)) as shelf:
+        added = await shelf.add("\n\n".join([LONG] * 3), report=tell)
+    assert 0 < reported[0][0] < 1
+    assert reported[0][1] is None
+    assert reported[-1] == (added.chunks, added.chunks)
+
+
+async def test_a_long_memory_is_indexed_in_the_background(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        added = await shelf.add(LONG)
+        assert not added.is_indexed
+        assert shelf.writer.pending == added.chunks > 64
+        await shelf.ready()
+        assert await shelf.points() == added.chunks
+
+
+async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path: Path) -> None:
+    reported: list[tuple[float, float | None]] = []
+
+    async def tell(done: float, total: float | None) -> None:
+        reported.append((done, total))
+
+    async with open_shelf(tmp_path) as shelf, shelf.running():
+        added = await shelf.add(LONG, report=tell)
+        assert added.is_indexed
+        assert await shelf.points() == added.chunks
+    assert reported[-1] == (added.chunks, added.chunks)
+    assert [done for done, _ in reported] == sorted({done for done, _ in reported})
+
+
+async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(tmp_path: Path) -> None:
+    async def tell(_done: float, _total: float | None) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.down = StorageUnavailableError("gone")
+        added = await shelf.add(LONG, report=tell)
+        assert not added.is_indexed
+        shelf.store.down = None
+        await shelf.ready()
+        assert await shelf.points() == added.chunks
+
+
+@pytest.mark.slow
+async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        await shelf.add(TEXT)
+        added = await shelf.add(LONG)
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == 1 + added.chunks
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+async def test_a_cancelled_addition_leaves_nothing_behind(
+    tmp_path: Path, text: str, *, background: bool
+) -> None:
+    async def tell(_done: float, _total: float | None) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.hold()
+        call = asyncio.create_task(shelf.add(text, report=tell))
+        if background:
+            running = shelf.running()
+            await running.__aenter__()
+        await shelf.store.entered.wait()
+        assert len(shelf.log.all()) == 1
+        call.cancel()
+        shelf.store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert shelf.log.all() == []
+        assert await shelf.points() == shelf.writer.pending == 0
+        if background:
+            await running.__aexit__(None, None, None)
+    assert reloaded(tmp_path) == []
+
+
+async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_cancelled_call(
+    tmp_path: Path,
+) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.hold()
+        call = asyncio.create_task(shelf.add(TEXT))
+        await shelf.store.entered.wait()
+        other = await shelf.add(TEXT, BOB)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert shelf.log.all() == [other.memory]
+
+
+@pytest.mark.slow
+async def test_a_process_that_ends_answers_long_additions_and_the_next_one_continues_them(
+    tmp_path: Path,
+) -> None:
+    async def tell(_done: float, _total: float | None) -> None: ...
+
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.hold()
+        call = asyncio.create_task(shelf.add(LONG, report=tell))
+        await shelf.store.entered.wait()
+        shelf.memories.stop_waiting()
+        shelf.store.gate.set()
+        first = await call
+        second = await shelf.add(f"{LONG} And an end.", report=tell)
+        assert not first.is_indexed
+        assert not second.is_indexed
+        assert shelf.log.all() == [first.memory, second.memory]
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        assert await shelf.points() == first.chunks + second.chunks
+
+
+async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        shelf.store.hold()
+        call = asyncio.create_task(shelf.add(TEXT))
+        await shelf.store.entered.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        shelf.store.gate.set()
+        assert (await shelf.add(TEXT)).is_new
+        assert await shelf.points() == 1
+
+
+class Coarse(EstimatedTokens):
+    """The token counts of another model, which reads half as much."""
+
+    name = "coarse"
+    window = 128
+
+
+async def test_stored_texts_are_chunked_again_for_another_model(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        chunks = (await shelf.add(LONG)).chunks
+    async with open_shelf(tmp_path, chunker=Chunker(Coarse())) as shelf:
+        (memory,) = shelf.log.all()
+        assert shelf.log.chunks_of(memory) > chunks
+        assert len(list(shelf.log.documents())) == shelf.log.chunks_of(memory)
+
+
+@pytest.mark.slow
+async def test_an_index_with_other_chunks_is_rebuilt(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add(LONG)
+        await shelf.ready()
+    about = tmp_path / "index" / "memories" / "about.json"
+    kept = json.loads(about.read_text("utf-8"))
+    # As kept by the program that chunked every text at 128 tokens.
+    about.write_text(json.dumps({name: value for name, value in kept.items() if name != "form"}), "utf-8")
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.ready()
+        (notice,) = shelf.index.notices
+        assert "rebuilt from the journal" in notice
+        assert await shelf.points() == added.chunks
+    assert json.loads(about.read_text("utf-8")) == kept
+
+
+async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(tmp_path: Path) -> None:
+    text = "# Setup\n\n" + "word " * 125 + "\n\n## Linux\n\n" + "other " * 125
+    async with open_shelf(tmp_path) as shelf:
+        await shelf.add(text, title="Handbook", source="docs/setup.md", timestamp="2026-02-03")
+        first, *_, last = (document.text.split("\n")[0] for document in shelf.log.documents())
+    assert first == "2026-02-03 | docs/setup.md | Handbook"
+    assert last.startswith("2026-02-03 | docs/setup.md | Handbook | Setup")

@@ -1,0 +1,348 @@
+"""Commands start a hub and work through it, and sessions are served while they do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import programs
+from tests.acceptance.hubs import ENTRY, copy_of_the_package, entries_in, is_alive, memory_in, until
+from tests.acceptance.wire import COMMAND, environment
+from tests.index.engines.stub import Stub
+from tests.journal.archive.making import archived
+from tests.support import TickingClock, about
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.cli.access.hub_client import HubClient
+    from tests.acceptance.hubs import Memory
+
+pytestmark = pytest.mark.slow
+
+MANY: Final = 2_000
+FEW: Final = 20
+END_SECONDS: Final = 100.0
+
+Command = subprocess.Popen[str]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
+
+
+@pytest.fixture
+def started(memory: Memory) -> Iterator[Callable[..., Command]]:
+    """Start a command, in an environment whose hub ends by itself. Any command left at the end is ended."""
+    commands: list[Command] = []
+
+    def start(*arguments: str | Path, **settings: str) -> Command:
+        process = subprocess.Popen(
+            [COMMAND, *arguments],
+            env=variables_of(memory, **settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        commands.append(process)
+        return process
+
+    yield start
+    for process in commands:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run(started: Callable[..., Command]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command and return its exit status, its output and its notices."""
+
+    def complete(*arguments: str | Path, **settings: str) -> tuple[int, str, str]:
+        process = started(*arguments, **settings)
+        return ended(process)
+
+    return complete
+
+
+@pytest.fixture
+def server() -> Iterator[Stub]:
+    """A Qdrant server that does not answer before it is released, and then fails."""
+    stub = Stub()
+
+    def answer(_method: str, _path: str) -> tuple[int, bytes]:
+        stub.released.wait(END_SECONDS)
+        return 500, b"{}"
+
+    stub.answer = answer
+    thread = threading.Thread(target=stub.serve_forever)
+    thread.start()
+    yield stub
+    stub.released.set()
+    stub.shutdown()
+    thread.join()
+    stub.server_close()
+
+
+def variables_of(memory: Memory, **settings: str) -> dict[str, str]:
+    # The package under test may be a copy of the installed one.
+    package = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+    return {
+        **environment(memory.storage, **{"hub_idle_minutes": "1", **settings}),
+        **memory.variables(),
+        **package,
+    }
+
+
+def ended(process: Command) -> tuple[int, str, str]:
+    shown, noticed = process.communicate(timeout=END_SECONDS)
+    return process.returncode, shown, noticed
+
+
+def journal_of(folder: Path, count: int) -> Journal:
+    journal = Journal(folder / "journal")
+    collector = ObservationCollector(journal, TickingClock())
+    collector.add_resolved([about(("pool", "cache", "types")[n % 3], n) for n in range(count)])
+    return journal
+
+
+def lines_of(folder: Path, count: int) -> Path:
+    """Return a file with so many entries."""
+    journal_of(folder, count)
+    path = folder / "entries.jsonl"
+    files = sorted((folder / "journal" / "entries").glob("*.jsonl"))
+    path.write_bytes(b"".join(file.read_bytes() for file in files))
+    return path
+
+
+def resolved_in(memory: Memory) -> set[str]:
+    journal = Journal(memory.storage / "journal")
+    return {entry.id for entry in ObservationCollector(journal, TickingClock()).list_resolved()}
+
+
+def hub_of(memory: Memory) -> HubClient:
+    hub = find_hub(rendezvous.Place(variables_of(memory)), hung_after=60.0)
+    assert hub
+    return hub
+
+
+def compared(memory: Memory) -> dict[str, Any]:
+    """Return the difference between index and journal, once the hub has completed the index."""
+    hub = hub_of(memory)
+    hub.control("complete")
+    return hub.control("compare")
+
+
+def use_a_session(memory: Memory) -> str:
+    """Search and record an entry as an agent does, and return the entry's id."""
+    front = memory.greeted()
+    assert front.call("search_experiences", query="the cache")["mode"] in {"lexical", "hybrid"}
+    ghap_id: str = front.call("start_ghap", **ENTRY)["id"]
+    front.call("resolve_ghap", status="confirmed", result="totals match")
+    return ghap_id
+
+
+@pytest.mark.parametrize("name", ["import", "restore", "reindex"])
+def test_a_session_that_begins_during_a_long_command_is_served(
+    name: str, memory: Memory, started: Callable[..., Command], tmp_path: Path
+) -> None:
+    arguments: list[str | Path] = [name]
+    if name == "import":
+        arguments.append(lines_of(tmp_path / "there", MANY))
+    elif name == "restore":
+        there = journal_of(tmp_path / "there", MANY)
+        arguments += [archived(there, tmp_path / "there.tar.gz"), "--yes"]
+    else:
+        journal_of(memory.storage, MANY)
+    command = started(*arguments)
+    until(memory.is_held, "the command started no hub", END_SECONDS)
+    ghap_id = use_a_session(memory)
+    assert command.poll() is None, "the command has ended before the session was served"
+    status, shown, _ = ended(command)
+    assert status == 0
+    assert ("was rebuilt" if name == "reindex" else "imported") in shown
+    assert len(resolved_in(memory)) == MANY + 1
+    assert ghap_id in resolved_in(memory)
+    difference = compared(memory)
+    assert (difference["missing"], difference["superfluous"]) == (0, 0)
+
+
+def test_a_session_is_served_while_migrate_waits_for_a_server(
+    memory: Memory, started: Callable[..., Command], server: Stub
+) -> None:
+    journal_of(memory.storage, FEW)
+    command = started("migrate", "--to", server.url)
+    until(lambda: server.asked, "the server was not asked", END_SECONDS)
+    ghap_id = use_a_session(memory)
+    assert command.poll() is None
+    server.released.set()
+    status, _, noticed = ended(command)
+    assert (status, noticed.startswith("error: ")) == (1, True)
+    assert ghap_id in resolved_in(memory)
+    assert compared(memory)["missing"] == 0
+
+
+def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(
+    memory: Memory, started: Callable[..., Command], server: Stub
+) -> None:
+    journal_of(memory.storage, FEW)
+    command = started("migrate", "--to", server.url)
+    until(lambda: server.asked, "the server was not asked", END_SECONDS)
+    command.send_signal(signal.SIGINT)
+    status, _, noticed = ended(command)
+    assert status == 130
+    assert "Interrupted. What was finished stays; run the command again for the rest." in noticed
+    assert "Traceback" not in noticed
+    log = memory.storage / rendezvous.LOG
+    until(lambda: "command.withdrawn" in log.read_text("utf-8"), "the hub did not notice", END_SECONDS)
+    assert use_a_session(memory) in resolved_in(memory)
+
+
+@pytest.mark.parametrize("whom", ["command", "hub"])
+def test_an_import_that_was_cut_short_is_completed_by_another(
+    whom: str,
+    memory: Memory,
+    started: Callable[..., Command],
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+) -> None:
+    path = lines_of(tmp_path / "there", MANY)
+    command = started("import", path)
+    until(lambda: entries_in(memory.storage), "nothing was imported", END_SECONDS)
+    hub = memory.hub()
+    if whom == "command":
+        command.send_signal(signal.SIGINT)
+        expected = 130, "run the command again for the rest"
+    else:
+        os.kill(hub, signal.SIGKILL)
+        expected = 1, "Run the command again: what is done already is not done twice"
+    status, _, noticed = ended(command)
+    assert status == expected[0]
+    assert expected[1] in " ".join(noticed.split())
+    assert is_alive(hub) == (whom == "command")
+    before = len(entries_in(memory.storage))
+    assert 0 < before < MANY
+    status, shown, _ = run("import", path)
+    assert status == 0
+    assert f"{MANY - before:,} entries" in shown
+    names = [data["id"] for data in entries_in(memory.storage)]
+    assert (len(names), len(set(names))) == (MANY, MANY)
+    assert compared(memory)["missing"] == 0
+
+
+def test_a_search_starts_a_hub_and_the_next_one_uses_it(
+    memory: Memory, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    journal_of(memory.storage, FEW)
+    status, shown, noticed = run("search", "the cache")
+    assert (status, noticed) == (0, "")
+    assert "mode: hybrid" in shown
+    hub = memory.hub()
+    assert run("search", "the cache") == (0, shown, "")
+    assert memory.hub() == hub
+
+    os.kill(hub, signal.SIGSTOP)
+    for command in (("search", "the cache"), ("memories", "search", "the cache"), ("status",)):
+        begun = time.monotonic()
+        status, shown, _ = run(*command)
+        # A process takes a second on a busy machine. What is being started is waited for 50 s.
+        assert time.monotonic() - begun < 5
+        assert status == 0
+        assert "lexical" in shown or "no sign of life" in shown
+
+
+def test_commands_that_only_read_start_nothing(
+    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    journal_of(memory.storage, FEW)
+    for command in (
+        "list",
+        "values",
+        "status",
+        "search cache --lexical",
+        f"export {tmp_path / 'all.tar.gz'}",
+        "backup",
+        f"import --dry-run {tmp_path / 'all.tar.gz'}",
+        "hub status",
+        "hub stop",
+    ):
+        assert run(*command.split())[0] == 0
+        assert memory.processes() == [], command
+
+
+def test_no_hub_is_started_where_the_settings_say_so(
+    memory: Memory, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    journal_of(memory.storage, FEW)
+    status, shown, noticed = run("search", "the cache", commands_start_hub="false")
+    assert (status, noticed) == (0, "")
+    assert "mode: hybrid" in shown
+    assert memory.processes() == []
+
+
+def broken_program(memory: Memory, folder: Path) -> None:
+    """Record a program of a later version that cannot be started."""
+    (folder / "learning_memory_server").mkdir(parents=True)
+    later = {**programs.this_program(), "version": "99.0", "fingerprint": "later"}
+    programs.record(memory.storage, {**later, "executable": "/bin/false", "folder": str(folder)})
+    (memory.storage / programs.RECORD).chmod(0o600)
+
+
+def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
+    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    journal_of(memory.storage, FEW)
+    broken_program(memory, tmp_path / "later")
+    status, shown, noticed = run("search", "the cache")
+    assert (status, noticed) == (0, "")
+    assert "mode: hybrid" in shown
+    hub = memory.hub()
+    # What has opened the journal is what the next session starts.
+    (started,) = programs.to_start(memory.storage)
+    assert started["folder"] == programs.this_program()["folder"]
+    assert use_a_session(memory) in resolved_in(memory)
+    assert memory.hub() == hub
+
+
+def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
+    memory: Memory,
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal_of(memory.storage, FEW)
+    broken = copy_of_the_package(tmp_path, "99.0.0")
+    (broken / "learning_memory_server" / "hub" / "main.py").write_text("raise SystemExit(1)\n")
+    monkeypatch.setenv("PYTHONPATH", str(broken))
+    status, shown, noticed = run("search", "the cache")
+    assert status == 0
+    assert "mode: hybrid" in shown
+    assert noticed.startswith("The memory hub could not be started.")
+    assert "This command works without a hub; sessions wait until it has ended." in noticed
+    assert memory.processes() == []
+
+
+def test_a_process_that_is_not_a_hub_is_still_named(
+    memory: Memory, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    direct = memory.front(command=(COMMAND, "--direct"))
+    direct.handshake()
+    direct.call("list_values")
+    status, _, noticed = run("reindex")
+    assert status == 1
+    assert f"process {direct.process.pid}" in noticed

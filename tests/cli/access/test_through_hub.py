@@ -1,0 +1,288 @@
+"""Commands through a real hub: they print the same as without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.cli.access.hub_client import HubClient, find_hub
+from learning_memory_server.errors import (
+    DeadlineExceededError,
+    InvalidInputError,
+    NotFoundError,
+    StorageUnavailableError,
+)
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.version import VERSION
+from tests.acceptance.hubs import copy_of_the_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+pytestmark = pytest.mark.slow
+
+COMMANDS = (
+    "search flaky --limit 3 --axis strategy --outcome confirmed --since 2026-01-01 --project current",
+    "search flaky --limit 50",
+    "search flaky --limit 50 --lexical",
+    "search nothing --domain security",
+    "clusters full",
+    "clusters full --members full_1",
+    "clusters full --members full_99",
+    "clusters surprise",
+    "list",
+    "values",
+)
+
+
+def without_time(result: Result) -> tuple[int, str, str]:
+    """Return an outcome without the line that says how long it took."""
+    return result.exit_code, re.sub(r"took .*", "", result.stdout), result.stderr
+
+
+def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
+    hub = find_hub(rendezvous.Place(environment), hung_after=hung_after)
+    assert hub is not None
+    return hub
+
+
+def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    return hub.control("call", tool=tool, arguments=arguments, project="garden", session="a session")
+
+
+def entry_data(old: dict[str, Any]) -> dict[str, Any]:
+    parsed = parse_entries([json.dumps(old).encode()], project="garden")
+    (entry,) = parsed.entries.values()
+    return ghap_to_data(entry)
+
+
+def test_every_command_prints_the_same_with_and_without_a_hub(
+    run: Any, filled: Result, start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    again = ["import", str(tmp_path / "entries.jsonl")]
+    commands = [*(command.split() for command in COMMANDS), again]
+    alone = [without_time(run(*command)) for command in commands]
+    start_hub()
+    through = [without_time(run(*command)) for command in commands]
+    assert through == alone
+    assert "24 found, mode: hybrid" in alone[1][1]
+
+
+def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
+    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    assert filled.exit_code == 0
+    start_hub()
+    hub = hub_of(environment)
+    hub.control("complete")
+    first = call_tool(hub, "get_clusters", axis="full")["clusters"][0]["cluster_id"]
+    central, other = call_tool(hub, "get_cluster_members", cluster_id=first)["members"][:2]
+    text = " ".join(
+        central[part] for part in ("goal", "hypothesis", "action", "prediction", "outcome_result")
+    )
+    stored = call_tool(
+        hub, "store_value", text=text, cluster_id=first, axis="full", supported_by=[central["id"]]
+    )
+    call_tool(hub, "judge_value", value_id=stored["id"], ghap_id=other["id"], verdict="contradicts")
+
+    through = run("values")
+    assert "contested  +1 -1" in through.stdout
+    run("hub", "stop")
+    assert without_time(run("values")) == without_time(through)
+
+
+def test_values_come_from_the_journal_if_the_hub_does_not_answer(
+    run: Any, storage: Path, start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    other = {
+        "LEARNING_MEMORY_JOURNAL_PATH": str(storage / "journal"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(storage / "other"),
+    }
+    shown = run("values", **other)
+    assert (shown.exit_code, shown.stdout) == (0, "No values yet.\n")
+    assert "different data" in shown.stderr
+    assert "These values come from the journal." in shown.stderr
+
+
+def test_results_that_take_several_replies_are_shown_completely(
+    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+) -> None:
+    story = "the queue fills because nothing drains it " * 20
+    run("import", str(write_lines(*(old_entry(n, hypothesis=f"{n} {story}") for n in range(50)))))
+    commands = ["search queue --limit 50", "clusters full", "clusters full --members full_0"]
+    alone = [run(*command.split()) for command in commands]
+    start_hub()
+    assert [run(*command.split()).output for command in commands] == [done.output for done in alone]
+    assert "50 found" in alone[0].stdout
+    assert all(done.exit_code == 0 for done in alone)
+
+
+def test_import_through_a_hub_is_complete_and_idempotent(
+    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    path = str(write_lines(*(old_entry(n) for n in range(60)), "{broken"))
+    alone = run("import", path, LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere"))
+    start_hub()
+    first, second = run("import", path), run("import", path)
+    assert without_time(first) == without_time(alone)
+    assert "60 entries" in first.stdout
+    assert "complete: 120 vectors" in first.stdout
+    assert "0 entries" in second.stdout
+    assert "24 in none" not in run("clusters", "full").stdout
+
+
+def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
+    environment: dict[str, str], run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+) -> None:
+    environment["LEARNING_MEMORY_QDRANT_URL"] = "http://127.0.0.1:1"
+    path = str(write_lines(old_entry()))
+    start_hub()
+    result = run("import", path)
+    assert result.exit_code == 0
+    assert "pending: the entries are safe" in result.stdout
+    found = run("search", "memory")
+    assert "1 found, mode: lexical" in found.stdout
+    assert "This search is lexical." in found.stderr
+    doctor = run("doctor")
+    assert doctor.exit_code == 1
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in doctor.stdout
+
+
+def test_a_malformed_entry_is_refused_and_nothing_is_imported(
+    environment: dict[str, str], run: Any, old_entry: Any, start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    hub = hub_of(environment)
+    good = entry_data(old_entry())
+    bad: list[Any] = [
+        3,
+        {"id": 3},
+        {"id": "x"},
+        {**good, "goal": 3},
+        {**good, "domain": "gardening"},
+        {**good, "goal": "\ud800"},
+        {name: part for name, part in good.items() if name != "resolution"},
+    ]
+    for data in bad:
+        with pytest.raises(InvalidInputError, match=r"entries\[1\]"):
+            hub.control("add", entries=[good, data])
+    with pytest.raises(InvalidInputError, match="entries: Input should be a valid list"):
+        hub.control("add", entries="all")
+    for operation, fields in (
+        ("forget", {"ids": [["x"]], "project": None, "purge": False, "preview": True}),
+        ("redact_stored", {"records": [["ghap"]]}),
+        ("redact_stored", {"records": [3]}),
+        ("reindex", {"axis": "moon"}),
+    ):
+        with pytest.raises(InvalidInputError, match=f"{operation}: "):
+            hub.control(operation, **fields)
+    with pytest.raises(InvalidInputError, match="no operation 'dance'"):
+        hub.control("dance")
+    assert run("list").stdout == "No resolved entries yet.\n"
+    assert hub.control("add", entries=[good, good]) == {"added": [good["id"]]}
+    assert hub.control("add", entries=[good])["added"] == []
+
+
+def test_a_tools_refusal_arrives_as_the_tools_own_error(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    start_hub()
+    hub = hub_of(environment)
+    with pytest.raises(InvalidInputError, match="no tool 'dance'"):
+        call_tool(hub, "dance")
+    with pytest.raises(NotFoundError) as refused:
+        call_tool(hub, "update_ghap", ghap_id="ghap_0", note="n")
+    assert refused.value.hint
+    assert call_tool(hub, "list_ghap_entries")["count"] == 0
+
+
+def test_a_hub_of_different_data_serves_status_and_stop_only(
+    environment: dict[str, str], storage: Path, tmp_path: Path, start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    other = {
+        **environment,
+        "LEARNING_MEMORY_JOURNAL_PATH": str(storage / "journal"),
+        "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "other"),
+    }
+    hub = hub_of(other)
+    assert hub.control("status")["pid"] == pid
+    with pytest.raises(StorageUnavailableError, match="different data"):
+        call_tool(hub, "list_values")
+    with pytest.raises(StorageUnavailableError, match="different data"):
+        hub.control("complete")
+
+
+def test_a_hub_that_hangs_is_reported_with_its_process_id(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    os.kill(pid, signal.SIGSTOP)
+    hub = hub_of(environment, hung_after=0.3)
+    with pytest.raises(DeadlineExceededError, match=f"process {pid}.* sign of life for 0.3 seconds"):
+        hub.control("status")
+    with pytest.raises(DeadlineExceededError) as refused:
+        call_tool(hub, "list_values")
+    assert f"kill -KILL {pid}" in str(refused.value.hint)
+
+
+def test_a_hub_that_ends_before_it_answers_is_reported(
+    environment: dict[str, str], start_hub: Callable[[], int]
+) -> None:
+    pid = start_hub()
+    os.kill(pid, signal.SIGSTOP)
+    hub = hub_of(environment)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(StorageUnavailableError, match="ended before it answered"):
+        hub.control("status")
+    with pytest.raises(StorageUnavailableError, match="ended before it answered"):
+        call_tool(hub, "list_values")
+
+
+def test_status_and_doctor_show_what_the_hub_reports(
+    run: Any, filled: Result, start_hub: Callable[[], int]
+) -> None:
+    assert filled.exit_code == 0
+    assert "none is running" in run("status").stdout
+    pid = start_hub()
+    run("search", "leak")
+    assert f"the memory hub, process {pid}" in run("status").stdout
+    assert f"process {pid}, version" in run("status").stdout
+    doctor = run("doctor")
+    assert doctor.exit_code == 0
+    assert f"One is running: process {pid}" in doctor.stdout
+    assert ": 48 points." in doctor.stdout
+    assert "The index has everything that is in the journal." in doctor.stdout
+    other = run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="7")
+    assert "was started with other settings" in other.stdout
+    assert "other settings" in run("search", "leak", LEARNING_MEMORY_MIN_EXPERIENCES="7").stderr
+
+
+def test_a_newer_command_replaces_a_hub_of_older_code(
+    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    older = copy_of_the_package(tmp_path, "0.0.1")
+    environment |= {"PYTHONPATH": str(older), "PYTHONSAFEPATH": "1"}
+    pid = start_hub()
+    assert hub_of(environment).control("status")["version"] == "0.0.1"
+    found = run("search", "leak")
+    assert f"Asking the hub (process {pid}) to shut down for a newer version." in found.stderr
+    assert found.exit_code == 0
+    newer = hub_of(environment).control("status")
+    assert (newer["version"], newer["pid"] != pid) == (VERSION, True)
+    assert "newer version" not in run("search", "leak").stderr
+    assert hub_of(environment).control("status")["pid"] == newer["pid"]

@@ -1,0 +1,85 @@
+"""Starting a server as a client does: what it answers, and every way in which it does not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.cli.clients.connecting import connect
+from learning_memory_server.errors import ClientSetupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.cli.clients.connecting import Connected
+
+pytestmark = pytest.mark.slow
+
+SERVER = """
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "initialize":
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message"}), flush=True)
+        result = {"serverInfo": {"name": "tiny", "version": os.getcwd()}}
+    elif request["method"] == "tools/list":
+        result = {"tools": [{}] * len(os.environ)}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+async def run(script: str, folder: Path, seconds: float = 60.0, **variables: str) -> Connected:
+    return await connect([sys.executable, "-ISc", script], variables, folder, seconds)
+
+
+async def test_a_server_gets_the_given_environment_only(tmp_path: Path) -> None:
+    bare = await run(SERVER, tmp_path)
+    found = await run(SERVER, tmp_path, A="1", B="2")
+
+    assert found.name == "tiny"
+    assert found.tools == bare.tools + 2
+    assert bare.tools < len(os.environ) + 2
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("import sys; sys.exit('first\\nthe settings are wrong.')", "tools: the settings are wrong."),
+        ("pass", "ended before it had listed its tools."),
+        ("print('Hello!', flush=True); input()", "did not answer as an MCP server does."),
+        ("print('[]', flush=True); input()", "did not answer as an MCP server does."),
+        ('print(\'{"id": 1, "error": {}}\', flush=True); input()', "did not answer as an MCP server does."),
+        (SERVER.replace('"tools"', '"list"'), "did not answer as an MCP server does."),
+    ],
+)
+async def test_a_server_that_fails_is_a_sentence(script: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(ClientSetupError) as failure:
+        await run(script, tmp_path)
+
+    assert failure.value.message.endswith(sentence)
+
+
+async def test_a_server_that_says_much_on_stderr_is_not_blocked(tmp_path: Path) -> None:
+    loud = "import sys; print('x' * 1_000_000, file=sys.stderr, flush=True)\n" + SERVER
+
+    assert (await run(loud, tmp_path)).name == "tiny"
+
+
+async def test_a_server_that_never_answers_is_killed(tmp_path: Path) -> None:
+    script = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
+    with pytest.raises(ClientSetupError, match=r"did not answer within 0\.5 s"):
+        await run(script, tmp_path, seconds=0.5)
+
+    # Late or never started: either way nothing is left of it.
+    pid = tmp_path / "pid"
+    assert not pid.exists() or not os.path.exists(f"/proc/{pid.read_text()}")  # noqa: ASYNC240, PTH110
+
+
+async def test_a_program_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ClientSetupError, match=r"/no/such cannot be started \(No such file"):
+        await connect(["/no/such"], {}, tmp_path)

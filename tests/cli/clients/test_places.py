@@ -1,0 +1,109 @@
+"""Where each client keeps its file, on each system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.cli.clients.catalog import CLIENTS
+from learning_memory_server.cli.clients.places import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOME = Path("/home/ann")
+
+
+def located(platform: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    machine = Machine(platform, HOME, environment or {})
+    return {name: str(client.locate(machine).relative_to(HOME)) for name, client in CLIENTS.items()}
+
+
+EVERYWHERE = {
+    "claude-code": ".claude.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": ".codex/config.toml",
+    "gemini": ".gemini/settings.json",
+}
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [("linux", ".config"), ("darwin", "Library/Application Support"), ("win32", "AppData/Roaming")],
+)
+def test_every_client_has_its_file_on_every_system(platform: str, folder: str) -> None:
+    assert located(platform) == EVERYWHERE | {
+        "vscode": f"{folder}/Code/User/mcp.json",
+        "claude-desktop": f"{folder}/Claude/claude_desktop_config.json",
+    }
+
+
+def test_variables_move_the_files() -> None:
+    moved = {
+        "CLAUDE_CONFIG_DIR": "/home/ann/a",
+        "CODEX_HOME": "/home/ann/b",
+        "GEMINI_CLI_HOME": "/home/ann/c",
+        "XDG_CONFIG_HOME": "/home/ann/d",
+    }
+
+    assert located("linux", moved) == {
+        "claude-code": "a/.claude.json",
+        "cursor": ".cursor/mcp.json",
+        "codex": "b/config.toml",
+        "gemini": "c/.gemini/settings.json",
+        "vscode": "d/Code/User/mcp.json",
+        "claude-desktop": "d/Claude/claude_desktop_config.json",
+    }
+
+
+def test_windows_says_where_its_folder_is() -> None:
+    # On this system, a Windows path with a drive is relative; a rooted one is the same on both.
+    assert located("win32", {"APPDATA": "/home/ann/Roaming"})["vscode"] == "Roaming/Code/User/mcp.json"
+
+
+def test_a_relative_variable_is_ignored() -> None:
+    assert located("linux", {"CODEX_HOME": "here", "XDG_CONFIG_HOME": ""}) == located("linux")
+
+
+ENVIRONMENT = {
+    "HOME": "/home/ann",
+    "PATH": "/usr/bin",
+    "LANG": "C.UTF-8",
+    "SYSTEMROOT": "C:\\Windows",
+    "LEARNING_MEMORY_PROJECT": "garden",
+}
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected"),
+    [
+        (
+            "linux",
+            {
+                "claude-code": set(ENVIRONMENT),
+                "cursor": {"HOME", "PATH"},
+                "vscode": set(ENVIRONMENT),
+                "codex": {"HOME", "PATH", "LANG"},
+                "gemini": set(ENVIRONMENT),
+                "claude-desktop": {"HOME", "PATH"},
+            },
+        ),
+        (
+            "win32",
+            {
+                "claude-code": set(ENVIRONMENT),
+                "cursor": {"PATH", "SYSTEMROOT"},
+                "vscode": set(ENVIRONMENT),
+                "codex": {"PATH", "SYSTEMROOT"},
+                "gemini": set(ENVIRONMENT),
+                "claude-desktop": {"PATH", "SYSTEMROOT"},
+            },
+        ),
+    ],
+)
+def test_a_server_gets_what_its_client_passes_on(platform: str, expected: dict[str, set[str]]) -> None:
+    machine = Machine(platform, HOME, ENVIRONMENT)
+
+    assert {name: set(client.passed(machine)) for name, client in CLIENTS.items()} == expected

@@ -1,0 +1,166 @@
+"""The plugin's copy for this machine, and what Claude Code is asked to do with it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.cli.clients import plugin
+from learning_memory_server.cli.clients.entry import Launch
+from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
+from learning_memory_server.server.tools.hook import hook, toolset
+from learning_memory_server.version import VERSION
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.clients.places import Machine
+
+KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
+LAUNCH = Launch("/opt/bin/learning-memory-server")
+
+
+def read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((plugin.packaged() / path).read_bytes())
+    return content
+
+
+def hooks_of(content: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for groups in content["hooks"].values() for group in groups for each in group["hooks"]]
+
+
+def test_the_plugin_has_the_packages_version_and_name() -> None:
+    manifest = read(Path(".claude-plugin/plugin.json"))
+
+    assert (manifest["name"], manifest["version"]) == (plugin.NAME, VERSION)
+
+
+def test_its_commands_are_those_that_an_installation_has() -> None:
+    (server,) = read(Path(".mcp.json"))["mcpServers"].values()
+    commands = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "command"]
+
+    assert (server["command"], server["args"]) == ("learning-memory-server", ["--hooks"])
+    assert {(each["command"], *each["args"]) for each in commands} == {("learning-memory-server", "hook")}
+
+
+def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_up() -> None:
+    (tool,) = toolset.tools
+    calls = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "mcp_tool"]
+
+    assert {(each["tool"], each["server"]) for each in calls} == {
+        (hook.__name__, f"plugin:{plugin.NAME}:memory")
+    }
+    # Claude Code always says whether a command failed.
+    assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) - {
+        "unknown"
+    }
+    assert all(each["timeout"] <= 2 for each in hooks_of(read(Path("hooks/hooks.json"))))
+    assert all("session" in each["input"] for each in calls)
+
+
+def test_its_icon_is_a_small_square_png() -> None:
+    icon = (plugin.packaged() / "icon.png").read_bytes()
+
+    assert icon.startswith(b"\x89PNG")
+    assert struct.unpack(">II", icon[16:24]) == (512, 512)
+    assert len(icon) < 20_000
+
+
+def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> None:
+    wanted = plugin.contents(LAUNCH)
+    folder = tmp_path / "data" / "claude-code"
+
+    plugin.write(folder, wanted)
+
+    assert plugin.is_written(folder, wanted)
+    catalog = json.loads((folder / ".claude-plugin/marketplace.json").read_bytes())
+    copy = folder / catalog["plugins"][0]["source"]
+    (server,) = json.loads((copy / ".mcp.json").read_bytes())["mcpServers"].values()
+    assert (server["command"], server["args"]) == (LAUNCH.command, ["--hooks"])
+    commands = [
+        each
+        for each in hooks_of(json.loads((copy / "hooks/hooks.json").read_bytes()))
+        if each["type"] == "command"
+    ]
+    assert {each["command"] for each in commands} == {sys.executable}
+    assert all(Path(each["args"][-1]).is_file() for each in commands)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()} == {0o600}
+
+
+def test_a_copy_of_an_earlier_version_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    wanted = plugin.contents(LAUNCH)
+    plugin.write(tmp_path, {**wanted, Path("learning-memory/hooks/old.json"): b"{}"})
+    assert not plugin.is_written(tmp_path, wanted)
+
+    plugin.write(tmp_path, wanted)
+
+    assert plugin.is_written(tmp_path, wanted)
+    plugin.discard(tmp_path)
+    assert not tmp_path.exists()
+
+
+def installed(machine: Machine, content: str) -> None:
+    folder = machine.home / ".claude" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "installed_plugins.json").write_text(content, "utf-8")
+
+
+def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine) -> None:
+    assert plugin.find_installed(machine) is None
+    installed(
+        machine,
+        json.dumps({"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}}),
+    )
+
+    assert plugin.find_installed(machine) == ("learning-memory@acme", Path("/cache/1"))
+    assert plugin.removing("learning-memory@acme") == [
+        ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
+    ]
+    # Its folder is gone.
+    assert plugin.find_entry(machine) == {}
+
+
+def test_its_server_is_read_from_where_it_is_installed(machine: Machine, tmp_path: Path) -> None:
+    plugin.write(tmp_path / "copy", plugin.contents(LAUNCH))
+    listed = {"plugins": {plugin.IDENTITY: [{"installPath": str(tmp_path / "copy" / plugin.NAME)}]}}
+    installed(machine, json.dumps(listed))
+
+    assert plugin.find_entry(machine) == {"command": LAUNCH.command, "args": ["--hooks"]}
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"plugins": {"learning-memory@x": [{}]}}'])
+def test_a_list_that_cannot_be_read_is_a_sentence(machine: Machine, content: str) -> None:
+    installed(machine, content)
+
+    with pytest.raises(ClientSetupError, match="list of plugins"):
+        plugin.find_installed(machine)
+
+
+OTHERS = (
+    "claude-code/hooks/codex.json",
+    "claude-code/.codex-plugin/plugin.json",
+    "gemini-cli/settings.json",
+    "vscode/hooks.json",
+)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
+    folder = Path(__file__).parents[3] / "plugins"
+    content = json.loads((folder / name).read_bytes())
+
+    if name.endswith("plugin.json"):
+        assert content["version"] == VERSION
+        root = folder / "claude-code"
+        assert all((root / content[key]).exists() for key in ("skills", "mcpServers", "hooks"))
+    else:
+        commands = [
+            line.strip() for line in (folder / name).read_text("utf-8").splitlines() if '"command":' in line
+        ]
+        assert set(commands) == {'"command": "learning-memory-server hook",'}
+        assert all(Event(event).kind in KINDS for event in content["hooks"])

@@ -1,0 +1,121 @@
+"""The demo over the real server, and the examples that it replays."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.cli.demo.demo import examples
+from learning_memory_server.cli.demo.server import call, connect
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.journal.entry_codec import ghap_from_data
+from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.entry import Ghap
+
+
+def entry(example: dict[str, Any]) -> Ghap:
+    """Return the entry made of an example's last step and its outcome."""
+    at = "2026-01-01T00:00:00+00:00"
+    told = {name: part for name, part in example.items() if name not in {"steps", "written_for"}}
+    parts = {name: told.pop(name) for name in ("domain", "strategy", "goal")} | example["steps"][-1]
+    made = {"id": "ghap_1", "project": "demo", "agent_session": "demo", "created_at": at}
+    return ghap_from_data({**made, **parts, "resolution": {"resolved_at": at, **told}})
+
+
+def test_every_example_says_in_the_file_that_it_was_written_for_the_demo() -> None:
+    assert all(next(iter(example.items())) == ("written_for", "demo") for example in examples())
+
+
+def test_the_examples_keep_to_the_limits_and_explain_what_was_falsified() -> None:
+    for example in examples():
+        for text in (example["goal"], *(part for step in example["steps"] for part in step.values())):
+            assert checked_text("statement", text, STATEMENT_MAX) == text
+        end = entry(example).outcome
+        end.require_explanation()
+        narratives = [end.result, end.surprise, end.root_cause and end.root_cause.description]
+        if end.lesson:
+            narratives += [end.lesson.what_worked, end.lesson.takeaway]
+        for text in narratives:
+            assert text is None or checked_text("narrative", text, NARRATIVE_MAX) == text
+
+
+def test_the_examples_are_enough_for_clusters_and_varied() -> None:
+    entries = [entry(example) for example in examples()]
+    outcomes = Counter(each.outcome.status for each in entries)
+    assert len(entries) >= 40
+    assert sum(Axis.ROOT_CAUSE in axis_texts(each) for each in entries) >= 20
+    assert min(outcomes[status] for status in OutcomeStatus) >= 3
+    assert sum(len(example["steps"]) > 1 for example in examples()) >= 2
+    assert len({each.goal for each in entries}) == len(entries)
+    assert Tier.BRONZE not in {each.tier for each in entries}
+
+
+@pytest.mark.slow
+async def test_a_server_that_does_not_start_is_reported_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    log = tmp_path / "server.log"
+    with pytest.raises(LearningMemoryError, match=r"^The server does not answer: .*\.$"):
+        async with connect(tmp_path / "file", log):
+            pass
+    assert "learning-memory-server" in log.read_text("utf-8")
+
+
+@pytest.mark.slow
+async def test_a_refusal_by_the_server_reaches_the_caller_in_the_servers_words(tmp_path: Path) -> None:
+    with pytest.raises(LearningMemoryError, match="no open GHAP entry") as refused:
+        async with connect(tmp_path / "data", tmp_path / "server.log") as server:
+            await call(server, "update_ghap", note="nothing is open")
+    assert refused.value.hint == "Call start_ghap first."
+
+
+def run_demo(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the demo as a person does; its temporary files and a start-up hook are in the folder."""
+    command = [sys.executable, "-m", "learning_memory_server", "demo"]
+    env = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(folder)}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_failure_keeps_the_servers_log_and_names_it(tmp_path: Path) -> None:
+    hook = 'import sys\nif "--direct" in sys.orig_argv: raise SystemExit("the disk is on fire")\n'
+    (tmp_path / "sitecustomize.py").write_text(hook, "utf-8")
+    failed = run_demo(tmp_path)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("error: The server does not answer: ")
+    (kept,) = tmp_path.glob("learning-memory-demo-*")
+    assert failed.stderr.endswith(f"The server's log: {kept}\n")
+    assert "the disk is on fire" in kept.read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path) -> None:
+    shown = run_demo(tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert f"{len(examples())} examples were written for this demo" in shown.stdout
+    # Lexical if the model is not loaded yet.
+    assert re.search("'flaky tests that share state': (lexical|hybrid) search", shown.stdout)
+    assert shown.stdout.count("experiences are in no cluster.") == 2
+    assert "verdict  accepted: " in shown.stdout
+    assert "verdict  refused: " in shown.stdout
+    assert "'the website is sluggish because it talks to postgres hundreds of times': hybrid" in shown.stdout
+    compared = [line.split()[-3:] for line in shown.stdout.splitlines() if line.endswith(("  yes", "  NO"))]
+    assert compared[:2] == [["44", "44", "yes"], ["1", "1", "yes"]]
+    assert [row[-1] for row in compared] == ["yes"] * 4
+    assert not list(tmp_path.glob("learning-memory-demo-*"))
+    (line,) = [line for line in shown.stdout.splitlines() if line.endswith(" setup claude-code")]
+    program, *arguments = shlex.split(line)[:-2]
+    assert Path(program).is_absolute()
+    version = subprocess.run([program, *arguments, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("learning-memory-server ")

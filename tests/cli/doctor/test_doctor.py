@@ -1,0 +1,376 @@
+"""`doctor`: whatever is broken is reported in a sentence, never a traceback."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from learning_memory_server.embedding.extras import exports
+from learning_memory_server.embedding.extras.onnx_export import export
+from learning_memory_server.embedding.source import find_source
+from tests.embedding.ollama_stub import OllamaStub
+from tests.original_model import ORIGINAL
+from tests.tiny_reranker import save_reranker
+
+
+@pytest.mark.slow
+def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert (
+        "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 evidence lines, 0 server lines: all checksums match."
+        in result.stdout
+    )
+    assert "48 points." in result.stdout
+    assert "The index has everything that is in the journal." in result.stdout
+    assert "✗" not in result.stdout
+
+
+def test_before_the_first_start_the_doctor_finds_no_problem_and_creates_nothing(
+    run: Any, tmp_path: Path
+) -> None:
+    fresh = tmp_path / "fresh"
+    result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(fresh))
+    assert result.exit_code == 0
+    assert "The first start creates" in result.stdout
+    assert not fresh.exists()
+
+
+@pytest.mark.slow
+def test_a_pattern_that_can_take_forever_is_named(run: Any) -> None:
+    slow = {"LEARNING_MEMORY_REDACTION_PATTERNS": json.dumps([r"acme-\d{6}", r"(a|aa)+$"])}
+    result = run("doctor", "--quick", **slow)
+    assert result.exit_code == 0
+    assert "Pattern 2 of redaction_patterns takes very long on some texts" in result.stdout
+    assert "Pattern 1" not in result.stdout
+
+
+def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> None:
+    result = run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers")
+    assert result.exit_code == 0
+    assert "the packaged weights are intact" in result.stdout
+    assert not list(storage.iterdir())
+
+
+@pytest.mark.slow
+def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    lines = segment.read_bytes().splitlines(keepends=True)
+    segment.write_bytes(b"".join(lines) + lines[0][:40])
+    torn = run("doctor", "--quick")
+    assert torn.exit_code == 0
+    assert "is unfinished" in torn.stdout
+    segment.write_bytes(lines[0].replace(b"memory leak", b"memory loss") + b"".join(lines[1:]))
+    edited = run("doctor")
+    assert edited.exit_code == 1
+    assert f"{segment.name} line 1: the checksum does not match" in edited.stdout
+    assert "Not opened: correct what is red above first." in edited.stdout
+
+
+def test_lines_set_aside_are_reported(run: Any, storage: Path) -> None:
+    (storage / "journal").mkdir(mode=0o700)
+    (storage / "journal" / "values.jsonl.corrupt-20260101T000000000000Z").touch(mode=0o600)
+    assert "1 unfinished line set aside" in run("doctor", "--quick").stdout
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"id": 3}', "[" * 100_000, json.dumps({"domain": "x"})])
+def test_an_unreadable_open_entry_is_named(content: str, run: Any, storage: Path) -> None:
+    folder = storage / "journal" / "open"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "ghap_1.json").write_text(content, "utf-8")
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "The open entry ghap_1.json cannot be read" in result.stdout
+
+
+def test_a_folder_where_a_log_should_be_is_red(run: Any, storage: Path) -> None:
+    (storage / "journal" / "values.jsonl").mkdir(parents=True, mode=0o700)
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "The journal could not be used" in result.stdout
+
+
+def test_a_broken_link_is_red(run: Any, storage: Path, tmp_path: Path) -> None:
+    (storage / "journal").symlink_to(tmp_path / "nowhere")
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert "is a broken link" in result.stdout
+
+
+def test_a_file_where_the_storage_folder_should_be_is_red(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(path))
+        assert result.exit_code == 1
+        assert "✗ storage" in result.stdout
+
+
+def test_a_folder_that_others_can_read_is_red(run: Any, storage: Path) -> None:
+    storage.chmod(0o755)
+    result = run("doctor", "--quick")
+    assert result.exit_code == 1
+    assert f"chmod 700 '{storage}'" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_damaged_index_is_reported_and_repaired(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    for path in (storage / "index").rglob("edge_config.json"):
+        path.write_text("{", "utf-8")
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "48 points from the journal are not in the index yet" in result.stdout
+    assert "Collection `experiences_full` is damaged" in result.stderr
+    fixed = run("doctor", "--fix")
+    assert fixed.exit_code == 0
+    assert "Repaired: The index was completed." in fixed.stdout
+    checked_again = fixed.stdout.partition("Repaired:")[2]
+    assert "The index has everything that is in the journal." in checked_again
+
+
+@pytest.mark.slow
+def test_points_that_the_journal_does_not_have_are_removed_only_when_asked(
+    run: Any, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    lines = segment.read_bytes().splitlines(keepends=True)
+    segment.write_bytes(b"".join(lines[1:]))
+    assert "The index has 2 points that the journal does not have" in run("doctor").stdout
+    fixed = run("doctor", "--fix")
+    assert "Repaired: The index was rebuilt." in fixed.stdout
+    assert "46 points." in fixed.stdout
+
+
+@pytest.mark.slow
+def test_fix_makes_folders_and_files_private(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    segment = next((storage / "journal" / "entries").iterdir())
+    storage.chmod(0o755)
+    segment.chmod(0o644)
+    found = run("doctor", "--quick")
+    assert found.exit_code == 1
+    assert "✗ storage" in found.stdout
+    assert "is open to other users (0755)" in found.stdout
+    assert run("doctor", "--quick", "--fix").exit_code == 0
+    assert segment.stat().st_mode & 0o077 == 0
+    assert storage.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_any_user_can_replace_is_red(run: Any, storage: Path) -> None:
+    storage.parent.chmod(0o777)
+    found = run("doctor", "--quick")
+    assert found.exit_code == 1
+    assert f"Any user can replace {storage}, because {storage.parent} is writable by all" in " ".join(
+        found.stdout.split()
+    )
+    storage.parent.chmod(0o1777)
+    assert run("doctor", "--quick").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["qdrant_api_key = 'k-123'", "ollama_url = 'https://ann:k-123@ollama.example.org'"]
+)
+def test_a_settings_file_with_a_key_must_be_private(
+    run: Any, environment: dict[str, str], storage: Path, line: str
+) -> None:
+    assert storage.exists()
+    file = Path(environment["LEARNING_MEMORY_CONFIG"])
+    file.write_text("min_experiences = 5\n")
+    file.chmod(0o644)
+    assert run("doctor", "--quick").exit_code == 0
+    file.write_text(f"{line}\n")
+    found = run("doctor", "--quick")
+    assert found.exit_code == 1
+    assert f"{file} holds {line.split(maxsplit=1)[0]} and is open to other users (0644)" in " ".join(
+        found.stdout.split()
+    )
+    assert "k-123" not in found.output
+    assert run("doctor", "--quick", "--fix").exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("min_experiences = 5\n")
+    file.chmod(0o666)
+    assert f"Any user can change {file}" in " ".join(run("doctor", "--quick").stdout.split())
+
+
+@pytest.mark.slow
+def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
+    result = run(
+        "doctor",
+        LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
+        LEARNING_MEMORY_EMBEDDING_MODEL=str(tmp_path / "absent"),
+    )
+    assert result.exit_code == 1
+    assert "is not on this machine" in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_doctor_reports_the_runtime_and_the_export(run: Any, storage: Path) -> None:
+    packaged = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+    assert "Loaded by onnxruntime" in run("doctor", **packaged).stdout
+    real = {**packaged, "LEARNING_MEMORY_EMBEDDING_MODEL": str(ORIGINAL)}
+    before = run("doctor", **real)
+    assert "No ONNX export exists yet" in before.stdout
+    assert "Loaded by sentence-transformers" in before.stdout
+    assert not (storage / "models").exists()
+
+    (storage / "models").mkdir(mode=0o700)
+    folder = export(str(ORIGINAL), storage / "models")
+    after = run("doctor", **real)
+    assert after.exit_code == 0
+    assert "An ONNX export exists" in after.stdout
+    assert "Loaded by onnxruntime" in after.stdout
+
+    (folder / "meta.json").unlink()
+    damaged = run("doctor", **real)
+    assert damaged.exit_code == 0
+    assert "The ONNX export does not work" in " ".join(damaged.stdout.split())
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path) -> None:
+    (storage / "models").mkdir(mode=0o700)
+    exports.remember_failure(storage / "models", str(ORIGINAL), "RuntimeError: no such operator")
+
+    result = run(
+        "doctor",
+        "--quick",
+        LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
+        LEARNING_MEMORY_EMBEDDING_MODEL=str(ORIGINAL),
+    )
+
+    assert result.exit_code == 0
+    assert "It could not be exported" in result.stdout
+    assert "RuntimeError: no such operator" in result.stdout
+    path = exports.failure_path(storage / "models", find_source(str(ORIGINAL)))
+    assert f"rm '{path}'" in result.stdout
+
+
+def test_a_re_ranking_model_is_loaded_and_timed(run: Any, filled: Result, reranker_folder: Path) -> None:
+    assert filled.exit_code == 0
+    named = {"LEARNING_MEMORY_RERANKER_MODEL": str(reranker_folder)}
+
+    result = run("doctor", **named)
+    quick = run("doctor", "--quick", **named)
+    found = run("search", "memory leak", **named)
+
+    assert result.exit_code == 0
+    assert "It re-ranks the best 20 results of a search in 0." in result.stdout
+    assert quick.exit_code == 0
+    assert "It re-ranks" not in quick.stdout
+    assert found.stdout.rstrip().endswith("mode: reranked")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nobody/ranks", "Run `learning-memory-server download-model nobody/ranks`"),
+        pytest.param(
+            str(ORIGINAL),
+            "is not a re-ranking model. Set reranker_model to a cross-encoder",
+            marks=pytest.mark.torch,
+        ),
+    ],
+)
+def test_an_unusable_re_ranking_model_is_yellow_and_searches_still_work(
+    model: str, said: str, run: Any, filled: Result
+) -> None:
+    assert filled.exit_code == 0
+    named = {"LEARNING_MEMORY_RERANKER_MODEL": model}
+
+    result = run("doctor", **named)
+    found = run("search", "memory leak", **named)
+
+    assert result.exit_code == 0
+    assert said in " ".join(result.stdout.split())
+    assert "their results are not re-ranked" in " ".join(result.stdout.split())
+    assert found.stdout.rstrip().endswith("mode: hybrid")
+    assert said in " ".join(found.stderr.split())
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_re_ranking_model_that_fails_to_score_is_yellow(run: Any, tmp_path: Path) -> None:
+    broken = save_reranker(tmp_path / "broken", weight=float("nan"))
+
+    result = run("doctor", LEARNING_MEMORY_RERANKER_MODEL=str(broken))
+
+    assert result.exit_code == 0
+    assert "returns scores that are not numbers" in result.stdout
+
+
+def ollama(url: str, model: str = "nomic-embed-text") -> dict[str, str]:
+    return {
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
+        "LEARNING_MEMORY_EMBEDDING_MODEL": model,
+        "LEARNING_MEMORY_OLLAMA_URL": url,
+    }
+
+
+@pytest.mark.slow
+def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
+    run: Any, old_entry: Any, write_lines: Any
+) -> None:
+    with OllamaStub(dimension=384) as stub:
+        filled = run(
+            "import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url)
+        )
+        assert filled.exit_code == 0
+        assert any(text.startswith("search_document: ") for text in stub.embedded)
+        stub.requests.clear()
+
+        result = run("doctor", **ollama(stub.url))
+
+    assert result.exit_code == 0
+    assert f"Ollama 0.12.6 answers at {stub.url}." in result.stdout
+    assert "It has nomic-embed-text (digest 0a109f422b47)." in result.stdout
+    assert "Loaded by ollama, and made a vector of length 384" in result.stdout
+    assert "6 points." in result.stdout
+    assert len([path for path, _ in stub.requests if path == "/api/show"]) == 1
+
+
+def test_a_problem_with_ollama_is_red_with_the_next_step(run: Any) -> None:
+    with OllamaStub() as stub:
+        missing = run("doctor", "--quick", **ollama(stub.url, "all-minilm"))
+    stopped = run("doctor", **ollama(stub.url))
+
+    assert (missing.exit_code, stopped.exit_code) == (1, 1)
+    assert "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm" in missing.stdout
+    assert f"Ollama does not answer at {stub.url}. Start it with `ollama serve`" in stopped.stdout
+
+
+def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:
+    result = run("doctor", LEARNING_MEMORY_CONFIG=str(tmp_path))
+    assert result.exit_code == 1
+    assert "✗ settings" in result.stdout
+
+
+def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
+    result = run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="few", LEARNING_MEMORY_QDRANT_URI="x")
+    assert result.exit_code == 1
+    assert "✗ settings     LEARNING_MEMORY_MIN_EXPERIENCES" in result.stdout
+    assert "Did you mean LEARNING_MEMORY_QDRANT_URL?" in result.stdout
+
+
+@pytest.mark.slow
+def test_an_engine_that_does_not_answer_is_red(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result.stdout
+
+
+@pytest.mark.slow
+def test_a_url_with_a_password_is_red_and_the_password_is_not_shown(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://user:secret@127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "✗ engine       The Qdrant URL must not contain a user name or password" in result.stdout
+    assert "secret" not in result.output

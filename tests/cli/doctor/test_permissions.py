@@ -1,0 +1,195 @@
+"""Files and folders without permissions: commands name them, and never mistake them for empty ones."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from learning_memory_server.system.locking import exclusive
+
+pytestmark = pytest.mark.slow
+
+PlainRun = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_as_others_do(environment: dict[str, str]) -> PlainRun:
+    """Run a command in a process that is bound by permissions, unlike root's."""
+    plain: list[str] = []
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("root needs setpriv to be bound by permissions")
+        plain = [setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
+
+    def invoke(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*plain, sys.executable, "-m", "learning_memory_server", *arguments],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return invoke
+
+
+@contextmanager
+def permitted(path: Path, mode: int) -> Iterator[None]:
+    """Change the permissions of a file or folder inside the block."""
+    before = path.stat().st_mode
+    path.chmod(mode)
+    try:
+        yield
+    finally:
+        path.chmod(before)
+
+
+def in_line(text: str) -> str:
+    """Return the output without the line breaks of a narrow terminal."""
+    return " ".join(text.split())
+
+
+def test_no_backup_is_removed_while_the_journal_cannot_be_read(
+    run: Any, run_as_others_do: PlainRun, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    for _ in range(2):
+        assert run("backup", "--keep", "2").exit_code == 0
+    good = sorted((storage / "backups").iterdir())
+    with permitted(storage / "journal" / "entries", 0o000):
+        refused = run_as_others_do("backup", "--keep", "2")
+    assert refused.returncode == 1
+    assert "Permission denied: entries" in refused.stderr
+    assert sorted((storage / "backups").iterdir()) == good
+
+
+@pytest.mark.parametrize(
+    "command", ["export {}/a.tar", "list", "status", "search flaky --lexical", "--direct"]
+)
+def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
+    command: str, run_as_others_do: PlainRun, filled: Result, storage: Path, tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    with permitted(storage / "journal" / "entries", 0o000):
+        refused = run_as_others_do(*command.format(tmp_path).split())
+    assert refused.returncode == 1
+    assert "Permission denied: entries" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "a.tar").exists()
+
+
+@pytest.fixture
+def folders(storage: Path) -> None:
+    """The folders and files of a store, as they should be."""
+    for name in ("journal/entries", "journal/open", "index/collection"):
+        (storage / name).mkdir(mode=0o700, parents=True)
+    (storage / "journal").chmod(0o700)
+    for name in ("journal/values.jsonl", "journal/.lock"):
+        (storage / name).touch(mode=0o600)
+
+
+@pytest.mark.usefixtures("folders")
+def test_an_older_month_need_not_be_writable(run_as_others_do: PlainRun, storage: Path) -> None:
+    for month, mode in (("2025-12", 0o400), ("2026-01", 0o600)):
+        (storage / "journal" / "entries" / f"{month}.jsonl").touch(mode=mode)
+    assert run_as_others_do("doctor", "--quick").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "mode", "sentence"),
+    [
+        ("", 0o000, "{} is not readable and writable"),
+        ("journal", 0o000, "{} is not readable and writable"),
+        ("journal/entries", 0o000, "Check {}: its kind, owner and permissions."),
+        ("journal/open", 0o000, "Check {}: its kind, owner and permissions."),
+        ("journal/open", 0o500, "{} is not writable"),
+        ("journal/values.jsonl", 0o400, "{} is not writable"),
+        ("journal/.lock", 0o000, "{} could not be opened (Permission denied)"),
+        ("index", 0o000, "{} is not readable and writable; run: chmod -R u+rwX"),
+        ("index", 0o500, "{} is not readable and writable; run: chmod -R u+rwX"),
+        ("index/collection", 0o000, "{} is not readable and writable; run: chmod -R u+rwX"),
+    ],
+)
+@pytest.mark.usefixtures("folders")
+def test_the_doctor_names_the_path_that_cannot_be_used(
+    place: str, mode: int, sentence: str, run_as_others_do: PlainRun, storage: Path
+) -> None:
+    with permitted(storage / place, mode):
+        found = run_as_others_do("doctor", "--quick")
+    assert found.returncode == 1
+    assert sentence.format(storage / place) in in_line(found.stdout)
+    assert "Run `learning-memory-server doctor`" not in in_line(found.stdout)
+
+
+@pytest.mark.parametrize("command", ["search flaky", "hub status", "hub stop", "reindex", "doctor --quick"])
+def test_a_lock_that_cannot_be_opened_is_reported_in_a_sentence(
+    command: str, run: Any, storage: Path
+) -> None:
+    (storage / "journal" / ".lock").mkdir(parents=True, mode=0o700)
+    refused = run(*command.split())
+    assert refused.exit_code == 1
+    assert f"The lock file {storage / 'journal' / '.lock'} could not be opened" in in_line(refused.output)
+    assert isinstance(refused.exception, SystemExit)
+    reading = run("status")
+    assert reading.exit_code == 0
+    assert f"The lock file {storage / 'journal' / '.lock'} could not be opened" in in_line(reading.stdout)
+
+
+def test_a_file_where_the_journal_should_be_is_not_an_empty_journal(run: Any, storage: Path) -> None:
+    (storage / "journal").touch(mode=0o600)
+    for command in ("list", "status", "backup"):
+        refused = run(command)
+        assert refused.exit_code == 1
+        assert "The journal could not be used (Not a directory" in refused.stderr
+
+
+def test_a_file_where_the_index_should_be_is_red_and_reindex_names_it(
+    run: Any, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    shutil.rmtree(storage / "index")
+    (storage / "index").touch(mode=0o600)
+    found = run("doctor", "--quick")
+    assert found.exit_code == 1
+    assert f"{storage / 'index'} is not a folder; move it away" in in_line(found.stdout)
+    refused = run("reindex")
+    assert refused.exit_code == 1
+    assert "it is rebuilt from the journal" in in_line(refused.stderr)
+    (storage / "index").unlink()
+    assert run("reindex").exit_code == 0
+
+
+def test_an_empty_journal_is_not_backed_up_and_no_backup_is_removed(
+    run: Any, filled: Result, storage: Path
+) -> None:
+    assert filled.exit_code == 0
+    assert run("backup").exit_code == 0
+    good = list((storage / "backups").iterdir())
+    shutil.rmtree(storage / "journal" / "entries")
+    for _ in range(2):
+        nothing = run("backup", "--keep", "1")
+        assert nothing.exit_code == 0
+        assert "No backup was written, and none removed" in in_line(nothing.stderr)
+    assert list((storage / "backups").iterdir()) == good
+
+
+def test_the_doctor_warns_if_a_process_other_than_a_hub_keeps_sessions_from_starting(
+    run: Any, storage: Path
+) -> None:
+    with exclusive(storage / "journal", "a server"):
+        found = run("doctor", "--quick")
+    assert found.exit_code == 0
+    said = in_line(found.stdout)
+    assert (
+        f"! hub No hub is running, and no session can start until a server, process {os.getpid()}, has ended"
+        in said
+    )
+    assert "the next session starts one" in run("doctor", "--quick").stdout

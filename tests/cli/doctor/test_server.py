@@ -1,0 +1,251 @@
+"""What the doctor finds out about a Qdrant server, without changing anything there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.cli.access.describing import describe_refusal
+from learning_memory_server.cli.doctor.engine import _compared, check_engine
+from learning_memory_server.cli.doctor.finding import Level
+from learning_memory_server.cli.doctor.server import check_server
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.hub.commands import describe
+from learning_memory_server.index.engines.base import CollectionSpec
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.server.composition.backends import load_model
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
+from tests.index.engines.double import QdrantDouble, serving, store_of
+from tests.index.engines.double_engine import Answer, recorded, success
+from tests.support import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from learning_memory_server.cli.doctor.finding import Finding
+    from tests.index.engines.double import Request
+
+SPEC = CollectionSpec("values", 4, variant="0123456789ab")
+OLD = "experiences_full-0123456789ab-89abcdef"
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+async def found(path: Path, url: str, **changes: Any) -> list[Finding]:
+    settings = Settings(storage_path=path, qdrant_url=url, **changes)
+
+    async def specs() -> list[CollectionSpec]:
+        return [SPEC]
+
+    return [finding async for finding in check_server(settings, specs)]
+
+
+async def used(path: Path, double: QdrantDouble) -> None:
+    """Make the owner and a collection, as a first use does."""
+    store = store_of(double.url, path / "qdrant-owner.json")
+    await store.ensure(SPEC)
+    await store.close()
+
+
+def sentences(findings: list[Finding], level: Level) -> str:
+    return " ".join(each.sentence for each in findings if each.level is level)
+
+
+async def test_a_server_that_was_never_used_is_not_asked(tmp_path: Path, double: QdrantDouble) -> None:
+    assert await found(tmp_path, double.url) == []
+    assert double.asked == []
+
+
+async def test_a_server_that_works_is_green_and_nothing_is_changed_there(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    before = len(double.asked)
+    (finding,) = await found(tmp_path, double.url)
+    assert (finding.level, finding.sentence) == (Level.GREEN, "Qdrant 1.18.3.")
+    changing = [each for each in double.asked[before:] if each.method != "GET"]
+    assert [each.body for each in changing] == [{"points": []}, {"actions": []}]
+
+
+async def test_a_version_that_was_not_tried_is_a_note(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    double.fault = lambda request: (
+        Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0")) if request.path == "/" else None
+    )
+    (finding,) = await found(tmp_path, double.url)
+    assert finding.level is Level.GREEN
+    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3."
+
+
+async def test_a_key_that_may_only_read_is_red(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+
+    def refuse(request: Request) -> Answer | None:
+        if request.method == "PUT":
+            return recorded("read-only key: upsert of no points")
+        return recorded("read-only key: change of no aliases") if request.method == "POST" else None
+
+    double.fault = refuse
+    findings = await found(tmp_path, double.url)
+    assert "may not write" in sentences(findings, Level.RED)
+    assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+async def test_a_key_that_may_not_create_what_is_missing_is_red_and_what_is_missing_is_named(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    open_owner(tmp_path / "qdrant-owner.json")
+    double.refuse(
+        recorded("token for this collection: change of no aliases"), only=lambda each: each.method == "POST"
+    )
+    said = sentences(await found(tmp_path, double.url), Level.RED)
+    assert "may not create collections" in said
+    assert "`values-0123456789ab-1`" in said
+
+
+async def test_what_may_be_written_is_tried_with_ones_own_collections(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    store = store_of(double.url, tmp_path / "qdrant-owner.json")
+    for spec in (replace(SPEC, variant="000000000000"), SPEC):
+        await store.ensure(spec)
+    await store.close()
+    double.refuse(
+        recorded("token for another collection: upsert"),
+        only=lambda each: each.path == "/collections/values-0123456789ab-1/points",
+    )
+    assert "may not use" in sentences(await found(tmp_path, double.url), Level.RED)
+
+
+async def test_without_a_model_nothing_is_known_of_the_collections(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+
+    async def no_specs() -> list[CollectionSpec]:
+        raise EmbeddingUnavailableError("There is no model.")
+
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url)
+    (finding,) = [each async for each in check_server(settings, no_specs)]
+    assert finding.level is Level.GREEN
+
+
+async def test_a_key_for_some_collections_only_is_a_warning(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    double.refuse(
+        recorded("token for this collection: change of no aliases"),
+        only=lambda request: request.path == "/collections/aliases",
+    )
+    findings = await found(tmp_path, double.url)
+    assert sentences(findings, Level.RED) == ""
+    assert "may not create collections" in sentences(findings, Level.YELLOW)
+
+
+async def test_a_token_for_named_collections_that_works_is_not_called_refused(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    double.refuse(
+        recorded("token for this collection: create"),
+        only=lambda request: request.path in {"/cluster", "/collections/aliases"},
+    )
+    findings = await found(tmp_path, double.url)
+    assert [each.level for each in findings] == [Level.GREEN, Level.YELLOW]
+    assert "may not create collections" in findings[1].sentence
+
+
+async def test_collections_that_a_token_may_not_create_are_named_once(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(
+        recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"}
+    )
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
+    findings = [each async for each in check_engine(settings, lambda: load_model(settings))]
+    assert [each.level for each in findings] == [Level.RED, Level.GREEN]
+    assert findings[0].sentence.count("`values-") == 1
+
+
+async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
+    async with open_services(settings, purpose="a test") as services:
+        await services.index.open()
+        double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
+        entry = numbered(1)
+        services.collector.add_resolved([entry])
+        assert not await services.persister.persist(entry)
+        why = "limits how often it is asked"
+        stats = (await services.statistics.collect())["index"]
+        assert why in stats["refused"]
+        assert 50 < stats["retry_seconds"] <= 60
+        assert why in describe_refusal(await describe(services))
+        found = await operate(services, lambda *_: None, "compare", {})
+        (finding,) = _compared(found, settings)
+        assert why in finding.sentence
+        assert "It is asked again in" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("situation", "says"), [("wrong key: list", "refused"), ("token expired: list", "expired")]
+)
+async def test_a_key_that_does_not_work_is_red(
+    tmp_path: Path, double: QdrantDouble, situation: str, says: str
+) -> None:
+    await used(tmp_path, double)
+    double.refuse(recorded(situation))
+    assert says in sentences(await found(tmp_path, double.url), Level.RED)
+
+
+async def test_a_key_that_would_be_sent_in_plain_text_is_red(tmp_path: Path) -> None:
+    open_owner(tmp_path / "qdrant-owner.json")
+    findings = await found(tmp_path, "http://10.0.0.7:6333", qdrant_api_key="k")
+    assert "in plain text" in sentences(findings, Level.RED)
+
+
+async def test_addresses_of_two_servers_are_not_one_cluster(tmp_path: Path, double: QdrantDouble) -> None:
+    await used(tmp_path, double)
+    with serving() as other:
+        assert "not nodes of one cluster" in sentences(
+            await found(tmp_path, f"{double.url}, {other.url}"), Level.RED
+        )
+        for server in (double, other):
+            server.refuse(recorded("cluster: status"), only=lambda request: request.path == "/cluster")
+        findings = await found(tmp_path, f"{double.url},{other.url},http://127.0.0.1:1")
+    assert sentences(findings, Level.RED) == ""
+    assert "127.0.0.1:1 cannot be reached" in sentences(findings, Level.YELLOW)
+
+
+async def test_collections_of_earlier_versions_are_named_with_what_removes_them(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path, double)
+    listed = {"collections": [{"name": name} for name in (OLD, "somebody-elses")]}
+    double.refuse(success(listed), only=lambda request: request.path == "/collections")
+    said = sentences(await found(tmp_path, double.url), Level.YELLOW)
+    assert OLD in said
+    assert "somebody-elses" not in said
+    assert f"curl -X DELETE {double.url}/collections/NAME" in said
+
+
+async def test_a_copied_folder_is_asked_about_and_a_damaged_owner_is_red(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    await used(tmp_path / "one", double)
+    (tmp_path / "one").rename(tmp_path / "two")
+    said = sentences(await found(tmp_path / "two", double.url), Level.YELLOW)
+    assert "owner --keep" in said
+    assert "owner --new" in said
+    assert "comes back" in said
+    (tmp_path / "two" / "qdrant-owner.json").write_text("{}")
+    assert "is damaged" in sentences(await found(tmp_path / "two", double.url), Level.RED)

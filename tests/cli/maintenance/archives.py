@@ -1,0 +1,87 @@
+"""Two stores, and an archive of one of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.system.ipc import discovery as rendezvous
+from tests.command_line import FOR_THE_HUB
+from tests.journal.archive.making import value_record
+from tests.support import NOON, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
+
+
+def shown(result: Result) -> str:
+    """Return the output on one line, without times and with single spaces."""
+    return " ".join(re.sub(r"took .*", "", result.stdout).split())
+
+
+@pytest.fixture
+def full(filled: Result, storage: Path) -> Journal:
+    """A journal with imported entries, two open ones, a value, cluster numbers, and a forgotten entry."""
+    assert filled.exit_code == 0
+    journal = Journal(storage / "journal")
+    collector = ObservationCollector(journal, utc_now)
+    start(collector)
+    start(collector)
+    collector.forget(["ghap_20260101_000003_abcdef"], utc_now())
+    journal.values.append([value_record(1)])
+    data = {"next_number": 1, "moved": {"ghap_20260101_000000_abcdef": 0}}
+    journal.clusters.append([JournalRecord("clusters", "full", NOON, data)])
+    return journal
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    return tmp_path / "elsewhere"
+
+
+@pytest.fixture(params=WITH_AND_WITHOUT)
+def run_there(
+    request: pytest.FixtureRequest,
+    run: Any,
+    environment: dict[str, str],
+    elsewhere: Path,
+    runtime_directory: Path,
+) -> Iterator[Callable[..., Result]]:
+    """Run a command over another, empty store, with or without a hub."""
+    there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
+    place = rendezvous.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
+    if request.param == "hub":
+        subprocess.run(
+            [sys.executable, "-m", "learning_memory_server"],
+            input=FOR_THE_HUB,
+            env={**there, "PATH": "/usr/bin:/bin"},
+            check=True,
+            capture_output=True,
+        )
+        hub = find_hub(place)
+        assert hub
+        assert hub.control("status")["pid"]
+    yield lambda *arguments: run(*arguments, LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
+    if request.param == "hub":
+        run("hub", "stop", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
+        assert find_hub(place) is None
+
+
+def exported(run: Any, path: Path, **variables: str) -> str:
+    result = run("export", str(path), **variables)
+    assert result.exit_code == 0, result.output
+    return str(path)

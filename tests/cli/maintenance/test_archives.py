@@ -1,0 +1,288 @@
+"""`export`, `backup`, `restore` and `import` of an archive, with and without a hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.system.locking import exclusive
+from tests.acceptance.hubs import is_alive, until
+from tests.capture.memories.journalled import reloaded
+from tests.cli.maintenance.archives import exported, shown
+from tests.journal.archive.making import held, memory_record, value_record
+from tests.support import NOON, forget, numbered, start
+from tests.traces import files_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.slow
+def test_an_archive_moves_everything_to_an_empty_store_and_a_second_import_changes_nothing(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
+) -> None:
+    path = exported(run, tmp_path / "a.tar.gz")
+    foreseen = run_there("import", "--dry-run", path)
+    assert foreseen.exit_code == 0
+    assert "entry 23 new open entry 2 new value 1 new cluster numbers new" in shown(foreseen)
+    assert not list(elsewhere.rglob("*.jsonl"))
+    first = run_there("import", path)
+    assert first.exit_code == 0
+    assert "imported 23 entries" in shown(first)
+    assert "2 open entries" in shown(first)
+    assert "complete: 47 vectors" in shown(first)
+    ours, theirs = held(Journal(elsewhere / "journal")), held(full)
+    assert ours.entries == theirs.entries
+    assert ours.open.keys() == theirs.open.keys()
+    assert all(entry.orphaned for entry in ours.open.values())
+    assert (ours.records, ours.clusters, ours.forgotten) == (
+        theirs.records,
+        theirs.clusters,
+        theirs.forgotten,
+    )
+    before = {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")}
+    second = run_there("import", path)
+    assert "entry 0 new, 23 already there" in shown(second)
+    assert "cluster numbers already there" in shown(second)
+    assert {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")} == before
+
+
+@pytest.mark.slow
+def test_an_import_keeps_what_differs_here_and_what_was_forgotten_here(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
+) -> None:
+    there = Journal(elsewhere / "journal")
+    gone, other = list(held(full).entries.values())[:2]
+    forget(there.entries, "ghap", gone.id)
+    changed = ghap_to_data(other) | {"goal": "another goal"}
+    there.entries.append([JournalRecord("ghap", other.id, NOON, changed)])
+    result = run_there("import", exported(run, tmp_path / "a.tar"))
+    assert "entry 21 new, 1 differing (ours is kept), 1 forgotten here (not imported)" in shown(result)
+    assert f"entry {other.id} differs; ours is kept" in result.stdout
+    assert "skipped: clusters here are numbered already" in shown(result)
+    ours = held(Journal(elsewhere / "journal"))
+    assert gone.id not in ours.entries
+    assert ours.entries[other.id].goal == "another goal"
+    assert len(ours.entries) == 22
+
+
+@pytest.mark.slow
+def test_deletions_from_elsewhere_are_applied_only_on_request(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
+) -> None:
+    before = exported(run, tmp_path / "before.tar")
+    run_there("import", before)
+    gone = next(iter(held(full).entries))
+    forget(full.entries, "ghap", gone)
+    forget(full.values, "value", value_record(1).id)
+    after = exported(run, tmp_path / "after.tar")
+    reported = run_there("import", after)
+    assert "forgotten there 2 items present here: kept" in shown(reported)
+    assert gone in held(Journal(elsewhere / "journal")).entries
+    applied = run_there("import", after, "--apply-deletions")
+    assert "forgotten 2 here; 0 unknown ids recorded" in shown(applied)
+    assert "complete: 44 vectors" in shown(applied)
+    ours = held(Journal(elsewhere / "journal"))
+    assert gone not in ours.entries
+    assert ours.records == {}
+    again = run_there("import", before)
+    assert "1 forgotten here (not imported)" in shown(again)
+    assert gone not in held(Journal(elsewhere / "journal")).entries
+
+
+@pytest.mark.slow
+def test_the_next_import_completes_an_interrupted_one(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
+) -> None:
+    path = exported(run, tmp_path / "a.tar.gz")
+    theirs = held(full)
+    there = Journal(elsewhere / "journal")
+    # A process that died halfway left cluster numbers and some entries, and nothing else.
+    there.clusters.append(theirs.clusters)
+    ObservationCollector(there, utc_now).add_resolved(list(theirs.entries.values())[:10])
+    result = run_there("import", path)
+    assert "entry 13 new, 10 already there" in shown(result)
+    assert "cluster numbers already there" in shown(result)
+    ours = held(Journal(elsewhere / "journal"))
+    assert (ours.entries, ours.records, ours.clusters) == (theirs.entries, theirs.records, theirs.clusters)
+
+
+@pytest.mark.slow
+def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
+    run: Any,
+    full: Journal,
+    environment: dict[str, str],
+    start_hub: Callable[[], int],
+    tmp_path: Path,
+) -> None:
+    start_hub()
+    batches = [
+        [ghap_to_data(numbered(number)) for number in range(start, start + 20)] for start in range(0, 400, 20)
+    ]
+    acknowledged: set[str] = set(held(full).entries)
+    writing = subprocess.Popen(
+        [sys.executable, "-c", WRITER],
+        env={**environment, "PYTHONPATH": "."},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert writing.stdin
+    assert writing.stdout
+    writing.stdin.write(json.dumps(batches).encode())
+    writing.stdin.close()
+    for number in range(8):
+        acknowledged.update(json.loads(writing.stdout.readline()))
+        path = tmp_path / f"{number}.tar"
+        assert run("export", str(path)).exit_code == 0
+        with open_archive(path) as archive:
+            lines = b"".join(line for _, segment in archive.segments() for line in segment)
+            assert archive.manifest.damaged_lines == 0
+        assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
+    writing.stdout.read()
+    writing.stdout.close()
+    assert writing.wait(60) == 0
+
+
+WRITER = """
+import json, os, sys
+from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.cli.access.hub_client import find_hub
+batches = json.load(sys.stdin)
+for batch in batches:
+    hub = find_hub(rendezvous.Place(os.environ))
+    print(json.dumps(hub.control("add", entries=batch)["added"]), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_export_reports_its_contents_and_takes_no_lock(
+    run: Any, full: Journal, storage: Path, tmp_path: Path
+) -> None:
+    with exclusive(full.path, "a server"), exclusive(storage, "a server"):
+        result = run("export", str(tmp_path / "a.tar.gz"))
+    assert result.exit_code == 0
+    for fact in ("23 resolved, 2 open", "clusters 1", "value 1", "1 tombstone kept, 1 record left out"):
+        assert fact in shown(result)
+    refused = run("export", str(tmp_path / "a.tar.gz"))
+    assert refused.exit_code == 1
+    assert "already exists" in refused.stderr
+    assert run("export", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
+    one = run("export", str(tmp_path / "b.tar"), "--project", "current")
+    assert "23 resolved, 0 open" in shown(one)
+    none = run("export", str(tmp_path / "c.tar"), "--project", "nowhere")
+    assert "The journal has no entries of project nowhere." in none.stderr
+
+
+def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) -> None:
+    result = run("export", str(tmp_path / "a.tar"))
+    assert result.exit_code == 1
+    assert "There is no journal in" in result.stderr
+    assert not list(tmp_path.glob("*.tar"))
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_an_archive_is_not_restored_and_a_damaged_archive_is_not_imported(
+    run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    refused = run("restore", str(next((full.path / "entries").iterdir())))
+    assert refused.exit_code == 1
+    assert "is not an archive." in refused.stderr
+    path = Path(exported(run, tmp_path / "a.tar.gz"))
+    path.write_bytes(path.read_bytes()[:-500])
+    for command in ("import", "restore"):
+        cut = run(command, str(path), LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
+        assert cut.exit_code == 1
+        assert "cannot be read" in cut.stderr
+    assert not elsewhere.exists()
+    assert storage.exists()
+
+
+@pytest.mark.slow
+def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
+    full: Journal, run_there: Any, elsewhere: Path
+) -> None:
+    segment = next((full.path / "entries").iterdir())
+    result = run_there("import", str(segment))
+    assert result.exit_code == 0
+    assert "forgotten there 1 entry" in shown(result)
+    ours = held(Journal(elsewhere / "journal"))
+    assert len(ours.entries) == 23
+    assert ours.forgotten == {("ghap", "ghap_20260101_000003_abcdef")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["command", "hub"])
+def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - fixtures
+    run: Any,
+    environment: dict[str, str],
+    start_hub: Callable[[], int],
+    storage: Path,
+    tmp_path: Path,
+    victim: str,
+) -> None:
+    elsewhere = Journal(tmp_path / "elsewhere" / "journal")
+    entries = [numbered(number) for number in range(2000)]
+    ObservationCollector(elsewhere, utc_now).add_resolved(entries)
+    path = exported(run, tmp_path / "a.tar.gz", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere.path.parent))
+    hub = start_hub()
+    command = [sys.executable, "-m", "learning_memory_server", "import", path]
+    with subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.DEVNULL) as importing:
+        until(lambda: list((storage / "journal" / "entries").glob("*.jsonl")), "nothing was imported")
+        os.kill(importing.pid if victim == "command" else hub, signal.SIGKILL)
+        assert importing.wait(60) != 0
+    until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
+    taken = len(held(Journal(storage / "journal")).entries)
+    assert 0 < taken < len(entries)
+    again = run("import", path)
+    assert again.exit_code == 0, again.output
+    assert len(held(Journal(storage / "journal")).entries) == len(entries)
+
+
+@pytest.mark.slow
+def test_a_command_that_opens_the_index_says_that_the_journal_is_damaged(run: Any, full: Journal) -> None:
+    values = full.path / "values.jsonl"
+    values.write_bytes(b"{broken}\n{broken}\n" + values.read_bytes())
+    said = " ".join(run("search", "worker").stderr.split())
+    assert said.count("2 lines of the journal cannot be read, so no answer contains what they held.") == 1
+
+
+@pytest.mark.slow
+def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_again(
+    run: Any, storage: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    token = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
+    off = {"LEARNING_MEMORY_REDACTION": "false"}
+    journal = Journal(storage / "journal")
+    start(ObservationCollector(journal, utc_now), goal=f"use {token}")
+    text = "\n\n".join(f"Paragraph {number} says that {token} works." for number in range(60))
+    data = {**memory_record(1, api_token=token).data, "text": text}
+    cuts = Chunker(EstimatedTokens()).chunk(text)
+    data["cuts"] = {"by": cuts.by, "spans": [list(span) for span in cuts.spans]}
+    journal.memories.append([JournalRecord("memory", "memory-1", NOON, data)])
+    path = exported(run, tmp_path / "a.tar.gz", **off)
+    restored = run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
+    assert restored.exit_code == 0, restored.output
+    assert "redacted 62 github tokens" in shown(restored)
+    assert files_with(elsewhere, token) == []
+    (kept,) = reloaded(elsewhere)
+    assert kept.text == text.replace(token, "[redacted: github token]")
+    assert kept.chunking is None
+    assert kept.metadata == {"api_token": "[redacted: github token]"}
+    assert "complete" in shown(restored)

@@ -1,0 +1,114 @@
+"""Backups, those made before a change included, and restoring them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.archive.contents import contents_of
+from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.moment import utc_now
+from tests.cli.maintenance.archives import exported
+from tests.journal.archive.making import held
+from tests.support import ghap, numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.slow
+def test_backups_are_dated_and_private_and_only_the_newest_are_kept(
+    run: Any, full: Journal, storage: Path
+) -> None:
+    assert full.open_entries()
+    for _ in range(3):
+        result = run("backup", "--keep", "2")
+        assert result.exit_code == 0
+    folder = storage / "backups"
+    assert "Removed: 1 older backup. Kept: the newest 2." in result.stdout
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_restore_asks_first_if_the_journal_is_not_empty(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, storage: Path
+) -> None:
+    run("backup")
+    (path,) = (storage / "backups").iterdir()
+    there = Journal(elsewhere / "journal")
+    there.save_open(ghap(id="ghap_20260301_120000_dddddd"))
+    refused = run_there("restore", str(path))
+    assert refused.exit_code == 1
+    assert "The journal is not empty. Add what is new, and keep what is here?" in refused.stderr
+    assert held(there).entries == {}
+    restored = run_there("restore", str(path), "--yes")
+    assert restored.exit_code == 0
+    assert held(Journal(elsewhere / "journal")).entries == held(full).entries
+    assert len(held(Journal(elsewhere / "journal")).open) == 3
+    again = run_there("restore", str(path))
+    assert again.exit_code == 0
+
+
+@pytest.mark.slow
+def test_restore_into_an_empty_store_asks_nothing(
+    run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
+) -> None:
+    run("backup", str(tmp_path / "folder"))
+    (path,) = (tmp_path / "folder").iterdir()
+    assert run_there("restore", str(path)).exit_code == 0
+    assert held(Journal(elsewhere / "journal")).entries == held(full).entries
+
+
+def backups_in(storage: Path) -> list[Path]:
+    return sorted((storage / "backups").glob("*.tar.gz"))
+
+
+@pytest.mark.slow
+def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PLR0913 - fixtures
+    run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any, old_entry: Any
+) -> None:
+    there = {"LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
+    # The first import went to an empty journal.
+    assert backups_in(storage) == []
+    other = Journal(elsewhere / "journal")
+    ObservationCollector(other, utc_now).add_resolved([numbered(1), numbered(2)])
+    path = exported(run, tmp_path / "a.tar.gz", **there)
+    for command, *options in (("import",), ("restore", "--yes")):
+        before = held(full).entries
+        made = backups_in(storage)
+        assert run("import", "--dry-run", path).exit_code == 0
+        assert backups_in(storage) == made
+        result = run(command, path, *options)
+        assert result.exit_code == 0
+        assert "Backed up first: " in result.stderr
+        (new,) = sorted(set(backups_in(storage)) - set(made))
+        with open_archive(new) as archive:
+            assert contents_of(archive).entries == before
+        assert "Backed up first" not in run(command, path, *options).stderr
+        ObservationCollector(other, utc_now).add_resolved([numbered(3)])
+        path = exported(run, tmp_path / f"{command}.tar.gz", **there)
+    made = backups_in(storage)
+    assert "Backed up first" not in run("import", str(write_lines(old_entry(1)))).stderr
+    lines = str(write_lines(old_entry(50)))
+    assert run("import", "--dry-run", lines).exit_code == 0
+    assert backups_in(storage) == made
+    assert "Backed up first" in run("import", lines).stderr
+    assert len(backups_in(storage)) == len(made) + 1
+
+
+@pytest.mark.slow
+def test_nothing_is_imported_if_the_backup_cannot_be_written(
+    run: Any, full: Journal, storage: Path, write_lines: Any, old_entry: Any
+) -> None:
+    before = held(full).entries
+    (storage / "backups").touch()
+    refused = run("import", str(write_lines(old_entry(50))))
+    assert refused.exit_code == 1
+    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(
+        refused.stderr.split()
+    )
+    assert held(full).entries == before

@@ -1,0 +1,207 @@
+"""`forget`: shown first, then found nowhere, and with --purge in no file either."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import Axis, Stance
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import load_settings
+from tests.stored_secrets import sow, traces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+ONE = "ghap_20260101_000003_abcdef"
+
+
+def entries_in(storage: Path) -> set[str]:
+    resolved = ObservationCollector(Journal(storage / "journal"), utc_now).list_resolved()
+    return {entry.id for entry in resolved}
+
+
+def written(storage: Path) -> str:
+    return "".join(path.read_text("utf-8") for path in (storage / "journal" / "entries").iterdir())
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "through a hub"])
+def memory(request: pytest.FixtureRequest, filled: Result, start_hub: Callable[[], int]) -> None:
+    assert filled.exit_code == 0
+    if request.param:
+        start_hub()
+
+
+@pytest.mark.usefixtures("memory")
+def test_what_is_forgotten_is_found_nowhere_and_does_not_come_back(
+    run: Any, storage: Path, tmp_path: Path
+) -> None:
+    assert ONE in run("search", "worker 3", "--limit", "50").stdout
+    result = run("forget", ONE, "--yes")
+    assert result.exit_code == 0
+    assert ONE in result.stdout
+    assert "Forgotten: 1 item." in result.stdout
+    assert ONE not in run("search", "worker 3", "--limit", "50").stdout
+    assert ONE not in run("search", "worker 3", "--limit", "50", "--lexical").stdout
+    assert len(entries_in(storage)) == 23
+    again = run("import", str(tmp_path / "entries.jsonl"))
+    assert "0 entries" in again.stdout
+    assert "1 entry, not imported" in again.stdout
+    assert "23 entries" in again.stdout
+    assert "complete: 46 vectors" in again.stdout
+    assert len(entries_in(storage)) == 23
+
+
+@pytest.mark.usefixtures("memory")
+def test_neither_a_dry_run_nor_an_unanswered_question_changes_anything(run: Any, storage: Path) -> None:
+    before = written(storage)
+    assert ONE in run("forget", ONE, "--dry-run").stdout
+    assert ONE in run("forget", ONE, "--preview").stdout
+    refused = run("forget", ONE)  # There is nobody to answer.
+    assert refused.exit_code == 1
+    assert written(storage) == before
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_purge_removes_the_text_from_the_files(run: Any, storage: Path) -> None:
+    assert "worker 3" in written(storage)
+    result = run("forget", ONE, "--purge", "--yes")
+    assert "Removed from the journal's files: 1 line." in result.stdout
+    assert "worker 3" not in written(storage)
+    assert ONE in written(storage)
+    assert len(entries_in(storage)) == 23
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
+    assert "Nothing to forget." in run("forget", "--project", "elsewhere", "--preview").stdout
+    result = run("forget", "--project", "current", "--yes")
+    assert "... and 4 more" in result.stdout
+    assert "Forgotten: 24 items." in result.stdout
+    assert entries_in(storage) == set()
+    assert "Nothing found" in run("search", "worker").stdout
+
+
+def test_the_preview_lists_the_verdicts_that_go_along(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    journal = Journal(storage / "journal")
+    evidence = Evidence((ONE,), (1.0,), 0.9, 0.1, 0.2, "digest")
+    value = Value("value_1", "Wait for the event", ClusterId(Axis.FULL, 0), "garden", utc_now(), evidence)
+    ValueLog(journal.values).add(value)
+    VerdictLog(journal.verdicts).record(Caller("garden", "s"), value, utc_now(), {ONE: Stance.CONTRADICTS})
+    previewed = run("forget", ONE, "--preview").stdout
+    assert "verdict" in previewed
+    assert "contradicts value_1" in previewed
+    done = run("forget", ONE, "--yes").stdout
+    assert "Forgotten: 1 item and 1 verdict." in done
+    assert VerdictLog(Journal(storage / "journal").verdicts).all() == []
+
+
+@pytest.mark.usefixtures("memory")
+def test_an_unknown_id_forgets_nothing(run: Any, storage: Path) -> None:
+    result = run("forget", ONE, "ghap_nobody", "--yes")
+    assert result.exit_code == 1
+    assert "ghap_nobody" in result.stderr
+    assert len(entries_in(storage)) == 24
+    for arguments in ([], [ONE, "--project", "garden"]):
+        assert run("forget", *arguments, "--yes").exit_code == 1
+
+
+@pytest.mark.usefixtures("memory")
+def test_memories_and_open_entries_are_forgotten_with_their_project(run: Any, storage: Path) -> None:
+    settings = load_settings(
+        {"LEARNING_MEMORY_STORAGE_PATH": str(storage), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
+    )
+    run("hub", "stop")
+
+    async def add() -> str:
+        async with open_services(settings, purpose="a test") as services:
+            added = await services.memories.add(Caller("kitchen", "s"), "Salt the water. " * 30, {})
+            await services.writer.complete()
+            assert (await services.index.counts())["memories"] > 0
+            return added.memory.id
+
+    memory_id = asyncio.run(add())
+    shown = run("forget", "--project", "kitchen", "--yes", "--purge")
+    assert memory_id in shown.stdout
+    assert "Forgotten: 1 item." in shown.stdout
+    text = "".join(path.read_text("utf-8") for path in (storage / "journal" / "memories").iterdir())
+    assert "Salt" not in text
+
+    async def counts() -> int:
+        async with open_services(settings, purpose="a test") as services:
+            await services.writer.complete()
+            return (await services.index.counts())["memories"]
+
+    assert asyncio.run(counts()) == 0
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_purge_says_which_backups_still_have_the_text_and_removes_it_from_them_on_request(
+    run: Any, storage: Path
+) -> None:
+    def backed_up() -> list[bytes]:
+        return [gzip.decompress(path.read_bytes()) for path in sorted((storage / "backups").iterdir())]
+
+    for _ in range(2):
+        assert run("backup").exit_code == 0
+    plain = in_line(run("forget", ONE, "--yes").stderr)
+    assert "The text stays in the journal's files until `forget --purge`" in plain
+    assert "worker 3" in written(storage)
+    assert run("backup").exit_code == 0
+
+    refused = run("forget", "--backups", "--yes")
+    assert refused.exit_code == 1
+    assert "--backups needs --purge" in refused.stderr
+    purged = in_line(run("forget", "--purge", "--yes").stdout)
+    assert purged.count("Still in the backup learning-memory-") == 2
+    assert "run: learning-memory-server forget --purge --backups" in purged
+    assert "Exports, and backups in other folders, were not looked at." in purged
+    assert "worker 3" not in written(storage)
+    assert [b"worker 3" in content for content in backed_up()] == [True, True, False]
+
+    (storage / "backups" / "learning-memory-20200101T000000000000Z.tar.gz").write_bytes(b"\x1f\x8bworker 3")
+    (storage / "backups" / ".learning-memory-20200101T000000000000Z.tar.gz.tmp").write_bytes(b"worker 3")
+    rewritten = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
+    assert rewritten.count("Removed: the backup learning-memory-") == 2
+    assert "20200101T000000000000Z.tar.gz cannot be read and may still hold it; remove the file" in rewritten
+    for path in (storage / "backups").glob("learning-memory-2020*"):
+        path.unlink()
+    assert len(backed_up()) == 2
+    assert not any(b"worker 3" in content for content in backed_up())
+    assert all(b"worker 4" in content for content in backed_up())
+    again = in_line(run("forget", "--purge", "--backups", "--yes").stdout)
+    assert "No backup in" in again
+    assert "has anything that is forgotten" in again
+
+
+@pytest.mark.slow
+def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) -> None:
+    ids = asyncio.run(sow(storage))
+    assert run("backup").exit_code == 0
+    with_secrets = [ids[name] for name in ("entry", "abandoned", "open", "value", "memory", "failure")]
+    assert run("forget", *with_secrets, "--yes").exit_code == 0
+    assert run("backup").exit_code == 0
+    assert len([name for name in traces(storage) if name.startswith("backups/")]) == 1
+    assert run("forget", "--purge", "--backups", "--yes").exit_code == 0
+    assert not [name for name in traces(storage) if name.startswith(("backups/", "journal/"))]
+    assert len(list((storage / "backups").iterdir())) == 2
+
+
+def in_line(text: str) -> str:
+    """Return the output without the line breaks of a narrow terminal."""
+    return " ".join(text.split())

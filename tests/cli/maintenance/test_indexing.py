@@ -1,0 +1,100 @@
+"""`reindex`, and what `migrate` says if it is impossible."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.index.engines.double import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.slow
+def test_reindex_rebuilds_everything_or_one_axis(run: Any, filled: Result, storage: Path) -> None:
+    assert filled.exit_code == 0
+    assert run("reindex").stdout.startswith("The index was rebuilt: 48 vectors in ")
+    assert run("reindex", "strategy").stdout.startswith("The index of axis strategy was rebuilt: 24 vectors")
+    assert run("reindex", "moon").exit_code == 2
+    (place,) = (storage / "index").iterdir()
+    (place / "experiences_full" / "edge_config.json").write_text("{}")
+    result = run("search", "worker 3")
+    assert "mode: " in result.stdout
+    assert "Nothing found" not in result.stdout
+    assert "It is rebuilt from the journal." in result.stderr
+    assert "complete: 48 vectors" in run("import", str(storage.parent / "entries.jsonl")).stdout
+    assert json.loads((place / "experiences_full" / "about.json").read_text())["probe"]
+
+
+@pytest.mark.parametrize("with_hub", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("option", ["--to", "--from"])
+def test_an_unreachable_server_is_reported_in_a_sentence(
+    run: Any, filled: Result, start_hub: Callable[[], int], option: str, with_hub: bool
+) -> None:
+    assert filled.exit_code == 0
+    if with_hub:
+        start_hub()
+    result = run("migrate", option, NOWHERE)
+    assert result.exit_code == 1
+    assert "error: " in result.stderr
+    assert "127.0.0.1:1" in result.stderr
+    assert "mode: hybrid" in run("search", "leak").stdout
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--to http://a --from http://b", "--to :memory:", "--from file:///x"]
+)
+def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
+    result = run("migrate", *options.split())
+    assert result.exit_code == 1
+    assert "Qdrant server" in result.stderr or "must look like" in result.stderr
+
+
+def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_is_asked_about(
+    run: Any, storage: Path
+) -> None:
+    assert "No Qdrant server has been used" in run("owner").stdout
+    assert run("owner", "--keep", "--new").exit_code == 1
+    first = run("owner", "--new").stdout
+    assert first == run("owner").stdout
+    file = storage / "qdrant-owner.json"
+    file.write_text(file.read_text().replace(str(storage), "/elsewhere"))
+    assert "moved or copied" in run("owner").stdout
+    assert run("owner", "--keep").stdout == first
+    assert run("owner").stdout == first
+    assert run("owner", "--new").stdout != first
+
+
+def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, storage: Path) -> None:
+    del storage
+    used = {"LEARNING_MEMORY_QDRANT_URL": "http://127.0.0.1:2", "LEARNING_MEMORY_QDRANT_API_KEY": "k"}
+    for option in ("--to", "--from", "--leave"):
+        result = run("migrate", option, NOWHERE, **used)
+        assert result.exit_code == 1
+        assert "it was not sent to another one" in " ".join(result.stderr.split())
+    result = run("migrate", "--to", NOWHERE, LEARNING_MEMORY_QDRANT_API_KEY="k")
+    assert "not sent" not in result.stderr
+    assert "127.0.0.1:1" in result.stderr
+
+
+@pytest.mark.slow
+def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
+    assert filled.exit_code == 0
+    with serving() as double:
+        there = run("migrate", "--to", double.url)
+        assert there.exit_code == 0
+        assert f"set LEARNING_MEMORY_QDRANT_URL={double.url}" in there.stdout
+        found = run("search", "leak", LEARNING_MEMORY_QDRANT_URL=double.url)
+        assert "mode: hybrid" in found.stdout
+        assert run("migrate", "--from", double.url, LEARNING_MEMORY_QDRANT_URL=double.url).exit_code == 0
+        refused = run("migrate", "--leave", double.url, LEARNING_MEMORY_QDRANT_URL=double.url)
+        assert "This server is in use" in refused.stderr
+        assert "48 points removed" in run("migrate", "--leave", double.url).stdout

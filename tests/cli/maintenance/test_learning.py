@@ -1,0 +1,238 @@
+"""`learn-from`: shown first, kept after a yes, and never twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.failures.error_advisor import Shield
+from learning_memory_server.learning.failures.transcripts import folder_name
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.claims import Claims
+from tests.learning.failures.agent import Agent
+from tests.learning.failures.written import NOON, failed, ran, write_transcript
+from tests.terminals import on_a_terminal, read_until
+
+MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> Path:
+    """Claude Code's folder of projects."""
+    path = tmp_path / "home" / ".claude" / "projects"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def own(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the transcripts of this folder's project."""
+    here = tmp_path / "shop"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    path = projects / folder_name(here)
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def learn(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run the command and return its document."""
+    # Path.home() reads this process's environment.
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+
+    def invoke(*arguments: str, **more: str) -> Any:
+        done = run("learn-from", "--json", *arguments, **more)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    return invoke
+
+
+def log_in(storage: Path) -> FailureLog:
+    return FailureLog(Journal(storage / "journal").failures)
+
+
+def name_of(folder: Path) -> str:
+    """Return what the project of a folder without a remote is called."""
+    return Claims(folder / "none.json", folder).project_of(folder, keep=False)
+
+
+def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Path, storage: Path) -> None:
+    write_transcript(own / "first.jsonl", *MENDED)
+    document = learn()
+    assert (document["new"], document["kept"], document["transcripts"]) == (1, 0, {"garden": 1})
+    assert document["errors"][0]["remedy"] == "python3 -m pytest -q"
+    done = run("learn-from")
+    assert done.exit_code == 0
+    assert "1 time  2026-01-05  garden  <path>: No module named pytest; this worked: python3" in done.stdout
+    assert "to keep      1 failure\n" in done.stdout
+    assert "add --yes" in done.stderr
+    assert not list(storage.iterdir())
+
+
+def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: Path, storage: Path) -> None:
+    write_transcript(own / "first.jsonl", *MENDED)
+    assert learn("--yes")["kept"] == 1
+    (kept,) = log_in(storage).all()
+    assert (kept.project, kept.created_at) == ("garden", NOON)
+    assert {path.stat().st_mode & 0o777 for path in (storage / "journal").rglob("*.jsonl")} == {0o600}
+    again = learn("--yes")
+    assert (again["new"], again["kept"], again["known"]) == (0, 0, 1)
+    assert log_in(storage).all() == [kept]
+
+
+def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, storage: Path) -> None:
+    write_transcript(own / "first.jsonl", *MENDED)
+    learn("--yes")
+    agent = Agent(Shield(log_in(storage), RedactionGate()), "new", "garden")
+    failing = agent.fails("python -m pytest tests", "Exit code 1\n/opt/python: No module named pytest")
+    assert asyncio.run(failing) == (
+        "This error was seen once before in this project, last on 2026-01-05. "
+        "This worked: python3 -m pytest tests (in place of: python -m pytest tests)"
+    )
+
+
+def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
+    token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)  # noqa: S311 - a made-up secret
+    error = f"Exit code 1\nValueError: {token} is wrong"
+    write_transcript(
+        own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py")
+    )
+    assert learn()["new"] == 1
+    done = run("learn-from")
+    assert "[redacted: github token]" in done.stdout
+    assert token not in done.output + json.dumps(learn())
+
+
+def test_only_this_project_unless_all_are_wanted(
+    learn: Any, own: Path, projects: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "site"
+    other.mkdir()
+    write_transcript(own / "a.jsonl", *MENDED)
+    write_transcript(own / "a" / "subagents" / "agent-1.jsonl", ran("ls"))
+    write_transcript(projects / folder_name(other) / "b.jsonl", *MENDED, session="b", folder=str(other))
+    write_transcript(projects / "-gone-shed" / "c.jsonl", *MENDED, session="c", folder="/gone/shed")
+    (projects / "-gone-shed" / "d.jsonl").touch()
+    document = learn()
+    assert (document["transcripts"], document["other_projects"]) == ({"garden": 2}, 3)
+    document = learn("--all")
+    site = name_of(other)
+    assert document["transcripts"] == {"garden": 2, "shed": 1, site: 1}
+    assert {each["project"] for each in document["errors"]} == {"garden", "shed", site}
+    assert document["other_projects"] == 1
+
+
+def test_worktrees_and_subfolders_are_of_the_same_project(learn: Any, own: Path, projects: Path) -> None:
+    here = Path.cwd()
+    subprocess.run(["git", "init", "-q", str(here)], check=True)  # noqa: S607 - the user's git
+    (here / "docs").mkdir()
+    write_transcript(projects / folder_name(here / "docs") / "a.jsonl", *MENDED, folder=str(here / "docs"))
+    assert own.is_dir()
+    assert learn()["transcripts"] == {"garden": 1}
+    assert learn(CLAUDE_PROJECT_DIR=str(here / "docs"))["transcripts"] == {"garden": 1}
+
+
+def test_a_person_says_what_named_transcripts_are_of(learn: Any, own: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "from another machine"
+    first = write_transcript(elsewhere / "a.jsonl", *MENDED, folder="/Users/ann/shop")
+    other = tmp_path / "site"
+    other.mkdir()
+    write_transcript(elsewhere / "b.jsonl", *MENDED, session="b", folder=str(other))
+    assert own.is_dir()
+    assert learn(str(first))["transcripts"] == {"garden": 1}
+    # A folder that is here, and another project's, says so itself.
+    document = learn(str(elsewhere))
+    assert (document["transcripts"], document["other_projects"]) == ({"garden": 1}, 1)
+    assert learn(str(elsewhere), "--all")["transcripts"] == {"shop": 1, name_of(other): 1}
+
+
+@pytest.mark.usefixtures("learn")
+def test_nothing_to_read_is_said(run: Any, own: Path) -> None:
+    assert "No transcripts of this project in " in run("learn-from").stdout
+    own.rmdir()
+    own.parent.rmdir()
+    done = run("learn-from")
+    assert (done.exit_code, done.stdout.startswith("No transcripts of this project in ")) == (0, True)
+    assert run("learn-from", "/nowhere").exit_code == 2
+
+
+@pytest.mark.usefixtures("learn")
+def test_a_pipe_is_refused(run: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    done = run("learn-from", str(tmp_path / "pipe.jsonl"))
+    assert done.exit_code == 1
+    assert "neither a file nor a folder" in done.stderr
+
+
+def test_damage_is_reported_and_the_rest_is_learned(run: Any, learn: Any, own: Path) -> None:
+    path = write_transcript(own / "a.jsonl", *MENDED)
+    path.write_bytes(b'{"tool_use"\n' + path.read_bytes())
+    (own / "b.jsonl.gz").write_bytes(b"not packed")
+    (own / "c.jsonl").symlink_to("/etc/passwd")
+    document = learn()
+    assert document["new"] == 1
+    assert document["passed_over"]["lines"] == 1
+    assert document["passed_over"]["links"] == 1
+    assert [name.partition(":")[0] for name in document["passed_over"]["files"]] == ["b.jsonl.gz"]
+    said = run("learn-from").stdout
+    assert "1 line damaged or too long" in said
+    assert "1 link to other folders" in said
+
+
+def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, storage: Path) -> None:
+    first = write_transcript(own / "0.jsonl", *MENDED, session="s0")
+    assert learn(str(first), "--yes")["kept"] == 1
+    for number in range(1, 3):
+        write_transcript(own / f"{number}.jsonl", *MENDED, session=f"s{number}", hour=number)
+    rest = learn("--yes")
+    assert (rest["known"], rest["new"], rest["kept"]) == (1, 2, 2)
+    assert sorted(each.times for each in log_in(storage).all()) == [1, 2, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.slow
+def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
+    token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)  # noqa: S311 - a made-up secret
+    long = "The tests pass. " * 300
+    write_transcript(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
+    write_transcript(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))
+    assert learn()["tasks"] == []
+    (task,) = learn("--tasks")["tasks"]
+    start = "Task: Use [redacted: github token] in ~/x\n\nHow it ended: The tests pass. The"
+    assert task["text"].startswith(start)
+    assert task["text"].endswith(" \N{HORIZONTAL ELLIPSIS}")
+    assert len(task["text"]) < 2_200
+    assert "to keep      1 failure and 1 task" in run("learn-from", "--tasks").stdout
+    assert learn("--tasks", "--yes")["kept"] == 2
+    again = learn("--tasks", "--yes")
+    assert (again["known"], again["new"], again["kept"]) == (2, 0, 0)
+    (memory,) = json.loads(run("memories", "--json").stdout)["results"]
+    assert memory["id"] == task["id"]
+    assert run("forget", task["id"], "--yes").exit_code == 0
+    assert learn("--tasks")["tasks"] == []
+
+
+@pytest.mark.slow
+def test_on_a_terminal_a_person_is_asked(environment: dict[str, str], own: Path, storage: Path) -> None:
+    write_transcript(own / "first.jsonl", *MENDED)
+    process, terminal = on_a_terminal(["learn-from"], environment)
+    assert b"Keep 1 failure?" in read_until(terminal, b"[y/N]")
+    os.write(terminal, b"n\n")
+    read_until(terminal, b"never shown, so until the end")
+    assert process.wait() == 0
+    os.close(terminal)
+    assert not log_in(storage).all()

@@ -1,0 +1,48 @@
+"""A scripted hub, and clients of relays over it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hub.front.scripted import Client, ScriptedHub, place_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from learning_memory_server.system.ipc.discovery import Place
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    # pytest's own directories have names that are too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="lms-") as directory:
+        yield place_in(Path(directory))
+
+
+@pytest.fixture
+def hub(place: Place) -> Iterator[ScriptedHub]:
+    hub = ScriptedHub(place)
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def client_of(place: Place, hub: ScriptedHub) -> Iterator[Callable[..., Client]]:
+    clients = []
+
+    def make(**limits: Any) -> Client:
+        clients.append(Client(place, **limits))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close(hub)
+
+
+@pytest.fixture
+def client(client_of: Callable[..., Client]) -> Client:
+    return client_of()

@@ -1,0 +1,261 @@
+"""A hook as a command: the short way to the hub is the same as the long one, and whatever fails is silent."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.hub.front import hook
+from learning_memory_server.system import locations
+from learning_memory_server.system.ipc import discovery as rendezvous
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way is Linux's")
+
+GIVEN = b'{"hook_event_name":"SessionStart","session_id":"s1"}'
+
+ANSWER = b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"a lesson"}}'
+
+
+class OneAnswer:
+    """Listens where the hub of this environment would, and answers one hook."""
+
+    def __init__(self, place: rendezvous.Place, *parts: bytes, delay: float = 0.0) -> None:
+        self.heard: dict[str, Any] = {}
+        self._parts, self._delay, self._released = parts, delay, threading.Event()
+        place.socket.parent.mkdir(mode=0o700, exist_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(place.socket))
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._released.set()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        # What is not JSON a hub does not answer, either.
+        with suppress(OSError, ValueError):
+            connection, _ = self._listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                self.heard = json.loads(lines.readline())
+                self._released.wait(self._delay)
+                for part in self._parts:
+                    connection.sendall(part)
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[rendezvous.Place]:
+    for name in list(os.environ):
+        if name.startswith("LEARNING_MEMORY_"):
+            monkeypatch.delenv(name)
+    # pytest's own directories have names that are too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="lms-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        monkeypatch.setenv("LEARNING_MEMORY_STORAGE_PATH", str(tmp_path / "data"))
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path))
+        yield rendezvous.Place(os.environ)
+
+
+@pytest.fixture
+def answering(place: rendezvous.Place) -> Iterator[Callable[..., OneAnswer]]:
+    hubs: list[OneAnswer] = []
+
+    def start(*parts: bytes, delay: float = 0.0) -> OneAnswer:
+        hubs.append(OneAnswer(place, *parts, delay=delay))
+        return hubs[-1]
+
+    yield start
+    for hub in hubs:
+        hub.close()
+
+
+@pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
+def test_the_hub_hears_what_the_client_says_and_where(
+    place: rendezvous.Place,
+    answering: Callable[..., OneAnswer],
+    monkeypatch: pytest.MonkeyPatch,
+    project: str | None,
+) -> None:
+    if project:
+        monkeypatch.setenv("LEARNING_MEMORY_PROJECT", project)
+    hub = answering(ANSWER[:20], ANSWER[20:] + b"\n")
+
+    assert hook._answer(GIVEN) == ANSWER
+    assert hub.heard == {
+        "hello": rendezvous.PROTOCOL_VERSION,
+        "role": "hook",
+        "journal": str(place.journal),
+        "storage": str(place.storage),
+        "directory": os.environ["CLAUDE_PROJECT_DIR"],
+        "project": project,
+        "given": json.loads(GIVEN),
+    }
+
+
+def test_with_a_settings_file_it_finds_the_same_hub(
+    answering: Callable[..., OneAnswer], tmp_path: Path
+) -> None:
+    file = Path(locations.default_settings_file(os.environ))
+    file.parent.mkdir(parents=True)
+    file.write_text('project = "named"\n')
+    hub = answering(b"\n")
+
+    assert hook._answer(GIVEN) == b""
+    assert hub.heard["project"] == "named"
+    assert hub.heard["journal"] == str(tmp_path / "data" / "journal")
+
+
+@pytest.mark.parametrize(
+    "parts", [(), (b"",), (ANSWER,), (ANSWER[:-1] + b"\n",), (b"garbage\n",), (b"{}\n",)]
+)
+def test_an_answer_that_is_not_complete_is_not_shown(
+    answering: Callable[..., OneAnswer], parts: tuple[bytes, ...]
+) -> None:
+    answering(*parts)
+
+    assert hook._answer(GIVEN) == b""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"LEARNING_MEMORY_STORAGE_PATH": "~/memory"},
+        {"LEARNING_MEMORY_STORAGE_PATH": "relative"},
+        {"LEARNING_MEMORY_storage_path": "/srv/memory"},
+        {"LEARNING_MEMORY_JOURNAL_PATH": "/srv/../srv/journal", "LEARNING_MEMORY_STORAGE_PATH": "/srv/data"},
+        {"XDG_DATA_HOME": "/srv/share"},
+        {"XDG_RUNTIME_DIR": "/usr"},
+        {"XDG_RUNTIME_DIR": "/nowhere"},
+    ],
+)
+def test_the_short_way_leads_where_the_long_one_does(settings: dict[str, str]) -> None:
+    raw = locations.settings_from_environment(settings)
+    journal = os.path.realpath(locations.journal_folder(raw, settings))
+    storage = os.path.realpath(locations.storage_folder(raw, settings))
+
+    place = rendezvous.Place(settings)
+
+    assert (journal, storage) == (str(place.journal), str(place.storage))
+    assert locations.socket_files(journal, storage, settings) == (str(place.socket), str(place.second_socket))
+
+
+def test_a_folder_that_others_can_use_is_not_trusted(
+    place: rendezvous.Place, answering: Callable[..., OneAnswer]
+) -> None:
+    answering(b"{}\n")
+    connection = hook._connect(str(place.socket))
+    assert connection
+    connection.close()
+    place.socket.parent.chmod(0o755)
+
+    assert hook._connect(str(place.socket)) is None
+
+
+def run(*command: str, given: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *command],
+        input=given,
+        capture_output=True,
+        env={**os.environ, **variables},
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [("-m", "learning_memory_server", "hook"), ("-I", "-S", str(Path(hook.__file__)))]
+)
+def test_as_a_command_it_prints_the_answer_and_nothing_else(
+    answering: Callable[..., OneAnswer], command: tuple[str, ...]
+) -> None:
+    hub = answering(ANSWER + b"\n")
+
+    done = run(*command, given=b'{\n "hook_event_name":\n "Stop"}\n')
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, ANSWER, b"")
+    assert hub.heard["given"] == {"hook_event_name": "Stop"}
+
+
+@pytest.mark.slow
+def test_it_imports_nothing_that_takes_long(answering: Callable[..., OneAnswer]) -> None:
+    answering(b"\n")
+
+    done = run("-X", "importtime", "-I", "-S", str(Path(hook.__file__)), given=GIVEN)
+
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "learning_memory_server.system.locations" in imported
+    assert not imported & {"json", "re", "enum", "pathlib", "socket", "typing", "collections", "signal"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "variables"),
+    [
+        (b"", {}),
+        (b"not json", {}),
+        (GIVEN, {"LEARNING_MEMORY_CONFIG": "/nowhere/config.toml"}),
+        (GIVEN, {"LEARNING_MEMORY_STORAGE_PATH": "~nobody-at-all/data"}),
+    ],
+)
+def test_whatever_is_wrong_it_is_silent_and_succeeds(
+    answering: Callable[..., OneAnswer], given: bytes, variables: dict[str, str]
+) -> None:
+    answering()
+
+    done = run("-m", "learning_memory_server", "hook", given=given, **variables)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.slow
+def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer]) -> None:
+    answering(ANSWER + b"\n", delay=30)
+
+    done = run("-m", "learning_memory_server", "hook", given=GIVEN)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.slow
+def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
+    place: rendezvous.Place, answering: Callable[..., OneAnswer]
+) -> None:
+    place.storage.mkdir(mode=0o700)
+    answering(ANSWER + b"\n", delay=30)
+    assert hook._answer(GIVEN) == b""
+    mark = place.storage / locations.SILENT
+    assert mark.exists()
+    place.socket.unlink()
+    hub = answering(ANSWER + b"\n")
+    assert hook._answer(GIVEN) == b""
+    assert hub.heard == {}
+    # As a hub does that is there again.
+    mark.unlink()
+    assert hook._answer(GIVEN) == ANSWER
+
+
+def test_what_the_client_says_cannot_be_a_command_to_the_hub(
+    answering: Callable[..., OneAnswer],
+) -> None:
+    hub = answering(ANSWER + b"\n")
+
+    hook._answer(b'{},"role":"control","command":"stop"')
+
+    assert hub.heard["role"] == "hook"

@@ -1,0 +1,150 @@
+"""Lines from a client that are not valid messages, or too long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.hub.front.splitting import LineSplitter, Overlong
+from tests.hub.front.scripted import answer, error_of, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hub.front.scripted import Client, ScriptedHub
+
+
+@pytest.mark.parametrize(
+    ("line", "identity"),
+    [
+        (b"garbage", None),
+        (b"[]", None),
+        (b"{}", None),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": 1.0, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', None),
+        (b"\xff", None),
+        (b"[" * 100_000, None),
+        (b'"' + b'\\"' * 100_000, None),
+        (b'{"id": 5', None),
+        (b'{"jsonrpc": "2.0", "params": {"id": 3', None),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {', 7),
+        (b'{"method": "ping", "params": {"id": 3}, "id": "seven", ', "seven"),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "\xff"}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": ' + b"[" * 100_000 + b"}}", 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": ' + b"9" * 5000 + b"}}", 7),
+        (b'{"jsonrpc": "2.0", "id": "half \\ud83d", "method": "ping"}', "half \ud83d"),
+        (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),
+        (b'{"id": 7, "method": "ping"}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": ""}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}', 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "error": {"code": 1, "message": "?"}}', 7),
+        (b'{"hub":"drain"}', None),
+        (b'{"hub":"again","ids":[1]}', None),
+        (b'{"hub":"ping","jsonrpc":"2.0","id":7,"method":"ping"}', 7),
+    ],
+)
+def test_a_line_that_is_not_a_request_is_answered_once_and_without_a_hub(
+    client: Client, hub: ScriptedHub, line: bytes, identity: str | int | None
+) -> None:
+    client.send(line + b"\n")
+    refused = client.receive()
+    assert refused["id"] == identity
+    assert refused["error"]["code"] in {-32600, -32700}
+    assert refused["error"]["message"]
+    client.send(request(1))
+    connection = hub.accept()
+    assert connection.read() == request(1)
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    client.close_stdin()
+    client.wait_for_end()
+
+
+def test_a_tool_call_that_is_not_a_request_fails_as_a_tool_does(client: Client, hub: ScriptedHub) -> None:
+    del hub
+    client.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": []})
+    refused = client.receive()
+    assert refused["id"] == 7
+    assert error_of(refused)["type"] == "validation_error"
+    assert "`params` must be an object" in error_of(refused)["message"]
+
+
+def test_an_answer_of_the_client_is_passed_on(client: Client, hub: ScriptedHub) -> None:
+    client.send({"jsonrpc": "2.0", "id": 7, "result": {}}, request(1))
+    connection = hub.accept()
+    read = [connection.read(), connection.read()]
+    assert {"jsonrpc": "2.0", "id": 7, "result": {}} in read
+    connection.answer(1)
+    assert client.receive() == answer(1)
+    client.close_stdin()
+    client.wait_for_end()
+
+
+def test_an_id_of_many_digits_is_answered_under_it(client: Client, hub: ScriptedHub) -> None:
+    long = 10**30
+    client.send(request(long), request(0))
+    connection = hub.accept()
+    assert [connection.read()["id"], connection.read()["id"]] == [long, 0]
+    connection.answer(long)
+    assert client.receive() == answer(long)
+    connection.answer(0)
+    assert client.receive() == answer(0)
+
+
+@pytest.mark.parametrize("params", [None, [], {}, {"requestId": {}}, {"requestId": 9}])
+def test_a_malformed_cancellation_is_passed_on(client: Client, hub: ScriptedHub, params: Any) -> None:
+    strange = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    client.send(strange, request(1))
+    connection = hub.accept()
+    assert sorted(map(str, [connection.read(), connection.read()])) == sorted(map(str, [strange, request(1)]))
+
+
+def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(
+    client_of: Callable[..., Client], hub: ScriptedHub
+) -> None:
+    client = client_of(frame_max=200)
+    client.send(request(1, text="x" * 200_000), request(2))
+    refused = client.receive()
+    assert refused["id"] == 1
+    assert "longer than 200 bytes" in error_of(refused)["message"]
+    connection = hub.accept()
+    assert connection.read() == request(2)
+    connection.answer(2, "x" * 1000)
+    assert client.receive() == answer(2, "x" * 1000)
+    client.send(request(3, text="x" * 160))
+    assert client.receive()["id"] == 3
+    client.send(request(4))
+    assert connection.read() == request(4)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "identity"),
+    [
+        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":"', b'"}', 5),
+        (b'{"method":"ping","params":{"id":3,"a":"', b'"},"jsonrpc":"2.0","id":"five"}', "five"),
+        (b'{"method":"ping","params":{"a":"', b'"},"id":5,"jsonrpc":"2.0"}', 5),
+        (b'{"method":"ping","params":{"a":"', b'","id":3}}', None),
+        (b'{"method":"ping","params":{"a":"', b'\\"id\\":3}"}}', None),
+        (b"[" * 50, b'{"id":3}', None),
+    ],
+)
+def test_a_message_that_is_too_long_is_answered_under_the_id_at_its_ends(
+    client_of: Callable[..., Client], begin: bytes, end: bytes, identity: str | int | None
+) -> None:
+    client = client_of(frame_max=100)
+    client.send(begin + b"x" * 200_000 + end + b"\n")
+    refused = client.receive()
+    assert (refused["id"], refused["error"]["code"]) == (identity, -32600)
+    assert "longer than 100 bytes" in refused["error"]["message"]
+
+
+def test_the_end_of_a_line_that_is_too_long_is_not_a_line() -> None:
+    lines = LineSplitter(limit=10)
+    assert lines.feed(b"0123456789 and") == []
+    too_long, following = lines.feed(b" more\nnext\n")
+    assert isinstance(too_long, Overlong)
+    assert following == b"next\n"

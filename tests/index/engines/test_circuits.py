@@ -1,0 +1,217 @@
+"""A server that does not answer is passed over, one that refuses is left alone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.index.engines.qdrant import QdrantStore
+from learning_memory_server.index.engines.qdrant_circuits import Pauses
+from learning_memory_server.index.engines.qdrant_errors import Kind
+from tests.fast_forward import fast_forward
+from tests.index.engines.double import QdrantDouble, Wrong, answering, serving
+from tests.index.engines.double_engine import Answer, recorded
+from tests.index.engines.points import point
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.index.engines.base import CollectionSpec
+
+SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def left(pauses: Pauses, kind: Kind = Kind.WRITE, collection: str = "a") -> float:
+    """Return how long a pause will last, 0 if there is none."""
+    try:
+        pauses.require_none(kind, collection)
+    except StorageUnavailableError as error:
+        return error.retry_seconds or 0.0
+    return 0.0
+
+
+def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
+    async def scenario() -> None:
+        pauses, refusal = Pauses(), RefusedError("No.", hint="Ask for more.")
+        for seconds in SECONDS:
+            pauses.begin(Kind.WRITE, None, refusal, None)
+            assert refusal.retry_seconds == seconds
+            # A request that was on its way by then does not make it longer.
+            pauses.begin(Kind.WRITE, None, RefusedError("No."), None)
+            await asyncio.sleep(seconds - 0.5)
+            assert left(pauses)
+            await asyncio.sleep(0.6)
+            assert not left(pauses)
+        pauses.end(Kind.WRITE, "a")
+        pauses.begin(Kind.WRITE, None, refusal, None)
+        assert left(pauses) == pytest.approx(1, abs=0.2)
+        with pytest.raises(RefusedError, match=r"^No\.$") as caught:
+            pauses.require_none(Kind.WRITE, "b")
+        assert caught.value.hint == "Ask for more."
+
+    fast_forward(scenario())
+
+
+async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
+    pauses = Pauses()
+    pauses.begin(Kind.WRITE, "a", RefusedError("No."), 60.0)
+    assert left(pauses, Kind.WRITE, "a") == pytest.approx(60, abs=1)
+    assert not left(pauses, Kind.WRITE, "b")
+    assert not left(pauses, Kind.READ, "a")
+    assert not left(pauses, Kind.CREATE, "a")
+
+
+@asynccontextmanager
+async def cluster(path: Path, spec: CollectionSpec, *nodes: QdrantDouble) -> AsyncIterator[QdrantStore]:
+    """A store whose addresses are nodes of one cluster."""
+    for node in nodes[1:]:
+        node.engine, node.turn = nodes[0].engine, nodes[0].turn
+    store = QdrantStore([node.url for node in nodes], open_owner(path / "owner.json"))
+    await store.ensure(spec)
+    for node in nodes:
+        node.asked.clear()
+    try:
+        yield store
+    finally:
+        for node in nodes:
+            node.heal()
+        await store.close()
+
+
+@pytest.fixture
+def second() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_an_address_that_hangs_is_passed_over_until_it_is_back(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, second: QdrantDouble
+) -> None:
+    async def scenario() -> None:
+        now = asyncio.get_running_loop().time
+        async with cluster(tmp_path, spec, double, second) as store:
+            returned: list[float] = []
+            store.requests.circuits.listeners.append(lambda: returned.append(now()))
+            double.refuse(Wrong.HANGS)
+            began = now()
+            await store.upsert("notes", [point(1)])
+            assert 0.4 <= now() - began <= 1
+            began = now()
+            for number in range(2, 6):
+                await store.upsert("notes", [point(number)])
+            assert now() - began <= 0.4
+            # The first write; what follows are probes, which write nothing.
+            assert [len(each.body["points"]) for each in double.asked if each.method == "PUT"][:1] == [1]
+            assert not any(each.body["points"] for each in double.asked[1:])
+            assert await store.count("notes") == 5
+
+            double.heal()
+            await answering(store)
+            assert not returned, "the other address answered all the time, so nothing was missed"
+            second.refuse(Wrong.RESETS)
+            await store.upsert("notes", [point(6)])
+            assert await store.count("notes") == 6
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_while_no_address_answers_requests_fail_at_once_and_each_is_probed(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, second: QdrantDouble
+) -> None:
+    async def scenario() -> None:
+        now = asyncio.get_running_loop().time
+        async with cluster(tmp_path, spec, double, second) as store:
+            returned: list[float] = []
+            store.requests.circuits.listeners.append(lambda: returned.append(now()))
+            for node in (double, second):
+                node.refuse(Wrong.RESETS)
+            both = f"{double.server_port}, 127.0.0.1:{second.server_port} cannot be reached"
+            with pytest.raises(NoAnswerError, match=both):
+                await store.upsert("notes", [point(1)])
+            asked = len(double.asked) + len(second.asked)
+            for _ in range(50):
+                with pytest.raises(NoAnswerError, match=both):
+                    await store.upsert("notes", [point(1)])
+            assert len(double.asked) + len(second.asked) == asked
+            # Reads have circuits of their own.
+            for node in (double, second):
+                node.fault = lambda request: Wrong.RESETS if request.method == "PUT" else None
+            assert await store.count("notes") == 0
+            await asyncio.sleep(20)
+            probes = [len([each for each in node.asked if each.method == "PUT"]) for node in (double, second)]
+            assert all(5 <= count <= 9 for count in probes)
+
+            second.heal()
+            await asyncio.sleep(5)
+            assert len(returned) == 1
+            await store.upsert("notes", [point(1)])
+            assert await store.count("notes") == 1
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("situation", ["wrong key: upsert", "disk full: upsert", "strict mode: write rate"])
+def test_a_server_that_refuses_is_left_alone_longer_and_longer(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, situation: str
+) -> None:
+    async def scenario() -> None:
+        async with cluster(tmp_path, spec, double) as store:
+            double.refuse(recorded(situation), only=lambda each: each.method == "PUT")
+            sentences = set()
+            for _ in range(13):
+                with pytest.raises(StorageUnavailableError) as caught:
+                    await store.upsert("notes", [point(1)])
+                sentences.add(caught.value.sentence)
+                await asyncio.sleep(5)
+            # After 0, 5, 10, 15, 25 and 45 seconds; or every minute, if it says so.
+            asked = [each for each in double.asked if each.method == "PUT"]
+            assert len(asked) == (2 if recorded(situation).retry_after else 6)
+            assert len(sentences) == 1
+            # Other kinds of request go on.
+            assert await store.count("notes") == 0
+
+            double.heal()
+            await asyncio.sleep(61)
+            await store.upsert("notes", [point(1)])
+            assert await store.count("notes") == 1
+
+    fast_forward(scenario())
+
+
+@pytest.mark.parametrize(
+    "situation", ["wrong dimension: query", "strict mode: filter without index", "collection missing: query"]
+)
+async def test_what_is_no_refusal_pauses_nothing(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, situation: str
+) -> None:
+    async with cluster(tmp_path, spec, double) as store:
+        double.refuse(recorded(situation))
+        for _ in range(3):
+            with pytest.raises(StorageUnavailableError):
+                await store.count("notes")
+        assert len(double.asked) == 3
+        double.heal()
+        assert await store.count("notes") == 0
+
+
+async def test_a_proxy_without_a_server_behind_it_opens_the_circuit(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble
+) -> None:
+    async with cluster(tmp_path, spec, double) as store:
+        double.refuse(Answer(503, b"<html>Service Unavailable</html>"))
+        for _ in range(3):
+            with pytest.raises(NoAnswerError, match="status 503"):
+                await store.count("notes")
+        assert store.requests.circuits.is_open
+        double.heal()
+        await answering(store)
+        assert await store.count("notes") == 0

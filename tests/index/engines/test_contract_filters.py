@@ -1,0 +1,114 @@
+"""What a filter means, in every engine."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from learning_memory_server.index.engines.base import Filter, TimeRange, VectorStore
+from tests.index.engines.points import EAST, NOON, NORTH, ids_where, point, uid
+
+
+async def test_a_keyword_matches_a_field_or_any_item_of_a_list(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="b", tags=["y"]),
+            point(3, project="A", tags=[]),
+            point(4),
+        ],
+    )
+    assert await ids_where(store, Filter(matches=(("project", "a"),))) == [1]
+    assert await ids_where(store, Filter(matches=(("tags", "y"),))) == [1, 2]
+    assert await ids_where(store, Filter(matches=(("tags", "z"),))) == []
+    assert await ids_where(store, Filter()) == [1, 2, 3, 4]
+
+
+async def test_all_matches_must_hold_together(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="a", tags=["y"]),
+            point(3, project="b", tags=["x", "y"]),
+        ],
+    )
+    both_tags = Filter(matches=(("tags", "x"), ("tags", "y")))
+    assert await ids_where(store, both_tags) == [1, 3]
+    assert await ids_where(store, replace(both_tags, matches=(*both_tags.matches, ("project", "a")))) == [1]
+
+
+async def test_points_that_a_filter_excludes_are_left_out(store: VectorStore) -> None:
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", tags=["x", "y"]),
+            point(2, project="a", tags=["y"], created_at=NOON.isoformat()),
+            point(3, project="b", tags=["x"]),
+            point(4),
+        ],
+    )
+    assert await ids_where(store, Filter(without=(("project", "a"),))) == [3, 4]
+    assert await ids_where(store, Filter(without=(("project", "a"), ("project", "b")))) == [4]
+    assert await ids_where(store, Filter(without=(("tags", "x"),))) == [2, 4]
+    assert await ids_where(store, Filter(without=(("tags", "z"),))) == [1, 2, 3, 4]
+    assert await ids_where(store, Filter((("project", "a"),), without=(("tags", "x"),))) == [2]
+    times = (TimeRange("created_at", start=NOON),)
+    assert await ids_where(store, Filter(times=times, without=(("project", "b"),))) == [2]
+    assert await ids_where(store, Filter((("project", "a"),), without=(("project", "a"),))) == []
+
+
+async def test_exclusions_apply_before_the_best_are_taken(store: VectorStore) -> None:
+    better = [point(n, EAST, project="a") for n in range(500)]
+    await store.upsert("notes", [*better, point(999, NORTH, project="b")])
+    hits = await store.search("notes", EAST, limit=5, where=Filter(without=(("project", "a"),)))
+    assert [hit.id for hit in hits] == [uid(999)]
+
+
+async def test_time_ranges_include_both_bounds_to_the_microsecond(store: VectorStore) -> None:
+    tick = timedelta(microseconds=1)
+    times = [NOON - tick, NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1) + tick]
+    await store.upsert("notes", [point(n, created_at=time.isoformat()) for n, time in enumerate(times)])
+    end = NOON + timedelta(hours=1)
+
+    async def within(start: datetime | None, end: datetime | None) -> list[int]:
+        return await ids_where(store, Filter(times=(TimeRange("created_at", start, end),)))
+
+    assert await within(NOON, None) == [1, 2, 3]
+    assert await within(None, end) == [0, 1, 2]
+    assert await within(NOON, end) == [1, 2]
+    assert await within(NOON, NOON) == [1]
+    assert await within(None, None) == [0, 1, 2, 3]
+
+
+async def test_time_ranges_compare_moments_not_texts(store: VectorStore) -> None:
+    zone = timezone(timedelta(hours=5, minutes=30))
+    await store.upsert("notes", [point(1, created_at=NOON.astimezone(zone).isoformat())])
+    elsewhere = NOON.astimezone(timezone(timedelta(hours=-8)))
+    where = Filter(times=(TimeRange("created_at", elsewhere, elsewhere),))
+    assert await ids_where(store, where) == [1]
+
+
+async def test_matches_and_several_ranges_hold_together(store: VectorStore) -> None:
+    early, late = (NOON - timedelta(days=9)).isoformat(), NOON.isoformat()
+    await store.upsert(
+        "notes",
+        [
+            point(1, project="a", created_at=late, seen_at=late),
+            point(2, project="a", created_at=late, seen_at=early),
+            point(3, project="b", created_at=late, seen_at=late),
+            point(4, project="a", created_at=early, seen_at=late),
+            point(5, project="a", created_at=late),
+        ],
+    )
+    times = (TimeRange("created_at", start=NOON), TimeRange("seen_at", start=NOON))
+    assert await ids_where(store, Filter(matches=(("project", "a"),), times=times)) == [1]
+
+
+async def test_filters_apply_before_the_best_are_taken(store: VectorStore) -> None:
+    better = [point(n, EAST, project="a") for n in range(500)]
+    await store.upsert("notes", [*better, point(999, [-1.0, 0.0, 0.0, 0.0], project="b")])
+    (hit,) = await store.search("notes", EAST, limit=1, where=Filter(matches=(("project", "b"),)))
+    assert hit.id == uid(999)
+    assert hit.score == pytest.approx(-1.0)

@@ -1,0 +1,335 @@
+"""What the embedded engine must survive: restarts, killed processes, damage, a full disk."""
+
+import asyncio
+import math
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    MissingCollectionError,
+    StorageUnavailableError,
+)
+from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
+from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.system.files import disk_use
+from tests.system.test_memory_release import resident
+
+MORE_THAN_ANY_DISK = 2**62
+
+WRITE_AND_DIE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from uuid import UUID
+from learning_memory_server.index.engines.base import CollectionSpec, Point
+from learning_memory_server.index.engines.edge import EdgeStore
+
+async def main():
+    store = EdgeStore(Path(sys.argv[1]))
+    await store.ensure(CollectionSpec("notes", 4, keyword_fields=("project",)))
+    points = [Point(str(UUID(int=n)), [1.0, n, 0.0, 0.0], {"project": f"p{n % 2}"}) for n in range(250)]
+    await store.upsert("notes", points)
+    await store.delete("notes", [str(UUID(int=0))])
+    if sys.argv[2] == "SIGKILL":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(0)
+
+asyncio.run(main())
+"""
+
+
+def points(count: int) -> list[Point]:
+    return [Point(str(UUID(int=n)), [1.0, float(n), 0.0, 0.0], {"project": "a"}) for n in range(count)]
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def overwrite(directory: Path, pattern: str) -> None:
+    for file in directory.glob(pattern):
+        file.write_bytes(b"garbage")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "index"
+
+
+@pytest.fixture
+async def store(index: Path) -> AsyncIterator[EdgeStore]:
+    store = EdgeStore(index)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def used(index: Path, spec: CollectionSpec) -> Path:
+    """The directory of a closed store with three points."""
+    store = EdgeStore(index)
+    await store.ensure(spec)
+    await store.upsert("notes", points(3))
+    await store.close()
+    return index
+
+
+async def test_reopening_finds_everything_without_ensuring(used: Path, store: EdgeStore) -> None:
+    records = await store.scroll("notes", with_vectors=True)
+    assert [record.id for record in records] == [point.id for point in points(3)]
+    assert records[0].vector is not None
+    assert records[0].vector.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert names(used) == ["notes"]
+
+
+@pytest.mark.usefixtures("used")
+async def test_reopening_with_another_dimension_replaces_the_collection(
+    store: EdgeStore, spec: CollectionSpec
+) -> None:
+    assert await store.ensure(replace(spec, dimension=5)) == (
+        "Collection `notes` holds vectors of 4 numbers, not 5."
+    )
+    assert await store.count("notes") == 0
+
+
+async def test_a_call_can_run_between_two_batches_of_a_read(store: EdgeStore, spec: CollectionSpec) -> None:
+    await store.ensure(spec)
+    await store.upsert("notes", points(250))
+    names = [point.id for point in points(250)]
+    turns = 0
+
+    async def pass_by() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    passing = asyncio.create_task(pass_by())
+    assert len(await store.scroll("notes", with_vectors=True)) == 250
+    scrolled, turns = turns, 0
+    assert len(await store.retrieve("notes", names, with_vectors=True)) == 250
+    passing.cancel()
+
+    # Twice, and for as many turns as it takes to read, handle and answer a request.
+    assert scrolled >= 40
+    assert turns >= 40
+
+
+def test_the_directory_is_for_its_owner_only(used: Path) -> None:
+    assert used.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("death", "code"), [("exit", 0), ("SIGKILL", -signal.SIGKILL)])
+async def test_a_killed_process_loses_no_acknowledged_write(
+    index: Path, store: EdgeStore, death: str, code: int
+) -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITE_AND_DIE, str(index), death)
+    assert await process.wait() == code
+    assert [UUID(record.id).int for record in await store.scroll("notes")] == list(range(1, 250))
+    even = Filter(matches=(("project", "p0"),))
+    assert len(await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=250, where=even)) == 124
+    (hit,) = await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=1)
+    assert UUID(hit.id).int == 1
+
+
+async def test_a_second_store_on_the_same_directory_is_refused(used: Path, store: EdgeStore) -> None:
+    await store.count("notes")
+    second = EdgeStore(used)
+    with pytest.raises(StorageUnavailableError, match="in use by another process"):
+        await second.count("notes")
+    await second.close()
+
+
+async def test_an_empty_directory_is_treated_as_missing(
+    index: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    (index / "notes").mkdir(parents=True)
+    with pytest.raises(MissingCollectionError):
+        await store.count("notes")
+    await store.ensure(spec)
+    await store.upsert("notes", points(1))
+
+
+async def test_an_interrupted_creation_starts_over(
+    used: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    half = used / ".others.new"
+    (used / "notes").rename(half)
+    next(half.glob("segments/*/segment.json")).unlink()
+    await store.ensure(replace(spec, name="others"))
+    assert await store.count("others") == 0
+    assert names(used) == ["others"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "victim",
+    [
+        "edge_config.json",
+        "segments/*/segment.json",
+        "segments/*/vector_storage-dense/vectors/chunk_0.mmap",  # the engine opens it anyway
+        "segments/*/payload_storage/page_0.dat",  # the same
+        "segments/*/vector_storage-dense/vectors/status.dat",  # the engine panics
+        "wal/open-*",
+    ],
+)
+async def test_a_damaged_collection_says_so_without_its_path(
+    used: Path, store: EdgeStore, spec: CollectionSpec, victim: str
+) -> None:
+    overwrite(used / "notes", victim)
+    with pytest.raises(StorageUnavailableError, match="`notes` is damaged") as caught:
+        await store.count("notes")
+    assert caught.value.hint is not None
+    assert "reindex" in caught.value.hint
+    assert str(used) not in caught.value.message
+    assert await store.ensure(spec) == caught.value.message
+    assert await store.count("notes") == 0
+
+
+async def test_a_damaged_collection_leaves_the_others_usable(
+    used: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    await store.ensure(replace(spec, name="others"))
+    (used / "notes" / "edge_config.json").unlink()
+    with pytest.raises(StorageUnavailableError, match="`notes` is damaged"):
+        await store.count("notes")
+    await store.upsert("others", points(2))
+    assert await store.count("others") == 2
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    return file
+
+
+async def test_a_file_in_place_of_the_directory_is_a_clear_error(file: Path, spec: CollectionSpec) -> None:
+    store = EdgeStore(file)
+    with pytest.raises(StorageUnavailableError, match="File exists") as caught:
+        await store.ensure(spec)
+    assert "rebuilt from the journal" in str(caught.value.hint)
+    await store.close()
+
+
+async def test_a_full_disk_is_an_error_before_anything_is_written(used: Path, spec: CollectionSpec) -> None:
+    store = EdgeStore(used, min_free_bytes=MORE_THAN_ANY_DISK)
+    for operation in (
+        store.ensure(spec),
+        store.ensure(replace(spec, name="others")),
+        store.upsert("notes", points(1)),
+        store.delete("notes", [points(1)[0].id]),
+    ):
+        with pytest.raises(DiskFullError, match="needed to write safely"):
+            await operation
+    await store.close()
+    assert names(used) == ["notes"]
+
+
+async def test_a_payload_that_is_not_json_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
+    await store.ensure(spec)
+    with pytest.raises(StorageUnavailableError):
+        await store.upsert("notes", [Point(points(1)[0].id, [1.0, 0.0, 0.0, 0.0], {"x": object()})])
+    assert await store.count("notes") == 0
+
+
+async def test_other_tasks_run_during_a_long_write(store: EdgeStore, spec: CollectionSpec) -> None:
+    await store.ensure(spec)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(count_turns())
+    await store.upsert("notes", points(1_000))
+    task.cancel()
+    assert turns >= 10
+
+
+async def test_a_crash_in_the_middle_of_a_promotion_loses_neither_collection(
+    tmp_path: Path, spec: CollectionSpec
+) -> None:
+    store = EdgeStore(tmp_path)
+    await store.ensure(spec)
+    await store.upsert("notes", [Point(str(UUID(int=1)), [1, 0, 0, 0], {})])
+    await store.close()
+    (tmp_path / "notes").rename(tmp_path / ".notes.old")
+
+    store = EdgeStore(tmp_path)
+    await store.ensure(spec)
+    assert await store.count("notes") == 1
+    await (await store.rebuild(spec, resume=True)).finish([])
+    assert await store.count("notes") == 0
+    await store.close()
+    assert os.listdir(tmp_path) == ["notes"]  # noqa: PTH208 - in a coroutine
+
+
+async def test_an_empty_collection_takes_the_place_of_a_damaged_one(
+    tmp_path: Path, spec: CollectionSpec
+) -> None:
+    store = EdgeStore(tmp_path)
+    await store.ensure(spec)
+    await store.close()
+    (tmp_path / "notes" / "edge_config.json").write_text("{}")
+
+    store = EdgeStore(tmp_path)
+    assert await store.ensure(spec) == "Collection `notes` is damaged and cannot be opened."
+    assert await store.count("notes") == 0
+    assert await store.ensure(spec) is None
+    await store.close()
+
+
+async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpec) -> None:
+    store = EdgeStore(tmp_path)
+    await store.ensure(spec)
+    await store.ensure(replace(spec, keyword_fields=(*spec.keyword_fields, "later")))
+    schema = store._shards.get("notes").engine.info().payload_schema
+    assert sorted(schema) == ["created_at", "keys__project__tags", "later", "seen_at"]
+    await store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
+async def test_a_log_of_some_megabytes_does_not_stay_in_ram_after_it_was_read(
+    used: Path, store: EdgeStore
+) -> None:
+    writing = EdgeStore(used)
+    large = [replace(point, payload={"text": "x" * 100_000}) for point in points(30)]
+    await writing.upsert("notes", large)
+    await writing.close()
+
+    assert await store.count("notes") == len(large)
+    logs = list((used / "notes" / "wal").glob("open-*"))
+    assert disk_use(used / "notes" / "wal") > sum(len(point.payload["text"]) for point in large)
+    assert [resident(path) for path in logs] == [0] * len(logs)
+
+
+async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_count(
+    index: Path, spec: CollectionSpec
+) -> None:
+    query = SparseVector([7], [1.0])
+    before = EdgeStore(index)
+    await before.ensure(spec)
+    stored = [
+        replace(point, terms=SparseVector([7, 100 + n], [2.0, 1.0])) for n, point in enumerate(points(9))
+    ]
+    await before.upsert("notes", stored)
+    await before.delete("notes", [point.id for point in stored[3:]])
+    assert len(await before.search_terms("notes", query, limit=9)) == 3
+    await before.close()
+
+    after = EdgeStore(index)
+    hits = await after.search_terms("notes", query, limit=9)
+    await after.close()
+
+    assert [hit.id for hit in hits] == [point.id for point in stored[:3]]
+    assert hits[0].score == pytest.approx(2 * math.log(1 + 0.5 / 3.5), rel=1e-4)

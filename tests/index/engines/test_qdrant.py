@@ -1,0 +1,445 @@
+"""What a Qdrant server may answer, over real HTTP on the loopback interface."""
+
+import asyncio
+import math
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from learning_memory_server.errors import (
+    DiskFullError,
+    InvalidSettingsError,
+    MissingCollectionError,
+    NoAnswerError,
+    RefusedError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+from learning_memory_server.index.engines import qdrant_requests
+from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
+from learning_memory_server.index.engines.owner import Owner, open_owner
+from learning_memory_server.index.engines.qdrant import QdrantStore
+from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_schema import Spread
+from learning_memory_server.server.composition.backends import open_server
+from learning_memory_server.server.settings import Settings
+from tests.index.engines.double import QdrantDouble, Wrong, answering
+from tests.index.engines.double_engine import recorded
+from tests.index.engines.stub import Stub, collection_info, refusal, success
+
+ID = str(UUID(int=1))
+EAST = [1.0, 0.0, 0.0, 0.0]
+SPEC = CollectionSpec(
+    "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
+)
+KEY = "sk-very-secret"
+
+OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
+    "ensure": lambda store: store.ensure(SPEC),
+    "upsert": lambda store: store.upsert("notes", [Point(ID, EAST, {})]),
+    "retrieve": lambda store: store.retrieve("notes", [ID]),
+    "scroll": lambda store: store.scroll("notes"),
+    "count": lambda store: store.count("notes"),
+    "delete": lambda store: store.delete("notes", [ID]),
+    "search": lambda store: store.search("notes", EAST, limit=1),
+    "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Stub]:
+    stub = Stub()
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield stub
+    stub.released.set()
+    stub.shutdown()
+    thread.join()
+    stub.server_close()
+
+
+def answers(status: int, content: bytes, **headers: str) -> Callable[[Stub], None]:
+    def prepare(stub: Stub) -> None:
+        stub.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        stub.answer = lambda _method, _path: (status, content)
+
+    return prepare
+
+
+def hangs_up(stub: Stub) -> None:
+    stub.answer = lambda _method, _path: None
+
+
+def never_answers(stub: Stub) -> None:
+    def wait(_method: str, _path: str) -> tuple[int, bytes] | None:
+        stub.released.wait()
+        return None
+
+    stub.answer = wait
+
+
+FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], str]] = {
+    "bad key": (answers(401, b"Invalid API key or JWT"), RefusedError, "refused the API key"),
+    "not a Qdrant": (answers(404, b"<html>Not Found</html>"), StorageUnavailableError, "status 404"),
+    "404 of another shape": (answers(404, b'{"status": "no"}'), StorageUnavailableError, "status 404"),
+    "wrong dimension": (
+        answers(400, refusal("Wrong input: Vector dimension error: expected dim: 4, got 3")),
+        WrongDimensionError,
+        "4 numbers, not 3",
+    ),
+    "unindexed filter": (
+        answers(400, refusal('Bad request: Index required but not found for "x"')),
+        StorageUnavailableError,
+        "is still being created",
+    ),
+    "too busy": (
+        answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
+        RefusedError,
+        "come back in 3 seconds",
+    ),
+    "busy at odds with itself": (
+        answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
+        RefusedError,
+        "did not do what it was asked",
+    ),
+    "internal error": (
+        answers(500, refusal("Service internal error: task panicked at /qdrant/storage/x")),
+        RefusedError,
+        "status 500",
+    ),
+    "full disk": (
+        answers(
+            500, refusal("Service internal error: No space left on device: WAL buffer size exceeds available")
+        ),
+        DiskFullError,
+        "disk is full",
+    ),
+    "redirect": (answers(302, b"", Location="/login"), RefusedError, "status 302"),
+    "garbage": (answers(200, b"\x00\xff not json"), RefusedError, "is not a Qdrant server"),
+    "nothing": (answers(200, b""), RefusedError, "is not a Qdrant server"),
+    "JSON of another shape": (
+        answers(200, b'{"hello": [1]}'),
+        RefusedError,
+        "is not a Qdrant server",
+    ),
+    "a result of another shape": (
+        answers(200, success("x")),
+        RefusedError,
+        "is not a Qdrant server",
+    ),
+    "no result": (answers(200, success(None)), RefusedError, "is not a Qdrant server"),
+    "a proxy before nothing": (answers(502, b"<html>Bad Gateway</html>"), NoAnswerError, "cannot be reached"),
+    "dropped connection": (hangs_up, NoAnswerError, "cannot be reached"),
+}
+
+
+class FreshServer:
+    """Answers like a Qdrant server without collections, until one is created."""
+
+    def __init__(self) -> None:
+        self.created = False
+
+    def __call__(self, method: str, path: str) -> tuple[int, bytes]:
+        if path.endswith("/index"):
+            return 200, success({"operation_id": 1, "status": "completed"})
+        if method in {"PUT", "POST"}:
+            self.created = True
+            return 200, success(result=True)
+        if self.created:
+            return 200, success(collection_info())
+        return 404, refusal("Not found: Collection `notes-m1-1` doesn't exist!")
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Owner:
+    return open_owner(tmp_path / "owner.json")
+
+
+async def ensured(server: Stub, owner: Owner, **options: Any) -> QdrantStore:
+    """Return a store with the collection of `SPEC`, on a server that has done nothing else yet."""
+    store = QdrantStore([server.url], owner, **options)
+    server.answer = FreshServer()
+    await store.ensure(SPEC)
+    server.asked.clear()
+    server.answer = lambda method, _path: (
+        200,
+        success(collection_info() if method == "GET" else {"points": []}),
+    )
+    return store
+
+
+async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
+    """Return the error of the operation, after checking that it shows nothing it must not show."""
+    with pytest.raises(StorageUnavailableError) as caught:
+        await OPERATIONS[operation](store)
+    await store.close()
+    for secret in (KEY, "http://", "/qdrant/storage", "panicked"):
+        assert secret not in f"{caught.value.message} {caught.value.hint}"
+    return caught.value
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_no_vendor_error_escapes(server: Stub, owner: Owner, fault: str, operation: str) -> None:
+    prepare, expected, message = FAULTS[fault]
+    store = await ensured(server, owner, api_key=KEY, timeout=5.0)
+    prepare(server)
+    error = await failure(store, operation)
+    assert type(error) is expected
+    assert message in error.message
+    assert set(server.keys) == {KEY}
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
+async def test_the_servers_reason_says_that_a_collection_is_missing(
+    server: Stub, owner: Owner, operation: str
+) -> None:
+    store = await ensured(server, owner)
+    answers(404, refusal("Not found: Collection `notes-m1-1` doesn't exist!"))(server)
+    error = await failure(store, operation)
+    assert type(error) is MissingCollectionError
+    assert error.message == "Collection `notes` does not exist."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_server_that_never_answers_times_out(
+    server: Stub, owner: Owner, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await ensured(server, owner)
+    never_answers(server)
+    monkeypatch.setattr(store.requests, "_timeout", 0.05)
+    error = await failure(store, operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_refused_connection_is_a_clear_error(server: Stub, owner: Owner, operation: str) -> None:
+    store = await ensured(server, owner)
+    port = server.server_port
+    server.shutdown()
+    server.server_close()
+    error = await failure(store, operation)
+    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
+
+
+async def test_a_new_collection_is_created_with_its_indexes_before_any_point(
+    server: Stub, owner: Owner
+) -> None:
+    server.answer = FreshServer()
+    store = QdrantStore([server.url], owner, spread=Spread(replication_factor=2))
+    await store.ensure(SPEC)
+    await store.close()
+    writes = [(path, body) for method, path, body in server.asked if method != "GET"]
+    path, created = writes[0]
+    assert path == "/collections/notes-m1-1"
+    assert created["vectors"] == {"dense": {"size": 4, "distance": "Cosine", "on_disk": True}}
+    assert created["sparse_vectors"] == {"bm25": {}}
+    assert created["hnsw_config"] == {"m": 0, "payload_m": 16}
+    assert created["quantization_config"] == {"scalar": {"type": "int8", "always_ram": True}}
+    assert created["replication_factor"] == 2
+    assert created["strict_mode_config"]["enabled"] is True
+    # The stub says that `tags` is already indexed.
+    fields = {
+        body["field_name"]: body["field_schema"] for path, body in writes[1:] if path.endswith("/index")
+    }
+    assert fields == {
+        "owner": {"type": "keyword", "is_tenant": True},
+        "rebuild": {"type": "keyword", "enable_hnsw": False},
+        "project": {"type": "keyword", "enable_hnsw": False},
+        "seen_at": {"type": "datetime", "is_principal": True, "enable_hnsw": False},
+        "created_at": {"type": "datetime", "enable_hnsw": False},
+    }
+    assert next(iter(fields)) == "owner"
+    assert len(writes) == 1 + len(fields)
+
+
+async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
+    server: Stub, tmp_path: Path
+) -> None:
+    server.answer = FreshServer()
+    settings = Settings(
+        storage_path=tmp_path,
+        qdrant_shard_number=6,
+        qdrant_replication_factor=3,
+        qdrant_write_consistency_factor=2,
+    )
+    store = open_server(settings, server.url, None)
+    await store.ensure(SPEC)
+    await store.close()
+    created = next(body for method, _, body in server.asked if method == "PUT")
+    spread = ("shard_number", "replication_factor", "write_consistency_factor")
+    assert [created[name] for name in spread] == [6, 3, 2]
+
+
+async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(
+    server: Stub, owner: Owner
+) -> None:
+    store = await ensured(server, owner)
+    where = Filter((("project", "a"),))
+    await store.search("notes", EAST, limit=1, ids=[ID])
+    await store.search_terms("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
+    await store.close()
+
+    mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(ID)]}
+    near, worded = [body for _method, path, body in server.asked if path.endswith("/query")]
+    assert (near["using"], near["params"], near["filter"]) == (
+        "dense",
+        {"exact": True},
+        {"must": [mine, named]},
+    )
+    assert worded["using"] == "bm25"
+    # Nobody has them, so both are as rare as can be.
+    rarity = math.log(1 + 0.5 / 0.5)
+    assert worded["query"] == {"nearest": {"indices": [7, 9], "values": [rarity, rarity]}}
+    assert worded["filter"] == {"must": [mine, {"key": "project", "match": {"value": "a"}}, named]}
+
+
+async def test_the_server_excludes_what_a_filter_is_without(server: Stub, owner: Owner) -> None:
+    store = await ensured(server, owner)
+    await store.search("notes", EAST, limit=1, where=Filter(without=(("project", "a"), ("project", "b"))))
+    await store.close()
+
+    (body,) = [body for method, _path, body in server.asked if method == "POST"]
+    assert body["filter"] == {
+        "must": [{"key": "owner", "match": {"value": owner.name}}],
+        "must_not": [{"key": "project", "match": {"value": name}} for name in ("a", "b")],
+    }
+
+
+async def test_writes_wait_until_they_are_applied(server: Stub, owner: Owner) -> None:
+    store = await ensured(server, owner)
+    server.answer = lambda _method, _path: (200, success({"operation_id": 1, "status": "completed"}))
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    await store.delete("notes", [ID])
+    await store.close()
+    assert server.paths[-2:] == [
+        "/collections/notes-m1-1/points?wait=true",
+        "/collections/notes-m1-1/points/delete?wait=true",
+    ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6333",
+        "ftp://host",
+        "http://",
+        "http://host:port",
+        "https://me:hunter2@host:6333",
+        "https://[broken",
+    ],
+)
+def test_a_malformed_url_is_refused_without_repeating_it(url: str, owner: Owner) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        QdrantStore([url], owner)
+    assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("key", ["", "secret\n", "sécret", "two words"])
+def test_a_key_that_cannot_be_sent_is_refused_without_repeating_it(key: str, owner: Owner) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        QdrantStore(["https://localhost"], owner, api_key=key)
+    assert "cret" not in caught.value.message
+
+
+async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner) -> None:
+    store = QdrantStore([double.url], owner)
+    await store.ensure(SPEC)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    await store.ensure(replace(SPEC, variant="m2"))
+    assert await store.count("notes") == 0
+    await store.close()
+
+
+async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_key_may(
+    double: QdrantDouble, owner: Owner
+) -> None:
+    store = QdrantStore([double.url], owner)
+    await store.ensure(SPEC)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    created = double.engine.created["notes-m1-1"]
+    del created["vectors"]["dense"]["on_disk"]
+    double.refuse(recorded("token for this collection: create"), only=lambda each: each.method == "PATCH")
+    await store.ensure(SPEC)
+    assert await store.count("notes") == 1
+    double.heal()
+    store.requests.circuits.pauses.end(Kind.CREATE, "")
+    for _ in range(2):
+        await store.ensure(SPEC)
+    changes = [each for each in double.asked if each.method == "PATCH"]
+    assert len(changes) == 2
+    assert created["vectors"]["dense"]["on_disk"] is True
+    assert created["quantization_config"]["scalar"]["always_ram"] is True
+    assert await store.count("notes") == 1
+    await store.close()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_no_answer_is_asked_for_in_compressed_form(
+    double: QdrantDouble, owner: Owner, operation: str
+) -> None:
+    store = QdrantStore([double.url], owner, api_key=KEY)
+    await store.ensure(SPEC)
+    double.asked.clear()
+    await OPERATIONS[operation](store)
+    assert double.asked
+    assert double.compressed == 0
+    await store.close()
+
+
+async def test_no_proxy_of_the_environment_gets_what_is_meant_for_this_machine(
+    double: QdrantDouble, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    store = QdrantStore([double.url], owner, api_key=KEY)
+    await store.ensure(SPEC)
+    await store.close()
+
+
+@pytest.mark.slow
+async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
+    double: QdrantDouble, owner: Owner
+) -> None:
+    store = QdrantStore([double.url], owner, timeout=0.5)
+    await store.ensure(SPEC)
+    double.asked.clear()
+    double.refuse(Wrong.HANGS)
+    for _ in range(3):
+        with pytest.raises(NoAnswerError, match="did not answer in time"):
+            await store.upsert("notes", [Point(ID, EAST, {})])
+    # Reads have a circuit of their own, and a refusal opens none.
+    double.refuse(recorded("wrong key: upsert"))
+    for _ in range(2):
+        with pytest.raises(StorageUnavailableError, match="refused"):
+            await store.count("notes")
+
+    double.heal()
+    await answering(store)
+    await store.upsert("notes", [Point(ID, EAST, {})])
+    store.requests.circuits.pauses.end(Kind.READ, "")
+    assert await store.count("notes") == 1
+    # What the probes wrote is nothing.
+    upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]
+    assert upserts[1:-1]
+    assert all(not body["points"] for body in upserts[1:-1])
+    await store.close()
+
+
+async def test_a_read_waits_less_than_a_write(
+    server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await ensured(server, owner, timeout=30)
+    monkeypatch.setattr(qdrant_requests, "_READ_WITHIN", 0.05)
+    never_answers(server)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+            await store.count("notes")
+    await store.close()

@@ -1,0 +1,313 @@
+"""A Qdrant server loses points behind this program's back: that is seen, and made good from the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.errors import ForbiddenCollectionError
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.engines.owner import open_owner
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
+from tests.index.engines.double import QdrantDouble, Wrong, serving
+from tests.index.engines.double_engine import Answer, recorded
+from tests.support import NOON, about, keeping_up
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.server.composition.services import Services
+
+FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
+ENTRIES = [about("pool", number) for number in range(6)]
+NEVER = 1e6
+
+
+@pytest.fixture
+def double() -> Iterator[QdrantDouble]:
+    with serving() as server:
+        yield server
+
+
+@dataclass
+class Person:
+    """Somebody with six entries on the server, and a writer that looks often."""
+
+    services: Services
+    double: QdrantDouble
+    path: Path
+
+    @property
+    def writer(self) -> IndexWriter:
+        return self.services.writer
+
+    def places(self) -> dict[str, str]:
+        """Return the names on the server, by kind."""
+        return {name.rsplit("-", 2)[0]: name for name in self.double.engine.created}
+
+    def outside(self, entry: int) -> str:
+        return open_owner(self.path / "qdrant-owner.json").outside(point_id("ghap", ENTRIES[entry].id))
+
+    async def counts(self) -> list[int]:
+        counted = await self.services.index.counts()
+        return [counted[FULL], counted[STRATEGY]]
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(30):
+            while not is_so():  # noqa: ASYNC110 - what changes is in another thread
+                await asyncio.sleep(0.01)
+
+    def lose_everything(self) -> None:
+        """Let the server come back without its volume."""
+        with self.double.turn:
+            self.double.engine.clear()
+
+    async def mode(self) -> SearchMode:
+        query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
+        return (await self.services.searcher.search_experiences(query)).mode
+
+    def count_on_server(self, collection: Collection) -> int:
+        name = self.places()[collection]
+        with self.double.turn:
+            client = self.double.engine.client
+            return client.count(name).count if client.collection_exists(name) else 0
+
+
+@asynccontextmanager
+async def person(
+    path: Path, double: QdrantDouble, check_every: float = 0.02, **changes: Any
+) -> AsyncIterator[Person]:
+    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("learning_memory_server.index.completeness.CHECK_EVERY", check_every)
+        async with open_services(settings, purpose="a test") as services:
+            services.collector.add_resolved(ENTRIES)
+            async with keeping_up(services.writer):
+                one = Person(services, double, path)
+                await one.until(lambda: one.writer.missing == 0)
+                yield one
+
+
+@pytest.fixture
+async def ann(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Person]:
+    async with person(tmp_path / "ann", double) as one:
+        yield one
+
+
+async def test_points_that_the_server_loses_are_made_again(ann: Person) -> None:
+    assert await ann.counts() == [6, 6]
+    with ann.double.turn:
+        ann.double.engine.client.delete(ann.places()[FULL], [ann.outside(0), ann.outside(3)])
+    await ann.until(lambda: ann.count_on_server(FULL) == 6)
+    found = await ann.services.index.vectors(FULL)
+    assert {point_id("ghap", entry.id) for entry in ENTRIES} == found.keys()
+
+
+async def test_a_collection_that_is_dropped_is_made_again_without_a_restart(ann: Person) -> None:
+    name = ann.places()[STRATEGY]
+    with ann.double.turn:
+        ann.double.engine.client.delete_collection(name)
+    await ann.until(lambda: ann.count_on_server(STRATEGY) == 6)
+    await ann.until(lambda: ann.writer.missing == 0)
+    assert await ann.counts() == [6, 6]
+
+
+async def test_the_servers_version_is_known_and_whether_it_was_tried(ann: Person) -> None:
+    stats = (await ann.services.statistics.collect())["index"]
+    assert (stats["version"], stats["tried"]) == ("1.18.3", True)
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
+    ann.double.refuse(upgraded, only=lambda request: request.path == "/")
+    await ann.until(lambda: ann.writer.missing == 0)
+    stats = (await ann.services.statistics.collect())["index"]
+    assert (stats["version"], stats["tried"]) == ("1.21.0", False)
+
+
+async def test_whoever_may_not_create_collections_is_told_all_that_are_needed(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(recorded("read-only key: create"), only=lambda request: request.method == "PUT")
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+    async with open_services(settings, purpose="a test") as services:
+        with pytest.raises(ForbiddenCollectionError, match="may not create collections") as caught:
+            await services.index.open()
+        needed = [f"`{spec.name}-{spec.variant}-1`" for spec in await services.index.specs()]
+        assert len(needed) == len(Collection)
+        assert all(name in str(caught.value.hint) for name in needed)
+        # One of them was asked for; the others would have been refused as well.
+        assert len([request for request in double.asked if request.method == "PUT"]) == 1
+
+
+async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> None:
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    ann.lose_everything()
+    ann.double.heal()
+    await ann.until(lambda: ann.writer.is_complete and bool(ann.double.engine.created))
+    assert await ann.counts() == [6, 6]
+    assert await ann.mode() is SearchMode.HYBRID
+
+
+async def test_a_search_that_finds_no_collection_has_it_made_again(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        ann.lose_everything()
+        assert await ann.mode() is SearchMode.LEXICAL
+        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
+        assert await ann.mode() is SearchMode.HYBRID
+
+
+def lose_some(person: Person, collection: Collection, count: int) -> None:
+    """Let the server lose a person's points, whatever they are."""
+    name = person.places()[collection]
+    with person.double.turn:
+        points, _ = person.double.engine.client.scroll(name, limit=count)
+        person.double.engine.client.delete(name, [point.id for point in points])
+
+
+@pytest.mark.parametrize("lost", [2, 6])
+@pytest.mark.parametrize(
+    "query",
+    [
+        ExperienceQuery("pool"),
+        ExperienceQuery("pool", Axis.STRATEGY),
+        ExperienceQuery("pool", where=EntryQuery(domain=ENTRIES[0].domain, since=NOON)),
+        ExperienceQuery("pool", limit=6, min_score=0.0),
+    ],
+    ids=["axis full", "one axis", "a filter", "as many as there are"],
+)
+async def test_a_search_that_finds_too_little_is_lexical_and_what_is_lost_is_made_again_at_once(
+    tmp_path: Path, double: QdrantDouble, query: ExperienceQuery, lost: int
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        search = partial(ann.services.searcher.search_experiences, query)
+        lose_some(ann, Collection.of(query.axis), lost)
+        found = await search()
+        assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 6)
+        await ann.until(lambda: ann.writer.is_complete)
+        assert ann.count_on_server(Collection.of(query.axis)) == 6
+        found = await search()
+        assert (found.mode, len(found.found)) == (SearchMode.HYBRID, 6)
+
+
+async def test_a_search_of_memories_that_finds_too_little_is_lexical_too(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        for number in range(3):
+            text = "\n\n".join(f"Pool {number}, chapter {n}. {'It is closed last. ' * 60}" for n in range(4))
+            await ann.services.memories.add(Caller("garden", "test"), text, {"source": "a book"})
+        await ann.until(lambda: ann.writer.is_complete)
+        chunks = ann.count_on_server(Collection.MEMORIES)
+        assert chunks > 3
+        query = MemoryQuery("pool", where=MemoryFilter(source="a book"))
+        search = partial(ann.services.memory_searcher.search, query)
+        for lost in (1, chunks):
+            lose_some(ann, Collection.MEMORIES, lost)
+            found = await search()
+            assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 3)
+            await ann.until(lambda: ann.writer.is_complete)
+            assert ann.count_on_server(Collection.MEMORIES) == chunks
+            assert (await search()).mode is SearchMode.HYBRID
+
+
+async def test_what_is_left_out_for_its_score_or_pending_or_forgotten_is_not_lost(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        added = await ann.services.memories.add(Caller("garden", "test"), "The pool is closed last.", {})
+        await ann.until(lambda: ann.writer.is_complete)
+        double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
+        entry = about("pool", 100)
+        ann.services.collector.add_resolved([entry])
+        assert not await ann.services.persister.persist(entry)
+        ann.services.collector.forget([ENTRIES[0].id], NOON)
+        for strict in (ExperienceQuery("pool"), ExperienceQuery("pool", min_score=1.0)):
+            assert (await ann.services.searcher.search_experiences(strict)).mode is SearchMode.HYBRID
+        dissimilar = MemoryQuery("pool", min_similarity=1.0)
+        found = await ann.services.memory_searcher.search(dissimilar)
+        assert (found.found, found.mode) == ([], SearchMode.HYBRID)
+        await ann.services.memories.delete(added.memory.id)
+        assert (await ann.services.memory_searcher.search(dissimilar)).mode is SearchMode.HYBRID
+        assert ann.writer.missing is not None
+
+
+async def test_a_write_that_finds_no_collection_has_it_made_again(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
+        ann.lose_everything()
+        entry = about("pool", 100)
+        ann.services.collector.add_resolved([entry])
+        assert not await ann.services.persister.persist(entry)
+        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
+        assert await ann.counts() == [7, 7]
+
+
+async def test_a_restored_volume_brings_back_nothing_that_was_forgotten(ann: Person) -> None:
+    name, forgotten = ann.places()[FULL], ann.outside(2)
+    with ann.double.turn:
+        (before,) = ann.double.engine.client.retrieve(name, [forgotten], with_vectors=True)
+    doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[2].id], NOON))
+    assert await ann.writer.remove(doomed)
+    assert ann.count_on_server(FULL) == 5
+    with ann.double.turn:
+        from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+        back = models.PointStruct(id=before.id, vector=before.vector, payload=before.payload)  # type: ignore[arg-type]
+        ann.double.engine.client.upsert(name, [back])
+    await ann.until(lambda: ann.count_on_server(FULL) == 5)
+
+
+async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Person) -> None:
+    ann.double.refuse(Wrong.RESETS)
+    await ann.until(lambda: ann.writer.missing is None)
+    stats = (await ann.services.statistics.collect())["index"]
+    assert stats["complete"] is False
+    query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
+    assert (await ann.services.searcher.search_experiences(query)).mode is SearchMode.LEXICAL
+    ann.double.heal()
+    await ann.until(lambda: ann.writer.missing == 0)
+
+
+@pytest.mark.slow
+async def test_somebody_elses_changes_are_none_of_ones_business(
+    ann: Person, tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "bob", double) as bob:
+        assert ann.count_on_server(FULL) == 12
+        await operate(bob.services, lambda *_: None, "reindex", {"axis": None})
+        doomed = bob.services.collector.points_of(bob.services.collector.forget([ENTRIES[0].id], NOON))
+        assert await bob.writer.remove(doomed)
+        assert await bob.counts() == [5, 5]
+        assert await ann.counts() == [6, 6]
+        await bob.until(lambda: ann.writer.missing == bob.writer.missing == 0)
+
+
+async def test_what_another_model_left_on_the_server_is_forgotten_with_the_rest(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with person(tmp_path / "ann", double):
+        pass
+    first = list(double.engine.created)
+    async with person(tmp_path / "ann", double, embedding_dimension=64) as ann:
+        assert len(double.engine.created) == 2 * len(first)
+        doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[0].id], NOON))
+        assert await ann.writer.remove(doomed)
+        counts = [double.engine.client.count(name).count for name in double.engine.created if "full" in name]
+        assert counts == [5, 5]

@@ -1,0 +1,186 @@
+"""The server that runs the model does not answer: nobody waits for it, and afterwards nothing is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
+from tests.embedding.ollama_stub import OllamaStub, Wrong
+from tests.fast_forward import fast_forward
+from tests.index.test_server_away import LIMITS, SEARCH, add_memory, forget, resolve, search, until
+from tests.support import ALICE, about, keeping_up
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from learning_memory_server.server.composition.services import Services
+
+LOADED = 1.1
+"""On a loaded machine, a tenth more than the table says."""
+WOKEN = 20.0
+"""Seconds, less than the half minute after which the writer tries again by itself. Skipped time runs ten times as fast
+as threads and sockets, so how soon a circuit closes is tested where there are none (`tests/system/test_waiting.py`)."""
+AWAY = 14.0
+"""Seconds, so that the writer has given up waiting, and its half minute has just begun."""
+
+
+@pytest.fixture
+def ollama() -> Iterator[OllamaStub]:
+    with OllamaStub(dimension=16) as stub:
+        yield stub
+
+
+async def store_value(services: Services) -> None:
+    with pytest.raises(EmbeddingUnavailableError):
+        await services.values.store(ALICE, "Close the pool.", ClusterId(Axis.FULL, 1), Axis.FULL)
+
+
+async def validate_value(services: Services) -> None:
+    with pytest.raises(EmbeddingUnavailableError):
+        await services.values.validate("Close the pool.", ClusterId(Axis.FULL, 1))
+
+
+TOOLS: dict[Callable[[Services], Awaitable[None]], float] = {**LIMITS, store_value: 1.0, validate_value: 2.0}
+
+
+@asynccontextmanager
+async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
+    settings = Settings(
+        storage_path=path,
+        embedding_backend="ollama",
+        embedding_model="nomic-embed-text",
+        ollama_url=ollama.url,
+    )
+    async with open_services(settings, purpose="a test") as services:
+        services.collector.add_resolved([about("pool", number) for number in range(6)])
+        async with keeping_up(services.writer):
+            yield services
+
+
+async def is_hybrid(services: Services) -> bool:
+    return (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
+
+
+async def is_back(services: Services) -> None:
+    """Wait until nothing is missing, and searches are hybrid again."""
+    async with asyncio.timeout(300):
+        await until(lambda: services.writer.missing == 0)
+        while not await is_hybrid(services):  # noqa: ASYNC110 - on a loop whose time is skipped
+            await asyncio.sleep(0.5)
+
+
+async def require_exact(services: Services) -> None:
+    """Require that the index has all entries and memories, and nothing else."""
+    ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
+    assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
+    assert (await services.index.counts())[Collection.MEMORIES] == len(services.memory_log.all())
+
+
+@pytest.mark.slow
+def test_nobody_waits_longer_than_the_table_says(tmp_path: Path, ollama: OllamaStub) -> None:
+    async def scenario() -> None:
+        now = asyncio.get_running_loop().time
+        async with opened(tmp_path, ollama) as services:
+            for tool, limit in TOOLS.items():
+                await is_back(services)
+                ollama.fail(Wrong.HANGS)
+                # No vector of an earlier query is known.
+                services.embeddings._cached.clear()
+                waits = []
+                for _ in range(3):
+                    began = now()
+                    await tool(services)
+                    waits.append(now() - began)
+                ollama.heal()
+                assert max(waits) <= LOADED * limit, tool.__name__
+                # The circuit is open by now.
+                assert max(waits[1:]) <= 0.5, tool.__name__
+            await is_back(services)
+            await require_exact(services)
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", Wrong)
+def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
+    tmp_path: Path, ollama: OllamaStub, wrong: Wrong
+) -> None:
+    async def scenario() -> None:
+        now = asyncio.get_running_loop().time
+        async with opened(tmp_path, ollama) as services:
+            await is_back(services)
+            services.embeddings._cached.clear()
+            ollama.fail(wrong)
+            for _ in range(3):
+                await search(services)
+                await resolve(services)
+                await add_memory(services)
+            gone = services.collector.list_resolved()[-1].id
+            await forget(services)
+            await asyncio.sleep(AWAY)
+            assert services.writer.missing != 0
+
+            ollama.heal()
+
+            returned = now()
+            await is_back(services)
+            # A server that refuses is asked again after half a minute: it is there, and may refuse for good.
+            assert now() - returned <= (60 if wrong is Wrong.REFUSES else WOKEN)
+            await require_exact(services)
+            assert gone not in {each.id for each in services.collector.list_resolved()}
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [Wrong.AWAY, Wrong.HANGS])
+def test_a_server_that_comes_after_this_program_is_used_at_once(
+    tmp_path: Path, ollama: OllamaStub, wrong: Wrong
+) -> None:
+    async def scenario() -> None:
+        now = asyncio.get_running_loop().time
+        ollama.fail(wrong)
+        async with opened(tmp_path, ollama) as services:
+            for tool, limit in TOOLS.items():
+                began = now()
+                await tool(services)
+                assert now() - began <= LOADED * limit, tool.__name__
+            began = now()
+            with pytest.raises(EmbeddingUnavailableError):
+                await services.writer.settle()
+            assert now() - began <= 0.5
+            await asyncio.sleep(AWAY)
+
+            ollama.heal()
+
+            returned = now()
+            await is_back(services)
+            assert now() - returned <= WOKEN
+            await require_exact(services)
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+async def test_what_is_late_at_a_slow_server_is_indexed_later(tmp_path: Path, ollama: OllamaStub) -> None:
+    async with opened(tmp_path, ollama) as services:
+        await is_back(services)
+        ollama.pause = 1.2
+        await resolve(services)
+        assert services.writer.missing
+
+        async with asyncio.timeout(60):
+            while services.writer.missing:  # noqa: ASYNC110 - the writer has no event for it
+                await asyncio.sleep(0.1)
+        await require_exact(services)

@@ -1,0 +1,130 @@
+"""What a collection records of its recipe: the same as before, and other numbers if anything changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.probe import PROBE
+from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.embedding.tokens import EstimatedTokens
+from learning_memory_server.index.chunking.chunking import Chunker
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.embedding import embed
+from learning_memory_server.index.engines.vectors import TERMS, VECTOR
+from learning_memory_server.index.entry_documents import SHAPES, documents_of
+from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
+from learning_memory_server.index.memory_documents import documents_of as chunks_of
+from learning_memory_server.index.ranking.terms import encode_document
+from learning_memory_server.index.recipe import Recipe
+from learning_memory_server.model.memory import Memory as Text
+from tests.support import NOON, full_ghap, numbered, open_parts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.index.document import Document
+
+FULL = Collection.EXPERIENCES_FULL
+MADE_BEFORE = {
+    "layout": 4,
+    "terms": 1,
+    "vectors": 2,
+    "model": "words",
+    "identity": "937087f50c4b",
+    "form": "",
+}
+"""What is kept with a collection of experiences, except the probe, since November 2026."""
+
+
+async def test_a_collection_records_the_same_as_before(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+    about = json.loads((tmp_path / "index" / FULL / "about.json").read_text("utf-8"))
+    assert {name: value for name, value in about.items() if name != "probe"} == MADE_BEFORE
+
+
+@pytest.mark.slow
+async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        await parts.learn(numbered(1))
+    for collection in Collection:
+        about = MADE_BEFORE | {"probe": HashingEmbedder().embed_documents([PROBE])[0].tolist()}
+        (tmp_path / "index" / collection / "about.json").write_text(json.dumps(about), "utf-8")
+
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        assert parts.index.notices == []
+        assert (await parts.index.counts())[FULL] == 1
+
+
+async def test_the_origin_of_vectors_has_the_same_name_as_before_and_changes_with_the_texts(
+    tmp_path: Path,
+) -> None:
+    async with open_parts(tmp_path) as parts:
+        assert await parts.index.origin(FULL) == "937087f50c4b.2"
+        identity = await parts.index.identity()
+    origins = {Recipe(form, vectors).origin(identity) for form in ("", "texts 2") for vectors in (2, 3)}
+    assert len(origins) == 4
+
+
+def of_documents(documents: list[Document]) -> list[Any]:
+    return [(each.collection, each.point_id, each.text, each.parts, each.payload) for each in documents]
+
+
+# Both were pinned again when payloads lost the texts: fields that nobody reads any more need no rebuild.
+def entries() -> list[Any]:
+    return of_documents([*documents_of(full_ghap()), *documents_of(numbered(1))])
+
+
+def memories() -> list[Any]:
+    text = "# Setup\n\n" + "One word after another. " * 60 + "\n\n## Linux\n\n```\nmake install\n```\n"
+    chunker = Chunker(EstimatedTokens())
+    metadata = {"title": "Handbook", "tags": ["a"], "source": "docs", "timestamp": "2026-02-03"}
+    memory = Text("m1", text, metadata, NOON, "garden", NOON, chunking=chunker.chunk(text))
+    return of_documents(list(chunks_of(memory, chunker)))
+
+
+def term_weights() -> list[Any]:
+    text = (
+        "Why doesn't `open_pool()` in src/app.py:42 retry? HTTPServer raised ORA-00942 after v2.1.0; "
+        "retry, retry, retry. Caf\u00e9 \u6570\u636e\u5e93"
+    )
+    indices, values = encode_document(text)
+    return [indices, [round(value, 6) for value in values]]
+
+
+def stored_names() -> list[Any]:
+    return [VECTOR, TERMS]
+
+
+@pytest.mark.parametrize(
+    ("part", "present", "sample", "digest"),
+    [
+        ("form", SHAPES[FULL].form, entries, "20b13eeff1ba"),
+        ("form", MEMORY_SHAPES[Collection.MEMORIES].form, memories, "a0c683109512"),
+        ("terms", Recipe().terms, term_weights, "d745abd2728c"),
+        ("layout", Recipe().layout, stored_names, "9bb34b3bdf56"),
+    ],
+)
+def test_a_change_of_what_is_stored_requires_another_number_in_the_recipe(
+    part: str, present: object, sample: Any, digest: str
+) -> None:
+    made = json.dumps([part, present, sample()], sort_keys=True)
+    assert hashlib.sha256(made.encode()).hexdigest()[:12] == digest, (
+        f"Index data changed: raise `{part}`, so that existing collections are rebuilt, then pin the new digest."
+    )
+
+
+async def test_a_change_of_vectors_requires_another_number_in_the_recipe() -> None:
+    model = EmbeddingService(HashingEmbedder)
+    (vector,) = await embed(model, documents_of(full_ghap())[:1])
+    model.close()
+    assert Recipe().vectors == 2
+    assert np.sort(vector)[-3:] == pytest.approx([0.1097, 0.2095, 0.2145], abs=1e-4)

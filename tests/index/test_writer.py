@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import (
+    DiskFullError,
+    EmbeddingUnavailableError,
+    MissingCollectionError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
+from tests.fast_forward import fast_forward
+from tests.support import SilentModel, full_ghap, numbered, open_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.errors import LearningMemoryError
+    from tests.support import Parts
+
+DOWN = StorageUnavailableError("the engine is down")
+
+
+def document(number: int = 0) -> Document:
+    return WholeDocument(Collection.VALUES, point_id("value", str(number)), f"value {number}", {"n": number})
+
+
+def waits(parts: Parts) -> list[float]:
+    """Return the seconds between the engine's upserts."""
+    times = parts.store.attempts
+    return [later - earlier for earlier, later in pairwise(times)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(300):
+        while not condition():  # noqa: ASYNC110 - on a loop whose time is skipped, not waited for
+            await asyncio.sleep(5)
+
+
+def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            parts.store.down = DOWN
+
+            began = asyncio.get_running_loop().time()
+            assert not await parts.writer.write([document()])
+            assert asyncio.get_running_loop().time() - began < 1
+            await until(lambda: len(parts.store.attempts) == 3)
+
+            assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
+            assert parts.writer.pending == 1
+
+    fast_forward(scenario())
+
+
+def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            task = asyncio.create_task(parts.writer.run())
+
+            def fail() -> None:
+                raise KeyError("an engine's fault")
+
+            parts.store.before_upsert = fail
+            assert not await parts.writer.write([document()])
+            await until(lambda: len(parts.store.attempts) > 2)
+            assert not task.done()
+            parts.store.before_upsert = lambda: None
+            await until(lambda: parts.writer.pending == 0)
+            task.cancel()
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_write_that_fails_at_first_is_indexed_in_the_background(tmp_path: Path, failures: int) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            parts.store.failures = [DOWN] * failures
+
+            assert not await parts.writer.write([document()])
+            await until(lambda: parts.writer.pending == 0)
+
+            assert len(parts.store.attempts) == failures + 1
+            assert (await parts.index.counts())["values"] == 1
+
+    fast_forward(scenario())
+
+
+async def test_pending_documents_are_written_in_small_batches_of_similar_length(
+    tmp_path: Path,
+) -> None:
+    lengths: list[list[int]] = []
+
+    class Measuring(HashingEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            lengths.append([len(text) for text in texts])
+            return super().embed_documents(texts)
+
+    async with open_parts(tmp_path, load=Measuring) as parts:
+        await parts.index.open()
+        lengths.clear()
+        parts.writer.postpone(document(20 * 10 ** (number % 5) + number) for number in range(20))
+        assert await parts.writer.catch_up() == 20
+        assert parts.writer.pending == 0
+    assert max(map(len, lengths)) <= 8
+    in_order = list(chain.from_iterable(lengths))
+    assert in_order == sorted(in_order)
+
+
+@pytest.mark.parametrize("error", [DiskFullError("full"), WrongDimensionError("384 is not 256")])
+async def test_a_permanent_failure_is_not_tried_again(tmp_path: Path, error: LearningMemoryError) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.failures = [error]
+
+        assert not await parts.writer.write([document()])
+
+        assert len(parts.store.attempts) == 1
+        assert parts.writer.pending == 1
+
+
+async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def slow() -> Embedder:
+        release.wait(30)
+        return HashingEmbedder()
+
+    async with open_parts(tmp_path, load=slow) as parts:
+        parts.embeddings.start()
+        async with asyncio.timeout(20):
+            assert not await parts.writer.write([document(1), document(2)])
+        assert parts.writer.pending == 2
+
+        release.set()
+        await parts.index.open()
+        assert await parts.writer.catch_up() == 2
+        assert (await parts.index.counts())["values"] == 2
+
+
+async def test_a_model_that_failed_leaves_everything_pending(tmp_path: Path) -> None:
+    def broken() -> Embedder:
+        raise EmbeddingUnavailableError("no weights")
+
+    async with open_parts(tmp_path, load=broken) as parts:
+        async with parts.running():
+            with pytest.raises(EmbeddingUnavailableError, match="no weights"):
+                await parts.writer.settle()
+            assert not await parts.writer.write([document()])
+        assert parts.writer.pending == 1
+
+
+class Stumbling(HashingEmbedder):
+    """Fails on one text with its own error, as a library under pressure does."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("value 13" in text for text in texts):
+            raise MemoryError("tensor of 9 GB")
+        return super().embed_documents(texts)
+
+
+async def test_a_text_that_a_model_fails_on_stays_pending(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=Stumbling) as parts:
+        await parts.index.open()
+
+        assert not await parts.writer.write([document(13)])
+        assert parts.writer.pending == 1
+        assert await parts.writer.write([document(1)])
+
+
+async def test_a_cancelled_write_is_still_pending(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.gate.clear()
+        call = asyncio.create_task(parts.writer.write([document()]))
+        await parts.store.entered.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        parts.store.gate.set()
+
+        assert parts.writer.pending == 1
+        await parts.writer.catch_up()
+        assert (await parts.index.counts())["values"] == 1
+
+
+@pytest.mark.slow
+def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts, parts.running():
+            await parts.writer.settle()
+            parts.store.down = DOWN
+            assert not await parts.writer.write([document()])
+            # An engine that has failed three times is closed and opened again; until then nothing relies on it.
+            await until(lambda: not parts.index.is_open)
+            assert parts.writer.pending == 1
+            assert not parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+
+            parts.store.down = None
+            await until(lambda: parts.writer.pending == 0)
+
+            assert (await parts.index.counts())["values"] == 1
+            assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+
+    fast_forward(scenario())
+
+
+def test_an_engine_that_is_down_at_the_start_is_opened_later(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            parts.collector.add_resolved([numbered(1)])
+            parts.store.down = DOWN
+            async with parts.running():
+                with pytest.raises(StorageUnavailableError):
+                    await parts.writer.settle()
+                assert not parts.index.is_open
+
+        async with open_parts(tmp_path) as parts, parts.running():
+            await until(lambda: parts.index.is_open and parts.writer.pending == 0)
+            assert (await parts.index.counts())["experiences_full"] == 1
+
+    fast_forward(scenario())
+
+
+@pytest.mark.slow
+def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            await parts.learn(numbered(1))
+            parts.collector.add_resolved([full_ghap(), numbered(2)])
+
+        async with open_parts(tmp_path) as parts:
+            await parts.index.open()
+            assert await parts.writer.find_pending() == 4 + 2
+            async with parts.running():
+                await parts.writer.settle()
+                counts = await parts.index.counts()
+                assert counts["experiences_full"] == counts["experiences_strategy"] == 3
+                assert counts["experiences_surprise"] == counts["experiences_root_cause"] == 1
+                assert await parts.writer.find_pending() == 0
+            assert sum(map(parts.index.generation, Collection)) == 4
+
+    fast_forward(scenario())
+
+
+async def test_many_pending_documents_are_all_written_and_counted(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        assert not await parts.writer.write([document(n) for n in range(150)])
+        await parts.index.open()
+
+        assert await parts.writer.catch_up() == 150
+
+        assert parts.writer.pending == 0
+        assert (await parts.index.counts())["values"] == 150
+        assert await parts.writer.catch_up() == 0
+
+
+async def test_the_index_becomes_complete_although_something_is_written_all_the_time(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(n) for n in range(40)])
+        await parts.index.open()
+        await parts.writer.find_pending()
+        arrivals = iter(range(1000))
+        parts.store.before_upsert = lambda: parts.writer.postpone(map(document, islice(arrivals, 10)))
+
+        await parts.writer.catch_up()
+
+        assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+        assert parts.writer.pending
+        assert (await parts.index.counts())["experiences_full"] == 40
+
+
+async def test_nothing_is_lost_when_the_engine_fails_half_way(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(n) for n in range(50)])
+        await parts.index.open()
+        await parts.writer.find_pending()
+        parts.store.attempts.clear()
+
+        async with asyncio.timeout(30):
+            while True:
+                parts.store.failures = (
+                    [MissingCollectionError("gone")] if len(parts.store.attempts) % 3 else []
+                )
+                try:
+                    await parts.writer.catch_up()
+                except StorageUnavailableError:
+                    continue
+                break
+
+        counts = await parts.index.counts()
+        assert counts["experiences_full"] == counts["experiences_strategy"] == 50
+        assert await parts.writer.find_pending() == 0
+
+
+@pytest.mark.slow
+def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts, parts.running():
+            await parts.writer.settle()
+            for number in range(20):
+                await parts.writer.write([document(number)])
+            assert parts.store.flushes == 0
+            await until(lambda: parts.store.flushes > 0)
+            await asyncio.sleep(120)
+            assert parts.store.flushes == 1
+
+    fast_forward(scenario())
+
+
+def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            parts.collector.add_resolved([numbered(1)])
+            parts.store.gate.clear()
+            async with parts.running():
+                async with asyncio.timeout(60):
+                    await parts.writer.settle()
+                assert parts.writer.pending == 2
+                parts.store.gate.set()
+
+    fast_forward(scenario())
+
+
+@pytest.mark.parametrize("silent", ["model", "engine"])
+def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Path, silent: str) -> None:
+    model = SilentModel()
+
+    async def scenario() -> None:
+        async with open_parts(tmp_path, load=lambda: model) as parts:
+            await parts.ready()
+            parts.store.hangs = silent == "engine"
+            if silent == "model":
+                model.released.clear()
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            assert not await parts.writer.write([document()])
+
+            assert now() - began < 2
+            assert parts.writer.pending == 1
+            parts.store.hangs = False
+            model.released.set()
+            assert await parts.writer.catch_up() == 1
+
+    fast_forward(scenario())
+
+
+def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with open_parts(tmp_path) as parts:
+            await parts.ready()
+            assert await parts.writer.write([document()])
+            parts.store.hangs = True
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            assert not await parts.writer.remove([document().point_id])
+
+            assert now() - began < 2
+            parts.store.hangs = False
+            await parts.writer.catch_up()
+            assert (await parts.index.counts())["values"] == 0
+
+    fast_forward(scenario())
+
+
+@pytest.mark.parametrize("silent", ["model", "engine"])
+def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
+    released = threading.Event()
+
+    def load() -> HashingEmbedder:
+        if silent == "model":
+            released.wait(30)
+        return HashingEmbedder()
+
+    async def scenario() -> None:
+        async with open_parts(tmp_path, load=load) as parts:
+            parts.store.hangs = silent == "engine"
+            now = asyncio.get_running_loop().time
+            began = now()
+
+            with pytest.raises(
+                (EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"
+            ):
+                await parts.writer.settle()
+
+            assert now() - began < 8
+            assert parts.store.closed == (silent == "engine")
+            parts.store.hangs = False
+            released.set()
+
+    fast_forward(scenario())

@@ -1,0 +1,152 @@
+"""An archive that would fill the memory is refused before it does, and none that a journal can become is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive import bounds
+from learning_memory_server.journal.archive.bounds import Bounded, LineLengths, most_bytes
+from learning_memory_server.journal.archive.contents import contents_of
+from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.codec import memory_to_data
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.limits import MEMORY_MAX
+from learning_memory_server.model.memory import Memory
+from tests.journal.archive.making import archived, compressed, forged, sealed
+from tests.support import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.journal.journal import Journal
+
+NAME = "journal/values.jsonl"
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InvalidInputError) as refused, open_archive(path) as archive:
+        contents_of(archive)
+    return refused.value.message
+
+
+@pytest.mark.parametrize("content", [b"0" * 6_000_000, b"\n" * 6_000_000, b'{"a":[]}\n' * 600_000])
+def test_a_bomb_of_a_few_kilobytes_is_refused_in_little_memory(tmp_path: Path, content: bytes) -> None:
+    path = compressed(forged(tmp_path / "a.tar", sealed({NAME: content})))
+    assert path.stat().st_size < 30_000
+    tracemalloc.start()
+    try:
+        said = refusal(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "more than 100 times its compressed size" in said
+    assert most < 3_000_000
+
+
+def test_a_bomb_behind_the_end_of_the_tar_is_refused(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b""}))
+    path.write_bytes(path.read_bytes() + bytes(20_000_000))
+    assert "more than 100 times its compressed size" in refusal(compressed(path))
+
+
+def test_a_claim_is_refused_without_decompressing_what_it_claims(tmp_path: Path) -> None:
+    header = tarfile.TarInfo(NAME)
+    header.size = bounds.LOG_FILE_MAX
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(header.tobuf() + bytes(5_000_000)))
+    assert "more than 100 times its compressed size" in refusal(path)
+
+
+@pytest.mark.slow
+def test_too_many_members_are_refused(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", ((f"journal/{n}.jsonl", b"") for n in range(bounds.MEMBERS_MAX + 1)))
+    assert "exceeds the limits of an archive" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "journal/open/ghap_x.json"])
+def test_a_file_that_is_read_at_once_is_small(tmp_path: Path, name: str) -> None:
+    header = tarfile.TarInfo(name)
+    header.size = 33 * 1024**2
+    path = tmp_path / "a.tar"
+    with path.open("wb") as file:
+        file.write(header.tobuf())
+        file.truncate(34 * 1024**2)
+    assert "is too large" in refusal(path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_long_and_endless_headers_are_refused(tmp_path: Path, kind: bytes) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 1024**2
+    path = tmp_path / "a.tar"
+    path.write_bytes(header.tobuf() + bytes(1024**2))
+    assert "claims an enormous size" in refusal(path)
+    header.size = 512
+    path.write_bytes((header.tobuf() + b"12 path=abc\n".ljust(512, b"\0")) * 5_000)
+    assert "cannot be read" in refusal(path)
+
+
+@pytest.mark.slow
+def test_a_line_that_no_journal_has_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b"{}\n" + b"0" * (bounds.LINE_MAX + 1)}))
+    tracemalloc.start()
+    try:
+        said = refusal(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert f"{NAME} has a line of more than {bounds.LINE_MAX:,} bytes" in said
+    assert most < 3_000_000
+
+
+def test_lines_are_measured_across_the_pieces_that_are_read() -> None:
+    lines = LineLengths("x", longest=4)
+    for piece in (b"123", b"4\n1", b"2", b"34\n\n", b"1234"):
+        lines.watch(piece)
+    with pytest.raises(InvalidInputError, match="x has a line of more than 4 bytes"):
+        lines.watch(b"5\n")
+    with pytest.raises(InvalidInputError):
+        LineLengths("x", longest=4).watch(b"\n12345\n")
+
+
+def test_an_archive_full_of_lines_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.tar", sealed({NAME: b"{}\n" * 10_001}))
+    assert "more than 10,000 of its lines are not a journal's" in refusal(path)
+
+
+@pytest.mark.slow
+def test_the_longest_memory_fits_even_if_it_repeats_one_character(journal: Journal, tmp_path: Path) -> None:
+    text = "\x01" * MEMORY_MAX
+    memory = Memory(
+        id="memory-1",
+        text=f"a{text[:-2]}a",
+        metadata={},
+        date=NOON,
+        project="acme/shop",
+        created_at=NOON,
+    )
+    journal.memories.append([JournalRecord("memory", memory.id, NOON, memory_to_data(memory))])
+    path = archived(journal, tmp_path / "a.tar.gz")
+    with open_archive(path) as archive:
+        assert contents_of(archive).records["memory", memory.id].data["text"] == memory.text
+
+
+def test_a_small_archive_may_become_a_megabyte() -> None:
+    assert most_bytes(1) == 1024**2
+    assert most_bytes(1024**2) == 100 * 1024**2
+    assert most_bytes(1024**4) == bounds.TOTAL_MAX
+    file = Bounded(io.BytesIO(bytes(100)), 50)
+    assert file.read(50) == bytes(50)
+    with pytest.raises(InvalidInputError):
+        file.read(1)
+    with pytest.raises(InvalidInputError):
+        file.seek(51)
+    with pytest.raises(InvalidInputError):
+        file.read(bounds.HEADER_MAX + 1)

@@ -1,0 +1,33 @@
+"""Shared parts of the advice tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.ranking import BACKGROUND
+
+if TYPE_CHECKING:
+    from tests.support import Parts
+
+
+class MeasuredModel(HashingEmbedder):
+    """Hashed words under the name of a model whose threshold was measured."""
+
+    def __init__(self) -> None:
+        super().__init__(384)
+        self.identity = replace(self.identity, model="sentence-transformers/all-MiniLM-L6-v2")
+
+
+def finder_over(parts: Parts, *, is_everywhere: bool = False, background: int = BACKGROUND) -> AdviceFinder:
+    """A finder over these parts, wired as in the composition root."""
+    return AdviceFinder(
+        parts.collector,
+        parts.index,
+        parts.values,
+        parts.verdicts,
+        is_everywhere=is_everywhere,
+        background=background,
+    )

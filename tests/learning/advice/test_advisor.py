@@ -1,0 +1,316 @@
+"""What is shown, what is withheld, and what is kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.advisor import Advisor, Related
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.ranking import measured_for
+from learning_memory_server.learning.values.log import document_of
+from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
+from tests.learning.advice.parts import MeasuredModel, finder_over
+from tests.learning.values.parts import value
+from tests.support import ALICE, CAROL, NOON, TOPICS, about, ids, open_parts, start
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.model.entry import Ghap
+    from tests.support import Parts
+
+OLD = about("pool", 1)
+THEY = [Item(OLD.id, Kind.EXPERIENCE)]
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+    async with open_parts(tmp_path, load=MeasuredModel) as opened:
+        await opened.ready()
+        await opened.learn(OLD, about("cache", 2))
+        yield opened
+
+
+def advisor(parts: Parts, **options: Any) -> Advisor:
+    """An advisor that may take its time: the machine may be busy."""
+    given = {"within": None, **options}
+    return Advisor(
+        finder_over(parts),
+        AdviceLog(parts.journal.advice),
+        parts.collector,
+        parts.values,
+        parts.clock,
+        **given,
+    )
+
+
+def started(parts: Parts, topic: str = "pool") -> Ghap:
+    return start(parts.collector, goal=f"{TOPICS[topic]} again", hypothesis=f"{TOPICS[topic]} because")
+
+
+def mark(parts: Parts, entry: Ghap, effect: Effect) -> None:
+    AdviceLog(parts.journal.advice).mark(entry, {OLD.id: effect}, NOON)
+
+
+def shown_to(parts: Parts, entry: Ghap) -> set[str]:
+    """Return the ids of what counts as shown for an entry."""
+    return {item.id for each in AdviceLog(parts.journal.advice).of(entry) for item in each.items}
+
+
+def kept(parts: Parts) -> list[Any]:
+    return AdviceLog(Journal(parts.journal.path).advice).all()
+
+
+async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_channel(parts: Parts) -> None:
+    entry = started(parts)
+    shown = await advisor(parts).advise(entry, Channel.START)
+    assert ids(list(shown.experiences)) == [OLD.id]
+    await parts.learn(about("pool", 3))
+    assert await advisor(parts).advise(entry, Channel.START) == shown
+    (advice,) = kept(parts)
+    assert (advice.ghap_id, advice.revision, advice.channel) == (entry.id, 1, Channel.START)
+    (item,) = advice.items
+    assert (item.id, item.reason) == (OLD.id, Reason.SIMILAR)
+    assert item.score is not None
+    assert item.score > measured_for(MeasuredModel().identity).least(2)  # type: ignore[union-attr]
+    assert (advice.withheld, advice.probability) == (False, 0)
+
+
+async def test_what_was_shown_before_is_not_shown_again_for_a_new_hypothesis(parts: Parts) -> None:
+    entry = started(parts)
+    await advisor(parts).advise(entry, Channel.START)
+    changed = parts.collector.update(ALICE, hypothesis=f"{TOPICS['pool']} after all")
+    assert await advisor(parts).advise(changed, Channel.UPDATE) == Related()
+    await parts.learn(about("pool", 3))
+    shown = await advisor(parts).advise(changed, Channel.UPDATE)
+    assert ids(list(shown.experiences)) == [about("pool", 3).id]
+    assert [advice.revision for advice in kept(parts)] == [1, 2]
+
+
+async def test_nothing_is_kept_where_nothing_is_shown(parts: Parts) -> None:
+    assert await advisor(parts).advise(started(parts, "types"), Channel.START) == Related()
+    assert kept(parts) == []
+
+
+async def test_values_take_the_room_that_experiences_leave(parts: Parts) -> None:
+    parts.values.add(good := value(TOPICS["pool"], project=ALICE.project))
+    await parts.writer.write([document_of(good)])
+    assert await advisor(parts).advise(started(parts), Channel.START) == Related((OLD,), (good,))
+    await parts.learn(about("pool", 3))
+    shown = await advisor(parts).advise(started(parts), Channel.START)
+    assert (len(shown.experiences), shown.values) == (2, ())
+
+
+async def test_what_is_late_is_not_shown(parts: Parts) -> None:
+    assert await advisor(parts, within=0.0).advise(started(parts), Channel.START) == Related()
+
+
+async def test_an_engine_that_fails_says_nothing(parts: Parts) -> None:
+    parts.store.down = StorageUnavailableError("down")
+    assert await advisor(parts).advise(started(parts), Channel.START) == Related()
+
+
+async def test_what_is_withheld_for_an_entry_is_withheld_in_every_channel(parts: Parts) -> None:
+    entry = started(parts)
+    first = advisor(parts, withheld=0.5, chance=lambda: 0.4)
+    assert await first.advise(entry, Channel.START) == Related()
+    await parts.learn(about("pool", 3))
+    later = advisor(parts, withheld=0.5, chance=lambda: 0.9)
+    assert await later.advise(entry, Channel.HOOK) == Related()
+    assert [(advice.withheld, advice.probability) for advice in kept(parts)] == [(True, 0.5)] * 2
+
+
+async def test_what_is_shown_although_some_is_withheld_keeps_the_probability(parts: Parts) -> None:
+    shown = await advisor(parts, withheld=0.5, chance=lambda: 0.6).advise(started(parts), Channel.START)
+    assert shown.experiences
+    (advice,) = kept(parts)
+    assert (advice.withheld, advice.probability) == (False, 0.5)
+
+
+async def test_lessons_that_misled_sink(parts: Parts) -> None:
+    for _ in range(9):
+        entry = started(parts)
+        judge = advisor(parts)
+        if not (await judge.advise(entry, Channel.START)).experiences:
+            break
+        mark(parts, entry, Effect.MISLED)
+    else:
+        pytest.fail("it is still shown")
+    misled, helped = AdviceLog(parts.journal.advice).effects()[OLD.id]
+    assert misled > helped == 0
+
+
+async def test_the_same_effects_stated_again_change_nothing(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    mark(parts, entry, Effect.HELPED)
+    before = (parts.journal.path / "advice.jsonl").read_bytes()
+    mark(parts, entry, Effect.HELPED)
+    assert (parts.journal.path / "advice.jsonl").read_bytes() == before
+    assert AdviceLog(parts.journal.advice).effects() == {OLD.id: (0, 1)}
+
+
+async def test_effects_count_from_when_they_are_stated(parts: Parts) -> None:
+    entry = started(parts)
+    log = AdviceLog(parts.journal.advice)
+    await advisor(parts).advise(entry, Channel.START)
+    assert log.effects() == {}
+    log.mark(entry, {OLD.id: Effect.MISLED}, NOON)
+    assert log.effects() == {OLD.id: (1, 0)}
+    log.mark(entry, {}, NOON)
+    assert log.effects() == {}
+
+
+async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    judge.may_show(ALICE, Channel.CONTEXT, THEY)
+    mark(parts, entry, Effect.HELPED)
+    await advisor(parts, withheld=1.0).advise(started(parts), Channel.START)
+    assert AdviceLog(parts.journal.advice).counts() == {
+        "entries": 1,
+        "items": 1,
+        "withheld_entries": 1,
+        "helped": 1,
+        "misled": 0,
+    }
+
+
+async def test_advice_about_something_forgotten_is_dropped(parts: Parts) -> None:
+    entry = started(parts)
+    judge = advisor(parts)
+    await judge.advise(entry, Channel.START)
+    log = AdviceLog(parts.journal.advice)
+    assert log.about({OLD.id}) == log.about({entry.id}) == [advice.id for advice in log.all()]
+    assert log.about({"another"}) == []
+    mark(parts, entry, Effect.MISLED)
+    log = AdviceLog(parts.journal.advice)
+    assert log.effects()
+    log.forget(log.about({OLD.id}), NOON)
+    assert log.effects() == {}
+    assert kept(parts) == []
+
+
+async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Parts) -> None:
+    entry = started(parts)
+    await advisor(parts).advise(entry, Channel.START)
+    parts.collector.forget([OLD.id], NOON)
+    assert await advisor(parts).advise(entry, Channel.START) == Related()
+
+
+def said(parts: Parts) -> list[tuple[Channel, list[str], bool]]:
+    return [(each.channel, [item.id for item in each.items], each.withheld) for each in kept(parts)]
+
+
+async def test_what_a_session_is_shown_is_kept_with_its_open_entry(parts: Parts) -> None:
+    entry = started(parts)
+    for _ in range(2):
+        assert advisor(parts).may_show(ALICE, Channel.CONTEXT, THEY)
+    assert advisor(parts).may_show(ALICE, Channel.CONTEXT, [*THEY, Item("value_1", Kind.VALUE)])
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id, "value_1"], False)]
+    assert {OLD.id} <= shown_to(parts, entry)
+
+
+async def test_what_a_session_is_shown_before_its_first_entry_is_kept_with_that(parts: Parts) -> None:
+    shows = advisor(parts)
+    assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert shows.may_show(ALICE, Channel.HOOK, [])
+    assert kept(parts) == []
+    assert ids(list((await shows.advise(started(parts), Channel.START)).experiences)) == [OLD.id]
+    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], False), (Channel.START, [OLD.id], False)]
+    await shows.advise(started(parts, "types"), Channel.START)
+    assert len(kept(parts)) == 2
+
+
+async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(
+    parts: Parts,
+) -> None:
+    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    entry = started(parts)
+    assert await shows.advise(entry, Channel.START) == Related()
+    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], True), (Channel.START, [OLD.id], True)]
+    assert shows.withheld_from([entry]) == {OLD.id}
+    assert shows.withheld_from([]) == frozenset()
+
+
+async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
+    shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
+    await shows.advise(started(parts), Channel.START)
+    assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert all(withheld for _, _, withheld in said(parts))
+
+
+async def test_only_the_newest_sessions_without_an_entry_are_remembered(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learning_memory_server.learning.advice.advisor._SESSIONS", 2)
+    shows = advisor(parts)
+    for session in (ALICE.session, "b", "c"):
+        assert shows.may_show(replace(ALICE, session=session), Channel.CONTEXT, THEY)
+    await shows.advise(started(parts, "types"), Channel.START)
+    assert kept(parts) == []
+
+
+PROMPT = f"please look into this: {TOPICS['pool']}"
+
+
+async def test_a_prompt_is_shown_the_one_experience_that_bears_on_it(parts: Parts) -> None:
+    await parts.learn(about("pool", 3))
+
+    found = await advisor(parts).find_lesson(PROMPT, ALICE, ())
+
+    assert found is not None
+    assert found.id in {OLD.id, about("pool", 3).id}
+    assert await advisor(parts).find_lesson(PROMPT, ALICE, {found.id}) is None
+
+
+@pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
+async def test_a_prompt_that_says_little_or_something_else_is_shown_nothing(
+    parts: Parts, prompt: str
+) -> None:
+    assert await advisor(parts).find_lesson(prompt, ALICE, ()) is None
+    assert kept(parts) == []
+
+
+async def test_another_project_is_shown_nothing(parts: Parts) -> None:
+    assert await advisor(parts).find_lesson(PROMPT, CAROL, ()) is None
+
+
+async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeated_at_its_start(
+    parts: Parts,
+) -> None:
+    shows = advisor(parts)
+    found = await shows.find_lesson(PROMPT, ALICE, ())
+    assert found is not None
+    assert kept(parts) == []
+
+    entry = started(parts)
+
+    assert found not in (await shows.advise(entry, Channel.START)).experiences
+    assert (Channel.HOOK, found.id) in {
+        (each.channel, item.id) for each in kept(parts) for item in each.items
+    }
+    assert found.id in shown_to(parts, entry)
+
+
+async def test_what_is_withheld_is_withheld_at_prompts_too(parts: Parts) -> None:
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE, ()) is None
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE, ()) is not None
+
+
+async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
+    long = f"{PROMPT}\n" + "unrelated words of a pasted log " * 60_000
+
+    found = await advisor(parts).find_lesson(long[:2_000], ALICE, ())
+
+    assert await advisor(parts).find_lesson(long, ALICE, ()) == found

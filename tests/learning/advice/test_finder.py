@@ -1,0 +1,144 @@
+"""Which experiences and values are found for a goal and a hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.learning.advice.finder import Ranked
+from learning_memory_server.learning.advice.ranking import Measured, Scored
+from learning_memory_server.learning.values.log import document_of
+from learning_memory_server.model.advice import Kind, Reason
+from learning_memory_server.model.vocabulary import Stance
+from tests.learning.advice.parts import MeasuredModel, finder_over
+from tests.learning.values.parts import value
+from tests.support import ALICE, CAROL, NOON, TOPICS, about, ids, numbered, open_parts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from learning_memory_server.model.entry import Ghap
+    from tests.support import Parts
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+    async with open_parts(tmp_path, load=MeasuredModel) as opened:
+        await opened.ready()
+        yield opened
+
+
+def asked(topic: str = "pool", **changes: object) -> Ghap:
+    """An open entry about a topic."""
+    words = TOPICS[topic]
+    given = {"goal": f"{words} again", "hypothesis": f"{words} because", "resolution": None}
+    return numbered(99, **{**given, **changes})
+
+
+async def chosen(parts: Parts, entry: Ghap, *, is_everywhere: bool = False) -> list[str]:
+    ranked = await finder_over(parts, is_everywhere=is_everywhere).rank(entry, {})
+    assert ranked
+    return [item.id for item in ranked.items()]
+
+
+async def test_experiences_of_the_same_kind_are_found_and_others_are_not(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2), about("types", 3))
+    assert await chosen(parts, asked()) == ids([about("pool", 1)])
+
+
+async def test_nothing_is_found_for_a_goal_that_is_new(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2))
+    entry = asked(goal="Paint the shed", hypothesis="Two coats will cover the old colour")
+    assert await chosen(parts, entry) == []
+
+
+async def test_an_empty_journal_has_no_advice(parts: Parts) -> None:
+    assert await chosen(parts, asked()) == []
+
+
+async def test_pending_experiences_are_found_too(parts: Parts) -> None:
+    parts.collector.add_resolved([about("pool", 1), about("cache", 2)])
+    assert await chosen(parts, asked()) == ids([about("pool", 1)])
+
+
+async def test_other_projects_are_found_only_if_wanted(parts: Parts) -> None:
+    await parts.learn(replace(about("pool", 1), project=CAROL.project))
+    assert await chosen(parts, asked()) == []
+    assert await chosen(parts, asked(), is_everywhere=True) == ids([about("pool", 1)])
+
+
+async def test_forgotten_experiences_are_not_found_while_the_index_still_has_them(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2))
+    parts.collector.forget([about("pool", 1).id], NOON)
+    assert await chosen(parts, asked()) == []
+
+
+async def test_an_experience_without_a_lesson_is_not_found(parts: Parts) -> None:
+    mute = about("pool", 1)
+    await parts.learn(replace(mute, resolution=replace(mute.outcome, lesson=None)))
+    assert await chosen(parts, asked()) == []
+
+
+async def test_an_experience_that_misled_sinks_below_the_threshold(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2))
+    ranked = await finder_over(parts).rank(asked(), {about("pool", 1).id: (9, 0)})
+    assert ranked
+    assert ranked.items() == []
+
+
+async def test_an_old_experience_is_found_behind_many_newer_ones(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), *(about("cache", number) for number in range(2, 9)))
+    ranked = await finder_over(parts, background=4).rank(asked(), {})
+    assert ranked
+    assert [item.id for item in ranked.items()] == ids([about("pool", 1)])
+
+
+async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -> None:
+    entry = about("pool", 1)
+    parts.values.add(good := value(TOPICS["pool"], project=ALICE.project))
+    await parts.learn(entry)
+    await parts.writer.write([document_of(good)])
+    finder = finder_over(parts)
+    ranked = await finder.rank(asked(), {})
+    assert ranked
+    (found,) = (item for item in ranked.items() if item.kind is Kind.VALUE)
+    assert (found.id, found.reason) == (good.id, Reason.SIMILAR)
+    assert found.score == pytest.approx(ranked.values[0][1], abs=0.001)
+    parts.verdicts.record(ALICE, good, NOON, {entry.id: Stance.CONTRADICTS})
+    ranked = await finder.rank(asked(), {})
+    assert ranked
+    assert ranked.best_values() == []
+
+
+async def test_a_value_about_something_else_is_not_found(parts: Parts) -> None:
+    parts.values.add(other := value(TOPICS["types"], project=ALICE.project))
+    await parts.writer.write([document_of(other)])
+    ranked = await finder_over(parts).rank(asked(), {})
+    assert ranked
+    assert ranked.best_values() == []
+
+
+async def test_an_index_that_is_not_open_says_nothing(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
+        parts.collector.add_resolved([about("pool", 1)])
+        assert await finder_over(parts).rank(asked(), {}) is None
+
+
+async def test_a_model_that_was_not_measured_says_nothing(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=HashingEmbedder) as parts:
+        await parts.ready()
+        await parts.learn(about("pool", 1))
+        assert await finder_over(parts).rank(asked(), {}) is None
+
+
+def test_what_is_shown_at_a_prompt_must_be_nearer() -> None:
+    measured = Measured(threshold=0.5, value_threshold=0.5, mean=0.2, deviation=0.1)
+    near, nearer = Scored(about("pool", 1), 0.52), Scored(about("pool", 2), 0.6)
+    ranked = Ranked([near, nearer], [], 0.5, measured)
+    assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
+    assert ranked.for_prompt() == (nearer.entry, nearer.item(0.55))
+    assert Ranked([near], [], 0.5, measured).for_prompt() is None

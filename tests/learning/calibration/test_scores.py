@@ -1,0 +1,117 @@
+"""The Brier score and its parts, against their definitions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.learning.calibration.scores import (
+    Forecast,
+    Score,
+    first_stated,
+    last_stated,
+    score,
+)
+from learning_memory_server.model.entry import Ghap, Resolution
+from learning_memory_server.model.vocabulary import OutcomeStatus
+from tests.support import CONFIRMED, NOON, ghap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CONFIDENCES = st.floats(0, 1) | st.sampled_from([n / 10 for n in range(11)])
+FORECASTS = st.lists(st.builds(Forecast, CONFIDENCES, st.booleans()), min_size=1, max_size=20)
+
+
+def resolved(status: OutcomeStatus, confidence: float | None = None) -> Ghap:
+    return ghap(
+        resolution=replace(CONFIRMED, status=status), confidence=confidence, first_confidence=confidence
+    )
+
+
+@given(FORECASTS)
+def test_the_parts_add_up_to_the_score(forecasts: Sequence[Forecast]) -> None:
+    found = score(forecasts)
+    assert found.brier is not None
+    assert found.reliability is not None
+    assert found.resolution is not None
+    assert found.uncertainty is not None
+    assert found.within_bin_variance is not None
+    assert found.within_bin_covariance is not None
+    total = (
+        found.reliability
+        - found.resolution
+        + found.uncertainty
+        + found.within_bin_variance
+        - 2 * found.within_bin_covariance
+    )
+    assert math.isclose(found.brier, total, abs_tol=1e-12)
+    assert math.isclose(
+        found.brier, sum((f.confidence - f.held) ** 2 for f in forecasts) / len(forecasts), abs_tol=1e-12
+    )
+
+
+@given(FORECASTS)
+def test_every_forecast_is_in_the_bin_of_its_confidence(forecasts: Sequence[Forecast]) -> None:
+    bins = score(forecasts).bins
+    assert sum(len(part.forecasts) for part in bins) == len(forecasts)
+    for part in bins:
+        assert part.interval[0] <= part.share <= part.interval[1]
+        for forecast in part.forecasts:
+            # 0.3 is below 3 / 10 in no arithmetic that matters, but 0.7 * 10 may round up.
+            assert part.low - 1e-9 <= forecast.confidence <= part.high
+
+
+def test_a_constant_forecast_of_the_share_that_held_has_no_reliability_error_and_no_resolution() -> None:
+    found = score([Forecast(0.75, True)] * 3 + [Forecast(0.75, False)])
+    assert (found.brier, found.reliability, found.resolution, found.uncertainty) == (0.1875, 0, 0, 0.1875)
+
+
+def test_certain_and_right_is_perfect_and_certain_and_wrong_is_the_worst() -> None:
+    assert score([Forecast(1.0, True), Forecast(0.0, False)]).brier == 0
+    assert score([Forecast(0.0, True), Forecast(1.0, False)]).brier == 1
+
+
+def test_a_confidence_of_one_is_in_the_last_bin() -> None:
+    (part,) = score([Forecast(0.9, True), Forecast(1.0, True)]).bins
+    assert (part.low, part.high, part.held) == (0.9, 1.0, 2)
+
+
+def test_nothing_stated_has_no_score() -> None:
+    assert score([]) == Score(0)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (OutcomeStatus.CONFIRMED, [Forecast(0.9, True)]),
+        (OutcomeStatus.FALSIFIED, [Forecast(0.9, False)]),
+        (OutcomeStatus.ABANDONED, []),
+    ],
+)
+def test_confirmed_came_true_falsified_did_not_and_abandoned_is_left_out(
+    status: OutcomeStatus, expected: list[Forecast]
+) -> None:
+    assert first_stated([resolved(status, 0.9)]) == expected
+
+
+def test_an_entry_without_a_confidence_is_left_out() -> None:
+    assert first_stated([resolved(OutcomeStatus.CONFIRMED)]) == []
+    assert last_stated([resolved(OutcomeStatus.CONFIRMED)]) == []
+
+
+def test_the_first_and_the_last_stated_are_apart() -> None:
+    entry = (
+        ghap(confidence=0.9, first_confidence=0.9)
+        .revised(at=NOON, confidence=0.7)
+        .revised(at=NOON, hypothesis="The load balancer queues requests", confidence=0.4)
+        .revised(at=NOON, prediction="Its queue is long under load")
+    )
+    ended = replace(entry, resolution=Resolution(OutcomeStatus.CONFIRMED, "It was.", NOON))
+    assert first_stated([ended]) == [Forecast(0.9, True)]
+    assert last_stated([ended]) == [Forecast(0.4, True)]

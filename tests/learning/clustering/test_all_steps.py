@@ -1,0 +1,28 @@
+"""The whole algorithm on small committed sets of vectors, whose groups depend on every step and constant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.learning.clustering.making import FILE, ONE_TOPIC, TOPICS
+from tests.learning.clustering.parts import fit
+
+SETS = range(len(TOPICS) + len(ONE_TOPIC))
+
+
+@pytest.mark.parametrize("number", SETS)
+def test_the_committed_vectors_have_the_committed_groups(number: int) -> None:
+    with np.load(FILE) as sets:
+        vectors, groups = sets[f"vectors_{number}"], sets[f"groups_{number}"]
+
+    np.testing.assert_array_equal(fit(vectors.astype(np.float32)).labels(), groups)
+
+
+@pytest.mark.parametrize("number", SETS)
+def test_rounding_does_not_change_the_groups(number: int) -> None:
+    with np.load(FILE) as sets:
+        vectors, groups = sets[f"vectors_{number}"], sets[f"groups_{number}"]
+    rounding = 1 + 1e-5 * np.random.default_rng(number).standard_normal(vectors.shape)
+
+    np.testing.assert_array_equal(fit((vectors * rounding).astype(np.float32)).labels(), groups)

@@ -1,0 +1,252 @@
+"""A number is assigned once and then always leads to its members."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.learning.clusters.lineage import Lineage, LineageLog
+from learning_memory_server.learning.clusters.matching import inherit
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.vocabulary import Axis
+from tests.learning.clusters.parts import ALL, TYPES, entries_about, ids, learning, named
+from tests.support import NOON, TickingClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Groups = list[frozenset[str]]
+
+GROUPINGS = st.lists(
+    # The place of up to 24 entries, fit after fit: one of five clusters, or -1 for none.
+    st.lists(st.integers(-1, 4), min_size=1, max_size=24),
+    min_size=1,
+    max_size=6,
+)
+
+
+def groups_of(places: Sequence[int]) -> Groups:
+    return [
+        frozenset(f"e{entry:02}" for entry, place in enumerate(places) if place == group)
+        for group in range(5)
+        if group in places
+    ]
+
+
+async def grow(log: LineageLog, groupings: Sequence[Sequence[int]]) -> list[dict[int, frozenset[str]]]:
+    """Record one fit after another, and return the clusters of each."""
+    fits = []
+    for places in groupings:
+        groups = groups_of(places)
+        lineage = await log.of(Axis.FULL, None)
+        before = {number: frozenset(members) for number, members in lineage.members.items()}
+        matching = inherit(before, groups, lineage.next_number)
+        fits.append(dict(zip(matching.numbers, groups, strict=True)))
+        await log.remember(Axis.FULL, None, fits[-1], matching)
+    return fits
+
+
+@pytest.mark.slow
+@given(GROUPINGS)
+def test_numbers_are_never_reused_and_lead_to_current_clusters_or_none(
+    groupings: list[list[int]],
+) -> None:
+    async def check(folder: str) -> None:
+        journal = Journal(Path(folder) / "journal")
+        fits = await grow(LineageLog(journal.clusters, TickingClock()), groupings)
+        last_members: dict[int, frozenset[str]] = {}
+        gone: set[int] = set()
+        for fit in fits:
+            assert gone.isdisjoint(fit)
+            gone |= last_members.keys() - fit.keys()
+            last_members |= fit
+        # As a restarted process reads it.
+        lineage = await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL, None)
+        assert lineage.members == fits[-1]
+        assert lineage.gone == {number: last_members[number] for number in gone}
+        assert lineage.next_number == max(last_members, default=-1) + 1
+
+        living = {member: number for number, members in fits[-1].items() for member in members}
+        everybody = {f"e{entry:02}" for entry in range(1, 24)}  # the first was forgotten
+        places = {member: living.get(member) for member in everybody}
+        for number, members in last_members.items():
+            found = lineage.whereabouts(number, places)
+            assert found is not None
+            assert found.clusters == Counter(living[m] for m in members & everybody if m in living)
+            assert found.clusters.keys() <= fits[-1].keys()
+            assert found.loose == len((members & everybody) - living.keys())
+            assert sum(found.clusters.values()) + found.loose + found.forgotten == len(members)
+        assert lineage.whereabouts(lineage.next_number, places) is None
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(check(folder))
+
+
+@pytest.mark.parametrize(
+    ("places", "message", "hint"),
+    [
+        (
+            {"a": 1, "b": 1, "c": 1, "d": 1},
+            "full_3 was merged into full_1, which has all its 4 members.",
+            "Check with get_cluster_members, then use cluster_id full_1.",
+        ),
+        (
+            {"a": 1, "b": 1, "c": 1, "d": None},
+            "full_3 was merged into full_1, which has 3 of its 4 members.",
+            "Check with get_cluster_members, then use cluster_id full_1.",
+        ),
+        (
+            {"a": 7, "b": 1, "c": 1},
+            "full_3 has split: its members are now in full_1 (2), full_7 (1). 1 was forgotten.",
+            "Check with get_cluster_members, then use cluster_id full_1 or cluster_id full_7.",
+        ),
+        (
+            {"a": 7, "b": 1, "c": 1, "d": None},
+            "full_3 has split: its members are now in full_1 (2), full_7 (1); 1 in no cluster.",
+            "Check with get_cluster_members, then use cluster_id full_1 or cluster_id full_7.",
+        ),
+        (
+            {"a": None, "b": None, "c": None, "d": 1},
+            "full_3 has dissolved: 3 of its 4 members are in no cluster now, the others in full_1 (1).",
+            "Check with get_cluster_members, then use cluster_id full_1.",
+        ),
+        (
+            {"a": None, "b": None, "d": None},
+            "full_3 has dissolved: its 3 members are in no cluster now. 1 was forgotten.",
+            "Call get_clusters with axis full.",
+        ),
+        ({}, "full_3 is gone: all its members were forgotten.", "Call get_clusters with axis full."),
+    ],
+)
+def test_the_error_says_what_became_of_a_cluster_and_names_its_successors(
+    places: dict[str, int | None], message: str, hint: str
+) -> None:
+    lineage = Lineage(gone={3: frozenset("abcd")}, next_number=8)
+
+    found = lineage.whereabouts(3, places)
+
+    assert found is not None
+    error = found.error(ClusterId(Axis.FULL, 3))
+    assert error.message == message
+    assert error.hint is not None
+    assert error.hint.startswith(hint)
+
+
+async def test_a_chain_of_mergers_leads_to_the_current_cluster(tmp_path: Path) -> None:
+    log = LineageLog(Journal(tmp_path).clusters, TickingClock())
+    # Entries 0-2 join 3-8, and those then join 9-23.
+    await grow(log, [[0] * 3 + [1] * 6 + [2] * 15, [1] * 9 + [2] * 15, [2] * 24])
+    lineage = await log.of(Axis.FULL, None)
+
+    assert lineage.members.keys() == {2}
+    found = lineage.whereabouts(0, {f"e{entry:02}": 2 for entry in range(24)})
+    assert found is not None
+    assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
+
+
+async def test_splits_and_mergers_are_recorded(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    # The last three part from the first, and then join the others.
+    await grow(log, [[0] * 8 + [1] * 9, [0] * 5 + [2] * 3 + [1] * 9, [0] * 5 + [1] * 12])
+
+    lines = [record.data for record in journal.clusters.read().records]
+    assert [line["split_from"] for line in lines] == [{}, {"2": 0}, {}]
+    assert [line["merged_into"] for line in lines] == [{}, {}, {"2": 1}]
+
+
+async def test_a_fit_that_moves_no_entry_is_not_recorded(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    await grow(log, [[0, 0, 0, 1, 1, 1]] * 3)
+    assert len(journal.clusters.read().records) == 1
+
+
+async def test_projects_share_the_numbers_of_an_axis_and_their_names_are_not_journalled(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path)
+    log = LineageLog(journal.clusters, TickingClock())
+    for project in (None, "acme/secret", None):
+        lineage = await log.of(Axis.FULL, project)
+        groups = [frozenset({"a", "b"}), frozenset({"c", "d"})]
+        matching = inherit(
+            {number: frozenset(each) for number, each in lineage.members.items()},
+            groups,
+            await log.next_number(Axis.FULL),
+        )
+        await log.remember(Axis.FULL, project, dict(zip(matching.numbers, groups, strict=True)), matching)
+
+    again = LineageLog(journal.clusters, TickingClock())
+    assert (await again.of(Axis.FULL, None)).members.keys() == {0, 1}
+    assert (await again.of(Axis.FULL, "acme/secret")).members.keys() == {2, 3}
+    assert await again.next_number(Axis.FULL) == 4
+    assert await again.next_number(Axis.STRATEGY) == 0
+    projects = ["acme/other", "acme/secret"]
+    assert [await again.owner(ClusterId(Axis.FULL, number), projects) for number in range(5)] == [
+        None,
+        None,
+        "acme/secret",
+        "acme/secret",
+        None,
+    ]
+    assert b"acme" not in (tmp_path / "clusters.jsonl").read_bytes()
+
+
+async def test_a_line_that_cannot_be_decoded_is_an_error(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moves": {}})])
+    with pytest.raises(JournalUnavailableError, match="full"):
+        await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL, None)
+
+
+@pytest.mark.slow
+async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Path) -> None:
+    more = entries_about("types", range(30, 42))
+    async with learning(tmp_path, *ALL, min_cluster_size=4) as each:
+        assert set(named(await each.clusters())) == {"full_0", "full_1", "full_2"}
+    async with learning(tmp_path, min_cluster_size=7) as each:
+        # Another setting is another fit; this one has no room for the smallest topic.
+        found = await each.clusters()
+        assert set(named(found)) == {"full_0", "full_1"}
+        with pytest.raises(NotFoundError, match="full_2 has dissolved: its 6 members are in no cluster now"):
+            found.get(ClusterId(Axis.FULL, 2))
+        await each.parts.learn(*more)
+        found = await each.clusters()
+        assert named(found)["full_3"] == ids(TYPES) | ids(more)
+    async with learning(tmp_path, min_cluster_size=7) as each:
+        found = await each.clusters()
+        with pytest.raises(
+            NotFoundError, match="full_2 was merged into full_3, which has all its 6"
+        ) as caught:
+            found.get(ClusterId(Axis.FULL, 2))
+        assert caught.value.hint is not None
+        assert "full_3" in caught.value.hint
+
+
+@pytest.mark.slow
+async def test_numbers_from_another_writer_are_used_after_a_reread(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path, *ALL) as each:
+        lineage = (await each.clusters()).lineage
+        assert set(lineage.members) == {0, 1, 2}
+        moved = {member: number + 10 for member, number in lineage.number_of().items()}
+        each.parts.journal.clusters.append(
+            [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
+        )
+
+        each.clusterer.reread_numbers()
+
+        assert set(named(await each.clusters())) == {"full_10", "full_11", "full_12"}
+        assert each.runs == 2

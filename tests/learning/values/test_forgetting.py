@@ -1,0 +1,85 @@
+"""A forgotten value is gone; a value whose evidence was forgotten stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Forgetting
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.vocabulary import Axis
+from tests.support import ALICE, CAROL, NOON, numbered
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+
+
+def value(name: str, *members: str, project: str = ALICE.project) -> Value:
+    evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.4, "digest")
+    return Value(
+        name, f"text {name}", ClusterId(Axis.FULL, 0), project, NOON, evidence, request=f"request {name}"
+    )
+
+
+@pytest.fixture
+def log(journal: Journal) -> ValueLog:
+    log = ValueLog(journal.values)
+    for each in (value("a", "ghap_1", "ghap_2"), value("b", "ghap_2"), value("c", project=CAROL.project)):
+        log.add(each)
+    return log
+
+
+def test_a_forgotten_value_is_in_no_read_and_stays_forgotten(log: ValueLog, journal: Journal) -> None:
+    a, b, _ = log.all()
+
+    assert log.look_up(["b", "a", "z"]) == Forgetting((b, a), (), ("z",))
+    assert len(log.all()) == 3
+    assert log.forget(["b", "a", "z"], NOON) == Forgetting((b, a), (), ("z",))
+
+    journal.recover(NOON)
+    for reader in (log, ValueLog(Journal(journal.path).values)):
+        assert [each.id for each in reader.all()] == ["c"]
+        assert [each.id for each in reader.current(Axis.FULL)] == ["c"]
+        assert [document.text for document in reader.documents()] == ["text c"]
+        assert reader.find_by_request("request a") is None
+        assert reader.look_up(["a", "b"]) == Forgetting((), ("a", "b"), ())
+
+
+def test_forgetting_a_value_twice_writes_one_line(log: ValueLog, journal: Journal) -> None:
+    log.forget(["a"], NOON)
+    before = (journal.path / "values.jsonl").read_bytes()
+
+    assert log.forget(["a"], NOON).before == ("a",)
+    assert ValueLog(journal.values).forget(["a"], NOON).before == ("a",)
+    assert (journal.path / "values.jsonl").read_bytes() == before
+
+
+def test_a_purge_removes_a_values_text_and_keeps_it_forgotten(log: ValueLog, journal: Journal) -> None:
+    log.forget(["a"], NOON)
+
+    journal.purge()
+
+    assert b"text a" not in (journal.path / "values.jsonl").read_bytes()
+    again = ValueLog(journal.values)
+    assert [each.id for each in again.all()] == ["b", "c"]
+    assert again.look_up(["a"]).before == ("a",)
+
+
+def test_a_value_outlives_its_evidence(
+    log: ValueLog, journal: Journal, collector: ObservationCollector
+) -> None:
+    entry = numbered(1)
+    log.add(value("d", entry.id, "ghap_2"))
+    collector.add_resolved([entry])
+
+    collector.forget([entry.id], NOON)
+    journal.purge()
+
+    (kept,) = ValueLog(journal.values).citing([entry.id])
+    assert kept == value("d", entry.id, "ghap_2")
+    assert [each.id for each in log.citing(["ghap_2", "ghap_9"])] == ["a", "b", "d"]
+    assert log.citing([]) == []

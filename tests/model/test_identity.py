@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.model.identity import bare_name, normalised_remote, remote_name, session_of
+
+SHOP = "github.com/acme/shop"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://github.com/acme/shop.git", SHOP),
+        ("https://github.com/Acme/Shop", SHOP),
+        ("https://github.com/acme/shop/", SHOP),
+        ("https://github.com/acme/shop.git/", SHOP),
+        ("http://github.com/acme/shop", SHOP),
+        ("git@github.com:acme/shop.git", SHOP),
+        ("git@github.com:/acme/shop.git", SHOP),
+        ("github.com:acme/shop.git", SHOP),
+        ("ssh://git@github.com/acme/shop.git", SHOP),
+        ("ssh://git@github.com:2222/acme/shop.git", SHOP),
+        ("git+ssh://git@github.com/acme/shop.git", SHOP),
+        ("https://github.com:8443/acme/shop.git", SHOP),
+        ("https://user@github.com/acme/shop.git", SHOP),
+        ("https://user:secret@github.com/acme/shop.git", SHOP),
+        ("https://x-access-token:secret@github.com:443/acme/shop", SHOP),
+        ("  https://github.com/acme/shop.git\n", SHOP),
+        ("git@gitlab.example.org:group/sub/project.git", "gitlab.example.org/group/sub/project"),
+        ("https://localhost:3000/acme/shop.git", "localhost/acme/shop"),
+        ("ssh://git@gitea:22/acme/shop.git", "gitea/acme/shop"),
+        ("git@gitea:acme/shop.git", "gitea/acme/shop"),
+        ("https://github.com/acme/shop.github.io", "github.com/acme/shop.github.io"),
+        ("https://github.com/acme/legit", "github.com/acme/legit"),
+        ("http://gitea:3000/acme/shop.git", "gitea/acme/shop"),
+    ],
+)
+def test_a_remote_has_one_name_however_it_is_spelled(url: str, name: str) -> None:
+    assert normalised_remote(url) == name
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/srv/git/shop.git",
+        "../shop.git",
+        "./shop",
+        "file:///srv/git/shop.git",
+        "C:\\repos\\shop",
+        "C:/repos/shop",
+        "shop",
+        "",
+        "https://",
+    ],
+)
+def test_a_local_path_has_no_name(url: str) -> None:
+    assert normalised_remote(url) is None
+
+
+@pytest.mark.parametrize("url", ["https://user:sec@ret@github.com/acme/shop", "https://user:secret@/acme"])
+def test_a_malformed_url_never_reveals_its_credentials(url: str) -> None:
+    assert "sec" not in (normalised_remote(url) or "")
+
+
+def git(directory: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *arguments], cwd=directory, check=True, capture_output=True)  # noqa: S607
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    directory = tmp_path / "Shop"
+    directory.mkdir()
+    git(directory, "init", "--quiet")
+    git(directory, "commit", "--quiet", "--allow-empty", "--message", "first")
+    return directory
+
+
+def test_the_worktrees_of_a_repository_share_its_project(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "--quiet", str(tmp_path / "elsewhere" / "feature"))
+    (repository / "deep" / "inside").mkdir(parents=True)
+
+    assert bare_name(repository) == "Shop"
+    assert bare_name(tmp_path / "elsewhere" / "feature") == "Shop"
+    assert bare_name(repository / "deep" / "inside") == "Shop"
+
+
+def test_the_remote_names_the_project_in_every_worktree(repository: Path, tmp_path: Path) -> None:
+    git(repository, "remote", "add", "origin", "https://user:secret@github.com/acme/shop.git")
+    git(repository, "worktree", "add", "--quiet", str(tmp_path / "feature"))
+
+    assert remote_name(repository) == SHOP
+    assert remote_name(tmp_path / "feature") == SHOP
+
+
+def test_a_local_remote_is_ignored(repository: Path) -> None:
+    git(repository, "remote", "add", "origin", "/srv/git/private-name.git")
+
+    assert remote_name(repository) is None
+    assert bare_name(repository) == "Shop"
+
+
+def test_the_worktree_of_a_bare_repository_is_named_after_it(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--bare", str(repository), "bazaar.git")
+    git(tmp_path / "bazaar.git", "remote", "remove", "origin")
+    git(tmp_path / "bazaar.git", "worktree", "add", "--quiet", str(tmp_path / "checkout"))
+
+    assert bare_name(tmp_path / "checkout") == "bazaar"
+
+
+def test_without_a_repository_the_folder_names_the_project(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+
+    assert bare_name(tmp_path / "notes") == "notes"
+
+
+def test_a_folder_that_does_not_exist_still_has_a_name(tmp_path: Path) -> None:
+    assert bare_name(tmp_path / "gone") == "gone"
+    assert bare_name(Path("/")) == "default"
+
+
+def test_a_session_is_a_hash_that_never_shows_its_id() -> None:
+    raw = "0f9d3c2e-session"
+    session = session_of({"CLAUDE_CODE_SESSION_ID": raw})
+
+    assert session != raw
+    assert raw not in session
+    assert len(session) == 16
+    assert set(session) <= set("0123456789abcdef")
+    assert session == session_of({"CLAUDE_CODE_SESSION_ID": raw})
+    assert session != session_of({"CLAUDE_CODE_SESSION_ID": raw + "2"})
+
+
+def test_without_a_session_id_each_process_has_its_own() -> None:
+    here = session_of({})
+    code = "from learning_memory_server.model.identity import session_of; print(session_of({}))"
+
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert here == session_of({"CLAUDE_CODE_SESSION_ID": ""})
+    assert there.stdout.strip() != here
+
+
+def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> None:
+    token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)  # noqa: S311 - made up
+    folder = tmp_path / f"build_{token}-app"
+    folder.mkdir()
+    assert bare_name(folder) == "build_[redacted: github token]-app"
+    assert normalised_remote(f"https://git.test/Acme/{token}.git") == "git.test/acme/[redacted: github token]"
+    assert (
+        normalised_remote("https://git.test/acme/token-password-vault")
+        == "git.test/acme/token-password-vault"
+    )

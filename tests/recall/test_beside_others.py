@@ -1,0 +1,109 @@
+"""On a server that others use too, results, scores, floor and advice are those of having it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.ranking.threshold import bar_of
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.model.vocabulary import Axis, SearchMode
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
+from tests.index.engines.double import QdrantDouble, serving
+from tests.learning.advice.parts import MeasuredModel
+from tests.server.agent import ENTRY
+from tests.support import ALICE, about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from learning_memory_server.server.composition.services import Services
+
+OTHERS = 400
+BACKGROUND = 10
+"""Fewer than there are entries, so that advice also looks for the nearest in the whole index."""
+QUESTIONS = ("pool of connections", "stale cache", "mypy generic types", "worker", "what to buy for dinner")
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
+
+
+def settle_others(double: QdrantDouble, name: str, texts: list[dict[str, Any]]) -> None:
+    """Put points of somebody else next to ours, with the terms that ours have."""
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    rng = np.random.default_rng(3)
+    points = [
+        models.PointStruct(
+            id=number,
+            vector={
+                "dense": rng.normal(size=384).tolist(),
+                "bm25": models.SparseVector(**texts[number % len(texts)]),
+            },
+            payload={"owner": "somebody else", "project": "theirs"},
+        )
+        for number in range(OTHERS)
+    ]
+    double.engine.client.upsert(name, points)
+
+
+async def answers(services: Services) -> list[Any]:
+    found: list[Any] = []
+    for axis in (Axis.FULL, Axis.STRATEGY):
+        for text in QUESTIONS:
+            result = await services.searcher.search_experiences(ExperienceQuery(text, axis, min_score=0.0))
+            assert result.mode is SearchMode.HYBRID
+            found.append([(each.entry.id, each.explanation) for each in result.found])
+            bar = await bar_of(services.index, Collection.of(axis), text, None, is_measured=True)
+            assert bar is not None
+            found.append(bar)
+            found.append(await services.index.size(Collection.of(axis)))
+    related = [await advice(services, text) for text in QUESTIONS]
+    assert sum(map(bool, related)) > 1
+    return [*found, related]
+
+
+async def advice(services: Services, hypothesis: str) -> Any:
+    """Return what start_ghap says is related."""
+    arguments = {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis}
+    call = {"tool": "start_ghap", "arguments": arguments, "project": ALICE.project, "session": ALICE.session}
+    return (await operate(services, lambda *_: None, "call", call)).get("related")
+
+
+def patient(services: Services) -> Advisor:
+    """Return an advisor without a limit of time."""
+    finder = AdviceFinder(
+        services.collector,
+        services.index,
+        services.value_log,
+        services.verdicts,
+        is_everywhere=False,
+        background=BACKGROUND,
+    )
+    return Advisor(
+        finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
+    )
+
+
+@pytest.mark.slow
+async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
+    with serving() as double:
+        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+        async with open_services(settings, purpose="a test", load=MeasuredModel) as services:
+            services.advisor = patient(services)
+            services.collector.add_resolved(ENTRIES)
+            await operate(services, lambda *_: None, "complete", {})
+            alone = await answers(services)
+            for name in double.engine.created:
+                stored, _ = double.engine.client.scroll(name, with_vectors=["bm25"], limit=50)
+                sparse = [each.vector["bm25"] for each in stored if isinstance(each.vector, dict)]
+                texts = [{"indices": each.indices, "values": each.values} for each in sparse]  # type: ignore[union-attr]
+                if texts:
+                    settle_others(double, name, texts)
+            beside = await answers(services)
+    assert beside == alone

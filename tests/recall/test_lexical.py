@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.recall.lexical import rank
+from tests.support import TEXTS
+
+
+def keys(query: str, *texts: str, limit: int = 10) -> list[int]:
+    return [key for key, _ in rank(query, list(enumerate(texts)), limit)]
+
+
+def test_texts_that_share_no_word_are_left_out() -> None:
+    assert keys("cache", "stale cache", "dry pool") == [0]
+
+
+def test_a_rare_word_counts_more_than_a_common_one() -> None:
+    texts = ["pool alpha"] * 8 + ["cache alpha"]
+
+    assert keys("pool cache", *texts)[0] == 8
+    ranked = dict(rank("pool cache", list(enumerate(texts)), 10))
+    assert ranked[8] > ranked[0] > 0
+
+
+def test_more_of_the_words_is_better_and_so_is_more_often() -> None:
+    assert keys("stale cache", "cache then none", "stale cache here", "other text two") == [1, 0]
+    assert keys("cache", "cache one two six", "cache cache two six", "none at all here") == [1, 0]
+
+
+def test_a_short_text_beats_a_long_one_with_the_same_words() -> None:
+    assert keys("cache", "cache " + "filler " * 50, "cache hit") == [1, 0]
+
+
+def test_repeating_a_word_saturates() -> None:
+    (_, often), (_, once) = rank("cache", [(0, "cache " * 100), (1, "cache"), (2, "x" * 600)], 3)
+
+    assert often < 3 * once
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "found"),
+    [
+        ("cache", "caches", True),
+        ("cache", "cached", True),
+        ("cache", "recache", False),
+        ("timeout", "TimeoutError", True),
+        ("error", "raise TimeoutError()", True),
+        ("time", "timeouterror", False),
+        ("api", "apiary", False),
+        ("api", "the api fails", True),
+        ("caches", "cache", True),
+        ("CACHE", "Cache", True),
+        ("stra\u00dfe", "STRASSE", True),
+        ("caf\u00e9", "caf\u00e9s", True),
+        ("c++ (std::vector)", "std vector", True),
+        ("read_file", "call read_file()", True),
+        ("readFile", "call read_file()", True),
+        ("reading files", "call read_file()", True),
+        ("42", "exit code 42", True),
+        ("42", "exit code 420", False),
+    ],
+)
+def test_words_match_in_other_forms_and_inside_names(query: str, text: str, found: bool) -> None:
+    assert keys(query, text, "something else entirely") == ([0] if found else [])
+
+
+def test_the_exact_name_beats_its_words() -> None:
+    assert keys("open_pool", "open the pool now", "call open_pool now") == [1, 0]
+
+
+def test_stop_words_do_not_count_next_to_others() -> None:
+    assert keys("why is the cache stale", "the why is the", "cache") == [1]
+
+
+def test_a_query_of_stop_words_alone_still_finds_them() -> None:
+    assert keys("to be or not to be", "to be is to do", "cache") == [0]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "!?", "..."])
+def test_a_query_without_words_finds_nothing(query: str) -> None:
+    assert keys(query, "cache", "") == []
+
+
+def test_no_texts_and_empty_texts_are_not_an_error() -> None:
+    assert rank("cache", [], 5) == []
+    assert keys("cache", "", "") == []
+
+
+def test_ties_keep_the_order_of_the_texts() -> None:
+    assert keys("cache", *["cache same"] * 6) == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_limit_takes_the_best() -> None:
+    texts = ["cache filler filler filler", "cache", "cache filler", "other"]
+
+    assert keys("cache", *texts, limit=2) == [1, 2]
+    assert keys("cache", *texts, limit=10) == [1, 2, 0]
+
+
+def test_a_score_is_that_of_okapi_bm25() -> None:
+    # idf = ln(1 + 1.5 / 1.5); one term in a text of one counts 2.2 / (1 + 1.2 * (0.25 + 0.75 / 32)).
+    ((_, score),) = rank("cache", [("a", "cache"), ("b", "other")], 5)
+
+    bm25 = 0.693147 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 32))
+    assert score == pytest.approx(bm25, abs=1e-5)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=6), st.integers(1, 5))
+def test_any_scores_are_above_0_and_descend(query: str, texts: list[str], limit: int) -> None:
+    ranked = rank(query, list(enumerate(texts)), limit)
+
+    scores = [score for _, score in ranked]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0 for score in scores)
+    assert len(ranked) <= limit
+    assert len({key for key, _ in ranked}) == len(ranked)

@@ -1,0 +1,345 @@
+"""Finding memories."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.errors import DiskFullError, StorageUnavailableError
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.recall.memories import MemorySearcher
+from tests.capture.memories.shelf import LONG, open_shelf
+from tests.support import ALICE, CAROL, NOON
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.index.engines.base import Hit, Vector
+    from tests.capture.memories.shelf import Shelf
+MODES = pytest.mark.parametrize("mode", [SearchMode.LEXICAL, SearchMode.HYBRID])
+
+
+@asynccontextmanager
+async def library(path: Path, mode: SearchMode) -> AsyncIterator[Shelf]:
+    """Five memories, in services whose searches have the given mode."""
+    async with open_shelf(path) as shelf:
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        given: list[tuple[str, Any, dict[str, Any]]] = [
+            ("postgres is the database", ALICE, {"tags": ["db", "decision"], "timestamp": "2026-01-31"}),
+            (
+                "redis is the database of the cache",
+                ALICE,
+                {"tags": ["db"], "source": "a.md", "timestamp": "2026-02-01T00:00:00Z"},
+            ),
+            (
+                "the database has a replica",
+                ALICE,
+                {"tags": ["decision"], "timestamp": "2026-02-01T23:59:59.5Z"},
+            ),
+            ("a database of butterflies", CAROL, {"timestamp": "2026-02-02"}),
+            ("nothing of the kind", ALICE, {}),
+        ]
+        for text, caller, metadata in given:
+            await shelf.add(text, caller, **metadata)
+        yield shelf
+
+
+async def found(shelf: Shelf, text: str = "database", *, limit: int = 4, **where: Any) -> list[str]:
+    result = await shelf.searcher.search(MemoryQuery(text, limit, MemoryFilter(**where)))
+    return sorted(item.memory.text.split()[0] for item in result.found if item.score > 0)
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 2, number, tzinfo=UTC)
+
+
+async def test_a_query_without_terms_is_a_semantic_search(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        assert (await shelf.searcher.search(MemoryQuery("=> ?!"))).mode is SearchMode.SEMANTIC
+
+
+@MODES
+async def test_a_search_says_what_ranked_it(tmp_path: Path, mode: SearchMode) -> None:
+    async with library(tmp_path, mode) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("butterflies"))
+        assert result.mode is mode
+        assert result.found[0].memory.text == "a database of butterflies"
+        assert result.found[0].chunk == "a database of butterflies"
+        assert all(0 <= item.score <= 1 for item in result.found)
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, ["a", "postgres", "redis", "the"]),
+        ({"tags": ("db",)}, ["postgres", "redis"]),
+        ({"tags": ("db", "decision")}, ["postgres"]),
+        ({"tags": ("DB",)}, []),
+        ({"source": "a.md"}, ["redis"]),
+        ({"project": CAROL.project}, ["a"]),
+        ({"start": day(1)}, ["a", "redis", "the"]),
+        ({"end": day(2) - timedelta(microseconds=1)}, ["postgres", "redis", "the"]),
+        ({"start": day(1), "end": day(1)}, ["redis"]),
+        ({"start": day(1), "tags": ("decision",)}, ["the"]),
+    ],
+)
+async def test_filters_restrict_a_search(
+    tmp_path: Path, mode: SearchMode, where: dict[str, Any], expected: list[str]
+) -> None:
+    async with library(tmp_path, mode) as shelf:
+        assert await found(shelf, **where) == expected
+
+
+@MODES
+async def test_filters_apply_before_the_best_are_taken(tmp_path: Path, mode: SearchMode) -> None:
+    async with library(tmp_path, mode) as shelf:
+        for number in range(60):
+            await shelf.add(f"database database database {number}")
+        assert await found(shelf, limit=1, source="a.md") == ["redis"]
+
+
+@MODES
+async def test_each_memory_is_found_once_with_its_best_chunk(tmp_path: Path, mode: SearchMode) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        long, short = await shelf.add(LONG), await shelf.add("topic77 in short, and much else besides it")
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        result = await shelf.searcher.search(MemoryQuery("paragraph that tells of topic77", 5))
+        assert sorted(item.memory.id for item in result.found) == sorted([long.memory.id, short.memory.id])
+        (item,) = (item for item in result.found if item.memory == long.memory)
+        assert "topic77 " in item.chunk
+
+
+@asynccontextmanager
+async def crowded(path: Path) -> AsyncIterator[Shelf]:
+    """Two long texts, one with more chunks than a search fetches, and five notes that match worse than any of those."""
+    async with open_shelf(path) as shelf:
+        await shelf.add("\n\n".join([LONG] * 10))
+        await shelf.add(LONG)
+        for number in range(5):
+            await shelf.add(f"note {number} is short", tags=["note"])
+        await shelf.ready()
+        yield shelf
+
+
+@pytest.mark.slow
+async def test_no_long_text_hides_the_other_memories(tmp_path: Path) -> None:
+    async with crowded(tmp_path) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("and of nothing else", 7))
+        assert len({item.memory.id for item in result.found}) == len(result.found) == 7
+        assert [item.memory.text.startswith(LONG) for item in result.found] == [True] * 2 + [False] * 5
+        assert not result.is_partial
+
+
+@pytest.mark.slow
+async def test_a_search_that_runs_out_of_time_says_that_it_is_partial(tmp_path: Path) -> None:
+    async with crowded(tmp_path) as shelf:
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
+        result = await hasty.search(MemoryQuery("and of nothing else", 7))
+        assert result.is_partial
+        assert 1 <= len(result.found) <= 2
+
+
+@pytest.mark.slow
+async def test_a_search_that_misses_nothing_is_not_partial_however_little_time_there_is(
+    tmp_path: Path,
+) -> None:
+    async with crowded(tmp_path) as shelf:
+        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
+        where = MemoryFilter(tags=("note",))
+        result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
+        assert (len(result.found), result.is_partial) == (5, False)
+
+
+WORDS = " ".join(f"w{number}" for number in range(30))
+
+
+class ByName(HashingEmbedder):
+    """A model that embeds texts with `north` like the query, those with `close` nearby, and others at right angles."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            vector[:2] = (1, 0) if "north" in text else (0.98, 0.2) if "close" in text else (0, 1)
+        return vectors
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        (vector,) = self.embed_documents([f"north {text}"])
+        return np.asarray(vector)
+
+
+class Noting:
+    """Gives every text the best score, and records what it reads."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def scores(self, _query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.read += texts
+        return np.ones(len(texts), dtype=np.float32)
+
+
+async def test_the_best_of_all_rounds_are_re_ranked_not_those_of_the_first(tmp_path: Path) -> None:
+    model = Noting()
+    async with open_shelf(tmp_path, load=ByName, load_reranker=lambda: model) as shelf:
+        # Each fills one of the two searches of the first round, and scores badly in the other.
+        await shelf.add("\n\n".join(f"north {'far away ' * 50}{number}" for number in range(60)))
+        # The shorter stand out a little, so that terms count.
+        await shelf.add("\n\n".join(f"{WORDS} {'x ' * (number % 15)}{number}" for number in range(60)))
+        # This one is good in both, but the best in neither.
+        both = await shelf.add(f"{WORDS} close {'sea ' * 20}")
+        await shelf.ready()
+        await shelf.reranking.loaded()
+        result = await shelf.searcher.search(MemoryQuery(WORDS, 3))
+    assert result.mode is SearchMode.RERANKED
+    assert result.found[0].memory == both.memory
+    assert "close" in model.read[0]
+    assert len(result.found) == 3
+
+
+@MODES
+async def test_scores_descend_and_ties_are_ordered_by_id(tmp_path: Path, mode: SearchMode) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        for number in range(6):
+            await shelf.add("the very same text", kind=number % 3, number=number)
+        if mode is SearchMode.HYBRID:
+            await shelf.ready()
+        result = await shelf.searcher.search(MemoryQuery("the very same text"))
+        order = [(-item.score, item.memory.id) for item in result.found]
+        assert len(order) == 6
+        assert order == sorted(order)
+
+
+async def test_min_similarity_compares_the_cosine(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        text = "2026-02-02 a database of butterflies"
+        everything = await shelf.searcher.search(MemoryQuery(text, 10))
+        close = await shelf.searcher.search(MemoryQuery(text, 10, min_similarity=0.95))
+        assert len(everything.found) == 5
+        assert [item.memory.project for item in close.found] == [CAROL.project]
+
+
+class Opposite(ByName):
+    """A model that embeds texts with `south` opposite to any query."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = super().embed_documents(texts)
+        for vector, text in zip(vectors, texts, strict=True):
+            if "south" in text and "north" not in text:
+                vector[:2] = (-1, 0)
+        return vectors
+
+
+async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async with open_shelf(tmp_path, load=Opposite) as shelf:
+        await shelf.ready()
+        added = await shelf.add("south of the lighthouse")
+        (item,) = (await shelf.searcher.search(MemoryQuery("lighthouse"))).found
+        none = await shelf.searcher.search(MemoryQuery("lighthouse", min_similarity=0.01))
+    assert item.memory == added.memory
+    assert item.explanation.cosine == pytest.approx(-1)
+    assert item.explanation.similarity == 0
+    assert item.score > 0
+    assert none.found == []
+
+
+class Faint(ByName):
+    """A model to which any text with `close` is slightly similar to every query."""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = super().embed_documents(texts)
+        for vector, text in zip(vectors, texts, strict=True):
+            if "close" in text and "north" not in text:
+                vector[:2] = (0.3, np.sqrt(1 - 0.3**2))
+        return vectors
+
+
+async def test_memories_that_are_not_similar_enough_do_not_hide_one_that_is(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path, load=Faint) as shelf:
+        # Many chunks without them make the words rare.
+        await shelf.add(LONG)
+        await shelf.ready()
+        # More than a search for one memory considers in a round; all of them rank above the one that is similar.
+        for number in range(12):
+            await shelf.add(f"{WORDS} {number}")
+        similar = await shelf.add("close by the sea")
+        result = await shelf.searcher.search(MemoryQuery(WORDS, 1, min_similarity=0.2))
+    assert [item.memory for item in result.found] == [similar.memory]
+    assert not result.is_partial
+
+
+async def test_min_similarity_means_nothing_to_a_lexical_search(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.LEXICAL) as shelf:
+        result = await shelf.searcher.search(MemoryQuery("butterflies", min_similarity=1))
+        assert len(result.found) == 1
+
+
+async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        shelf.log.forget([shelf.log.all()[3].id], NOON)
+        assert await found(shelf, "butterflies database") == ["postgres", "redis", "the"]
+        assert await shelf.points() == 5
+
+
+async def test_pending_memories_are_found_lexically(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path) as shelf:
+        added = await shelf.add("postgres is the database")
+        assert not added.is_indexed
+        assert await found(shelf) == ["postgres"]
+
+
+class Failing:
+    """Makes the next searches of a shelf's store fail, in order."""
+
+    def __init__(self, shelf: Shelf, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.calls = 0
+        self._inner = shelf.store.inner
+        shelf.store.inner = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def search(self, collection: str, vector: Vector, **options: Any) -> list[Hit]:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return await self._inner.search(collection, vector, **options)
+
+
+@pytest.mark.slow
+async def test_a_lost_connection_is_retried_twice(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 2)
+        assert (await shelf.searcher.search(MemoryQuery("database"))).mode is SearchMode.HYBRID
+        assert failing.calls == 3
+
+
+@pytest.mark.slow
+async def test_after_three_tries_the_journal_answers(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 4)
+        result = await shelf.searcher.search(MemoryQuery("butterflies"))
+        assert result.mode is SearchMode.LEXICAL
+        assert [item.memory.project for item in result.found] == [CAROL.project]
+        assert failing.calls == 3
+
+
+async def test_a_permanent_failure_is_not_tried_again(tmp_path: Path) -> None:
+    async with library(tmp_path, SearchMode.HYBRID) as shelf:
+        failing = Failing(shelf, *[DiskFullError("full")] * 4)
+        assert (await shelf.searcher.search(MemoryQuery("butterflies"))).mode is SearchMode.LEXICAL
+        assert failing.calls == 1

@@ -1,0 +1,70 @@
+"""A browser, and pages for it.
+
+Tests with it are skipped where there is no Chromium or no playwright: install the system's package `chromium`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.server.dashboard.page import as_text, page
+from tests.server.dashboard.making import dashboard_of, fill, store
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from learning_memory_server.server.composition.services import Services
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+IN_CHROMIUM = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        # A container has no user namespaces for Chromium's own sandbox.
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def write(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Callable[[Services], Awaitable[None]]], Path]:
+    """Write the page of a new store that something was stored in."""
+
+    def written(fill: Callable[[Services], Awaitable[None]]) -> Path:
+        folder = tmp_path_factory.mktemp("page")
+
+        async def make() -> str:
+            async with store(folder / "storage") as services:
+                await services.index.open()
+                await fill(services)
+                return as_text(await dashboard_of(services).document())
+
+        file = folder / "page.html"
+        with ThreadPoolExecutor(1) as other:
+            # Playwright has an event loop in this thread.
+            file.write_text(page(other.submit(lambda: asyncio.run(make())).result()), "utf-8")
+        return file
+
+    return written
+
+
+@pytest.fixture(scope="session")
+def filled(write: Callable[..., Path]) -> Path:
+    return write(fill)

@@ -1,0 +1,115 @@
+"""Where experiences are on the map: near what they resemble, and where they were before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from learning_memory_server.server.dashboard.frame import LANDMARKS, new_frame
+from learning_memory_server.server.dashboard.map_layout import FrameStore, made, made_in_child
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from learning_memory_server.server.dashboard.frame import Frame
+
+
+def vectors(count: int, themes: int = 4, seed: int = 1) -> NDArray[np.float32]:
+    """Unit vectors around some themes, which take turns."""
+    generator = np.random.default_rng(seed)
+    centres = np.random.default_rng(9).standard_normal((themes, 64))
+    found = centres[np.arange(count) % themes] + 0.5 * generator.standard_normal((count, 64))
+    unit: NDArray[np.float32] = np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
+    return unit
+
+
+def frame(count: int, before: Frame | None = None) -> Frame:
+    return new_frame(vectors(count), 0, "model", before)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 6, 40])
+def test_any_number_of_experiences_has_places_within_the_map(count: int) -> None:
+    placed = frame(count).places_of(vectors(count))
+    assert placed.shape == (count, 2)
+    assert np.isfinite(placed).all()
+    # A little outside, because each is moved off its landmarks.
+    assert (np.abs(placed) < 1.5).all()
+
+
+def test_equal_vectors_do_not_break_the_map() -> None:
+    same = np.repeat(vectors(1), 12, axis=0)
+    assert np.isfinite(new_frame(same, 0, "model", None).places_of(same)).all()
+
+
+def test_experiences_of_one_theme_are_near_each_other() -> None:
+    placed = frame(80).places_of(vectors(80))
+    themes = np.arange(80) % 4
+    middles = np.array([placed[themes == theme].mean(axis=0) for theme in range(4)])
+    nearest = np.linalg.norm(placed[:, None] - middles[None], axis=2).argmin(axis=1)
+    assert (nearest == themes).mean() > 0.95
+
+
+@pytest.mark.slow
+def test_the_same_experiences_give_the_same_map() -> None:
+    assert np.array_equal(frame(40).places, frame(40).places)
+
+
+def test_an_experience_that_comes_moves_no_other() -> None:
+    earlier = frame(40)
+    assert earlier.fits(79, 0, "model")
+    more = vectors(79)
+    assert np.allclose(earlier.places_of(more)[:40], earlier.places_of(more[:40]))
+
+
+def test_a_frame_is_made_again_for_twice_as_many_another_model_or_something_forgotten() -> None:
+    earlier = frame(40)
+    assert not earlier.fits(80, 0, "model")
+    assert not earlier.fits(41, 1, "model")
+    assert not earlier.fits(41, 0, "another model")
+
+
+@pytest.mark.slow
+def test_a_new_frame_resembles_the_one_before() -> None:
+    earlier = frame(80)
+    shared = vectors(80)
+    before, after = earlier.places_of(shared), frame(160, earlier).places_of(shared)
+    unrelated = np.roll(before, 1, axis=0)
+    moved = np.linalg.norm(after - before, axis=1).mean()
+    assert moved < np.linalg.norm(unrelated - before, axis=1).mean() / 2
+
+
+@pytest.mark.slow
+def test_a_large_store_has_few_landmarks() -> None:
+    found = frame(2_000)
+    assert len(found.vectors) == LANDMARKS
+    assert np.isfinite(found.places_of(vectors(2_000))).all()
+
+
+async def test_a_restart_moves_nothing(tmp_path: Path) -> None:
+    rows = {"full": vectors(30)}
+    first = await FrameStore(tmp_path / "map", made).current(rows, 0, {"full": "model"})
+    again = await FrameStore(tmp_path / "map", no_more).current(rows, 0, {"full": "model"})
+    assert np.array_equal(first["full"].places_of(rows["full"]), again["full"].places_of(rows["full"]))
+    assert (tmp_path / "map" / "full.npz").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
+    rows = {"full": vectors(30)}
+    (tmp_path / "full.npz").write_bytes(b"PK nonsense")
+    found = await FrameStore(tmp_path, made).current(rows, 0, {"full": "model"})
+    assert np.array_equal(found["full"].places, frame(30).places)
+    await FrameStore(tmp_path, no_more).current(rows, 0, {"full": "model"})
+
+
+@pytest.mark.slow
+def test_a_child_makes_the_same_frames() -> None:
+    found = made_in_child({"full": (vectors(30), 0, "model", None)})
+    assert np.array_equal(found["full"].places, frame(30).places)
+
+
+def no_more(_asked: object) -> dict[str, Frame]:
+    raise AssertionError("a frame is made though one is kept")

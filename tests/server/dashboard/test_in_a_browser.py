@@ -1,0 +1,324 @@
+"""The page in a real Chromium: what each view draws, that it asks no network, and that stored text stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from learning_memory_server.learning.calibration.scores import last_stated, score
+from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
+from tests.server.dashboard.seen import Seen, count
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from learning_memory_server.server.composition.services import Services
+
+pytestmark = IN_CHROMIUM
+VIEWS = ("map", "timeline", "calibration", "values", "advice", "memories", "open", "health")
+
+
+def test_the_map_draws_each_experience_with_its_outcome_and_names_clusters(
+    browser: Browser, filled: Path
+) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("map")
+    assert count(shown, '[aria-label="dot"] path') == 30
+    # A circle, a diamond and a triangle.
+    shapes = shown.eval_on_selector_all(
+        '[aria-label="dot"] path', "all => all.map(one => one.getAttribute('d'))"
+    )
+    assert len(set(shapes)) == 3
+    assert count(shown, '[aria-label="hull"] path') == 3
+    assert count(shown, "[data-cluster]") == 3
+    names = shown.locator('[aria-label="text"] text').all_text_contents()
+    assert names
+    assert all(name.split(",")[0] in shown.locator(".clusters").inner_text() for name in names)
+    shown.locator('[aria-label="dot"] path').last.hover()
+    tip = shown.locator('[aria-label="tip"]')
+    tip.get_by_text("case").first.wait_for()
+    assert re.search(r"held|proved wrong|abandoned", tip.text_content() or "")
+    shown.locator('[aria-label="dot"] path').last.click()
+    assert "Hypothesis" in shown.locator("dialog[open]").inner_text()
+    shown.keyboard.press("Escape")
+    shown.locator("[data-cluster]").first.click()
+    panel = shown.locator("dialog[open]").inner_text()
+    assert "Members" in panel
+    assert "Lesson" in panel
+    shown.keyboard.press("Escape")
+    panels = []
+    for number in range(3):
+        shown.locator("[data-cluster]").nth(number).click()
+        panels.append(shown.locator("dialog[open]").inner_text())
+        shown.keyboard.press("Escape")
+    # Both values were drawn from the same cluster.
+    assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
+    shown.get_by_role("button", name="Root cause").click()
+    assert count(shown, '[aria-label="dot"] path') == 15
+    seen.require_quiet()
+
+
+def test_the_timeline_draws_entries_growth_and_lives_of_values(browser: Browser, filled: Path) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("timeline")
+    # One a day, each of one outcome.
+    assert count(shown, '[aria-label="rect"] rect') == 30
+    assert count(shown, '[aria-label="line"] path') == 3
+    assert count(shown, '[aria-label="When values were in force"] [aria-label="rule"] line') == 2
+    assert "Give each worker" in shown.locator('[aria-label="When values were in force"]').inner_html()
+    shown.locator('[aria-label="rect"] rect').nth(4).hover()
+    shown.locator('[aria-label="tip"]').get_by_text("1 entry").first.wait_for()
+    seen.require_quiet()
+
+
+def test_calibration_has_the_figures_of_the_command(browser: Browser, filled: Path) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("calibration")
+    entries = [entry(number) for number in range(30)]
+    expected = score(last_stated(entries))
+    assert expected.brier is not None
+    assert f"{expected.brier:.3f}" in shown.locator(".figures").inner_text()
+    assert count(shown, '[aria-label^="Stated confidence"] [aria-label="dot"] circle') == len(expected.bins)
+    found = json.loads(shown.evaluate("JSON.stringify(LM.bins(LM.forecasts(LM.found())))"))
+    for drawn, computed in zip(found, expected.bins, strict=True):
+        assert (drawn["count"], drawn["held"]) == (len(computed.forecasts), computed.held)
+        assert (drawn["low"], drawn["high"]) == pytest.approx(computed.interval)
+        assert drawn["confidence"] == pytest.approx(computed.confidence)
+    assert count(shown, '[aria-label="Brier score over time"] [aria-label="line"] path') == 1
+    for field in ("domain", "strategy"):
+        names = {getattr(each, field).value for each in entries}
+        assert count(shown, f'[aria-label="Share that held by {field}"] [aria-label="dot"] circle') == len(
+            names
+        )
+    seen.require_quiet()
+
+
+def test_values_advice_memories_open_entries_and_health_are_listed(browser: Browser, filled: Path) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("values")
+    assert count(shown, "[data-value]") == 2
+    first = shown.locator("[data-value]").first.inner_text()
+    assert "3 for, 1 against" in first
+    assert "shown for 1 entry, 1 held, misled 1" in first
+    assert "superseded by" in shown.locator("[data-value]").last.inner_text()
+    shown.get_by_text("What supports it: 3 entries").click()
+    assert count(shown, "details[open] li") == 3
+    shown.get_by_text("Where it was shown").click()
+    assert "score 0.50: it says something similar" in shown.locator("details[open]").last.inner_text()
+    advice = seen.view("advice").locator("main").inner_text()
+    for words in (
+        "1 time shown, 1 withheld",
+        "helped",
+        "score 0.61: it says something similar, with some of the same rare terms",
+        "misled",
+        "no reason was recorded",
+        "by a draw with a chance of 50 %",
+        "not mended",
+        "Shown, because it mended the same error (85 % of what is known of this error spoke for it)",
+        "Nothing mended it this time.",
+    ):
+        assert words in advice
+    assert advice.count("docker compose build") == 2
+    assert "The backup runs at four." in seen.view("memories").locator("main").inner_text()
+    assert "Draw the first page within a second" in seen.view("open").locator("main").inner_text()
+    health = seen.view("health").locator("main").inner_text()
+    for words in ("everything can be found", "the journal is sound", "30 resolved entries", "qdrant-edge-py"):
+        assert words in health
+    seen.require_quiet()
+
+
+def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled: Path) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("map")
+    shown.keyboard.press("/")
+    shown.keyboard.type("invoice PRICE")
+    shown.get_by_text("10 of 30 entries match “invoice price”.").wait_for()
+    assert count(shown, '[aria-label="dot"] path') == 10
+    counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
+    # The entry that advice was shown for is about it; no value, memory or open entry is.
+    assert counts == ["10", "0", "1", "0", "0"]
+    for name in VIEWS[1:-1]:
+        shown.locator(f'nav a[href="#{name}"]').focus()
+        shown.keyboard.press("Enter")
+        shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
+        main = shown.locator("main").inner_text()
+        assert ("Nothing was found." in main) == (name in {"values", "memories", "open"}), name
+        if name == "timeline":
+            assert count(shown, '[aria-label="rect"] rect') == 10
+        if name == "calibration":
+            assert "5 of 10" in shown.locator(".figures").inner_text()
+        if name == "advice":
+            assert count(shown, ".rows > li") == 1
+    seen.require_quiet()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
+def test_every_view_fits_its_window_in_light_and_dark(
+    browser: Browser, filled: Path, width: int, scheme: str
+) -> None:
+    seen = Seen(browser, filled, width=width, scheme=scheme)
+    for name in VIEWS:
+        shown = seen.view(name)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width, name
+        paper = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", paper))) < 200) == (scheme == "dark")
+    seen.require_quiet()
+
+
+_TEXTS = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), parent = walker.currentNode.parentElement;
+    const range = document.createRange();
+    range.selectNodeContents(walker.currentNode);
+    const box = range.getBoundingClientRect();
+    if (!text || !parent.checkVisibility({visibilityProperty: true}) || !box.width || parent.closest(".unseen, .skip, svg[aria-hidden]")) continue;
+    const style = getComputedStyle(parent);
+    let paper = "rgb(255, 255, 255)";
+    for (let one = parent; one; one = one.parentElement) {
+      const its = getComputedStyle(one).backgroundColor;
+      // Opaque only: hovering and highlighting aside, nothing else is below text.
+      if (its.startsWith("rgb(")) { paper = its; break; }
+    }
+    found.push({text: text.slice(0, 40), ink: parent.closest("svg") ? style.fill : style.color, paper, right: box.right, left: box.left});
+  }
+  return found;
+}"""
+
+
+def contrast(ink: str, paper: str) -> float:
+    """The contrast of two colours as the accessibility guidelines (WCAG 2) define it, from 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(ink), luminance(paper)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_its_paper(browser: Browser, filled: Path, scheme: str) -> None:
+    seen = Seen(browser, filled, scheme=scheme)
+    for name in VIEWS:
+        pale = [
+            (each["text"], round(found, 1))
+            for each in seen.view(name).evaluate(_TEXTS)
+            if (found := contrast(each["ink"], each["paper"])) < 4.5
+        ]
+        assert pale == [], name
+    areas = seen.page.evaluate(
+        """() => Object.values(LM.outcomes).map((outcome) => {
+          const probe = document.body.appendChild(document.createElement("i"));
+          probe.style.color = outcome.area;
+          return getComputedStyle(probe).color;
+        })"""
+    )
+    assert len(areas) == 3
+    # Bars have no shape, and some eyes and printers know no colour.
+    assert all(contrast(one, other) > 1.5 for one, other in combinations(areas, 2))
+    seen.require_quiet()
+
+
+def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Path) -> None:
+    # What somebody who works in the dark prints on A4: 794 pixels without margins.
+    seen = Seen(browser, filled, width=794, scheme="dark")
+    seen.page.emulate_media(media="print", color_scheme="dark")
+    for name in VIEWS:
+        shown = seen.view(name)
+        texts = shown.evaluate(_TEXTS)
+        assert len(texts) > 5, name
+        assert {each["paper"] for each in texts} <= {"rgb(255, 255, 255)"}, name
+        assert [each["text"] for each in texts if contrast(each["ink"], "rgb(255, 255, 255)") < 4.5] == [], (
+            name
+        )
+        assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > 794] == [], name
+        for hidden in ("nav", "#search", ".cursor", ".switch button"):
+            assert not any(each.is_visible() for each in shown.locator(hidden).all()), (name, hidden)
+    shown = seen.view("map")
+    shown.set_viewport_size({"width": 1280, "height": 900})
+    shown.evaluate(
+        """() => {
+          const width = () => document.querySelector("figure.chart svg").viewBox.baseVal.width;
+          addEventListener("beforeprint", () => { window.onPaper = width(); });
+          addEventListener("afterprint", () => { window.onScreen = width(); });
+        }"""
+    )
+    assert shown.pdf(format="A4").startswith(b"%PDF")
+    # Drawn anew for the paper: scaled down, its words would be too small.
+    assert shown.evaluate("window.onPaper") <= 700 < shown.evaluate("window.onScreen")
+    shown.evaluate("LM.openEntry(0)")
+    assert "Hypothesis" in shown.locator("dialog").inner_text()
+    assert not shown.locator("main").is_visible()
+    seen.require_quiet()
+
+
+def test_hostile_texts_stay_texts_everywhere(browser: Browser, write: Callable[..., Path]) -> None:
+    seen = Seen(browser, write(fill_with_hostile_texts), width=390)
+    for name in VIEWS:
+        shown = seen.view(name)
+        assert shown.evaluate("window.pwned") is None
+        assert count(shown, "main script, main img, main iframe, main a[href^=javascript]") == 0
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390, name
+    shown = seen.view("map")
+    for number in range(len(HOSTILE)):
+        shown.evaluate(f"LM.openEntry({number})")
+        assert count(shown, "dialog[open] script, dialog[open] img, dialog[open] svg[onload]") == 0
+        assert shown.evaluate("document.querySelector('dialog').scrollWidth") <= 390
+    everything = shown.evaluate(
+        "LM.data.entries.map((_, n) => (LM.openEntry(n), document.querySelector('dialog').innerText)).join()"
+    )
+    assert "</script><script>window.pwned = 1</script>" in everything
+    # What turns the direction of writing is shown, not obeyed.
+    assert "\u202e" not in everything
+    assert "[U+202E]gnp.exe" in everything
+    assert shown.evaluate("window.pwned") is None
+    seen.require_quiet()
+
+
+async def nothing(_services: Services) -> None:
+    """Store nothing."""
+
+
+async def one_entry(services: Services) -> None:
+    await learn(services, entry(0))
+
+
+async def one_theme(services: Services) -> None:
+    await learn(services, *(entry(3 * number) for number in range(24)))
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "signs"),
+    [
+        (nothing, "Nothing is on the map yet.", 0),
+        (one_entry, "needs", 1),
+        (one_theme, "1 cluster", 24),
+    ],
+)
+def test_small_stores_look_meant(
+    browser: Browser,
+    write: Callable[..., Path],
+    content: Callable[[Services], Awaitable[None]],
+    words: str,
+    signs: int,
+) -> None:
+    seen = Seen(browser, write(content))
+    shown = seen.view("map")
+    assert words in shown.locator("main").inner_text()
+    assert count(shown, '[aria-label="dot"] path') == signs
+    for name in VIEWS:
+        main = seen.view(name).locator("main").inner_text()
+        assert "undefined" not in main, name
+        assert "NaN" not in main, name
+    seen.require_quiet()

@@ -1,0 +1,101 @@
+"""The keyboard in the page's charts: one tab stop each, and every sign can be reached and is read out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.seen import Seen, count
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Locator
+
+pytestmark = IN_CHROMIUM
+
+
+def place(locator: Locator) -> tuple[float, float]:
+    """Where something is on the screen."""
+    found = locator.bounding_box()
+    assert found
+    return found["x"], found["y"]
+
+
+def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Browser, filled: Path) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view("map")
+    assert count(shown, "figure.chart :is(button, a, [tabindex])") == 1
+    shown.locator("[data-option=root_cause]").focus()
+    shown.keyboard.press("Tab")
+    cursor = shown.locator("button.cursor")
+    said = [cursor.get_attribute("aria-label")]
+    while True:
+        shown.keyboard.press("PageDown")
+        if cursor.get_attribute("aria-label") == said[-1]:
+            break
+        said.append(cursor.get_attribute("aria-label"))
+    assert len(set(said)) == 30
+    assert said[0]
+    assert "case 0" in said[0]
+    assert cursor.evaluate("one => getComputedStyle(one).outlineWidth") == "3px"
+    assert shown.locator(".cursor-tip").inner_text() == said[-1]
+    # It lies on the sign that it names.
+    drawn = shown.evaluate(
+        """() => {
+          const box = document.querySelector(".cursor").getBoundingClientRect();
+          const under = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+          return under.closest('[aria-label="dot"]') !== null;
+        }"""
+    )
+    assert drawn
+    shown.keyboard.press("Home")
+    assert cursor.get_attribute("aria-label") == said[0]
+    moved = []
+    for key, axis, sign in (
+        ("ArrowRight", 0, 1),
+        ("ArrowLeft", 0, -1),
+        ("ArrowUp", 1, -1),
+        ("ArrowDown", 1, 1),
+    ):
+        before = place(cursor)
+        shown.keyboard.press(key)
+        moved.append(sign * (place(cursor)[axis] - before[axis]))
+    # At an edge there is nowhere to go.
+    assert min(moved) >= 0
+    assert sum(far > 0 for far in moved) >= 2
+    label = cursor.get_attribute("aria-label") or ""
+    shown.keyboard.press("Enter")
+    assert label.splitlines()[0] in shown.locator("dialog[open] h2").inner_text()
+    shown.keyboard.press("Escape")
+    assert count(shown, "dialog[open]") == 0
+    # The next key goes on from there.
+    assert shown.evaluate("document.activeElement.getAttribute('aria-label')") == label
+    seen.require_quiet()
+
+
+@pytest.mark.parametrize("view", ["timeline", "calibration"])
+def test_the_keyboard_reads_out_every_chart(browser: Browser, filled: Path, view: str) -> None:
+    seen = Seen(browser, filled)
+    shown = seen.view(view)
+    charts = shown.locator("figure.chart")
+    assert charts.count() >= 3
+    for number in range(charts.count()):
+        chart = charts.nth(number)
+        chart.locator("button.cursor").focus()
+        shown.keyboard.press("End")
+        said = chart.locator("button.cursor").get_attribute("aria-label") or ""
+        assert re.search(r"\d", said), said
+        # It lies on the chart.
+        inside = chart.evaluate(
+            """one => {
+              const cursor = one.querySelector(".cursor").getBoundingClientRect();
+              const svg = one.querySelector("svg").getBoundingClientRect();
+              return cursor.x > svg.x - 12 && cursor.right < svg.right + 12 && cursor.y > svg.y - 12 && cursor.bottom < svg.bottom + 12;
+            }"""
+        )
+        assert inside, said
+    seen.require_quiet()

@@ -1,0 +1,67 @@
+"""Completing the index for a search: what is not ready in time is not waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.operations import operate
+from learning_memory_server.server.settings import Settings
+from tests.embedding.ollama_stub import OllamaStub
+from tests.index.engines.double import serving
+from tests.support import InProcessFitting, SilentModel, about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"])]
+
+
+async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> None:
+    model = SilentModel()
+    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
+    async with open_services(
+        settings, purpose="a test", load=lambda: model, fitting=InProcessFitting()
+    ) as services:
+        await operate(services, lambda *_: None, "complete", {})
+        model.released.clear()
+        entries = [ghap_to_data(entry) for entry in ENTRIES]
+        await operate(services, lambda *_: None, "add", {"entries": entries})
+
+        hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+        missing = services.writer.pending
+        model.released.set()
+        complete = await operate(services, lambda *_: None, "complete", {"to_search": True})
+
+    assert missing > 0
+    assert hurried["notices"] == [f"The index is not complete yet; {missing} of its vectors are missing."]
+    assert hurried["points"] == 0
+    assert complete["notices"] == []
+    assert complete["points"] == missing
+
+
+async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: Path) -> None:
+    with serving() as double:
+        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
+        async with open_services(settings, purpose="a test") as services:
+            await services.index.open()
+            double.delay = 0.3
+            hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+    assert hurried["notices"] == ["The index is not complete yet."]
+
+
+async def test_a_comparison_says_that_the_model_has_changed(tmp_path: Path) -> None:
+    with OllamaStub() as ollama:
+        settings = Settings(
+            storage_path=tmp_path,
+            embedding_backend="ollama",
+            embedding_model="nomic-embed-text",
+            ollama_url=ollama.url,
+        )
+        async with open_services(settings, purpose="a test") as services:
+            before = await operate(services, lambda *_: None, "compare", {})
+            ollama.digest = "f" * 64
+            after = await operate(services, lambda *_: None, "compare", {})
+    assert before["model"] is None
+    assert "has changed since this server started. Run `learning-memory-server hub stop`" in after["model"]

@@ -1,0 +1,75 @@
+"""What other systems do with locks, by parts that behave as theirs."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.system.file_locks import has_open, lock, lock_far_byte
+
+HOLD = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+os.lseek(file, 1 << 30, os.SEEK_SET)
+fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0, os.SEEK_CUR)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def lock_bytes(descriptor: int, size: int) -> None:
+    """Lock bytes at the file's position, as `msvcrt.locking` does: an `OSError` if another process has locked them."""
+    fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, size, 0, os.SEEK_CUR)
+
+
+def test_a_far_byte_is_locked_and_the_content_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.write_bytes(b"holder")
+    descriptor = os.open(path, os.O_RDWR)
+    lock_far_byte(descriptor, lock_bytes)
+    assert os.read(descriptor, 6) == b"holder"
+    assert path.stat().st_size == 6
+    os.close(descriptor)
+
+
+@pytest.mark.slow
+def test_a_far_byte_that_another_process_has_locked_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.touch()
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"locked\n"
+        descriptor = os.open(path, os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            lock_far_byte(descriptor, lock_bytes)
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+        process.stdin.close()  # type: ignore[union-attr]
+        process.wait()
+        lock_far_byte(descriptor, lock_bytes)
+        os.close(descriptor)
+
+
+def test_shared_locks_share_and_an_exclusive_one_excludes(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.touch()
+    first, second = (os.open(path, os.O_RDWR) for _ in range(2))
+    lock(first, shared=True)
+    lock(second, shared=True)
+    with pytest.raises(BlockingIOError):
+        lock(second)
+    os.close(first)
+    lock(second)
+    os.close(second)
+
+
+@pytest.mark.parametrize(("says", "expected"), [("41\\n42", True), ("421", False), ("", False)])
+def test_lsof_says_who_has_opened_a_file(says: str, tmp_path: Path, *, expected: bool) -> None:
+    lsof = tmp_path / "lsof"
+    lsof.write_text(f'#!/bin/sh\n[ "$*" = "-t -a -p 42 -- {tmp_path}" ] && printf "{says}"\n')
+    lsof.chmod(0o700)
+    assert has_open(tmp_path, 42, str(lsof)) is expected
+    assert not has_open(tmp_path, 42, str(tmp_path / "missing"))

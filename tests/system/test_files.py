@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import shutil
+import threading
+from typing import TYPE_CHECKING
+
+from learning_memory_server.system.files import disk_use
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_use_of_a_folder_is_that_of_all_files_in_it(tmp_path: Path) -> None:
+    assert disk_use(tmp_path / "missing") == 0
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    for folder in (tmp_path, below):
+        (folder / "file").write_bytes(b"x" * 10_000)
+    assert disk_use(tmp_path) >= 20_000
+
+
+def test_folders_may_disappear_while_their_use_is_added_up(tmp_path: Path) -> None:
+    is_over = threading.Event()
+
+    def disturb() -> None:
+        while not is_over.is_set():
+            for number in range(20):
+                (tmp_path / str(number) / "below").mkdir(parents=True)
+            for number in range(20):
+                shutil.rmtree(tmp_path / str(number))
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        assert all(disk_use(tmp_path) == 0 for _ in range(500))
+    finally:
+        is_over.set()
+        thread.join()

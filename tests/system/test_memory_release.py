@@ -1,0 +1,78 @@
+"""RAM that is released, with its content intact."""
+
+import gc
+import mmap
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.system.memory_release import freeze_heap, release_mapped, trim_heap
+
+SIZE = 4 * 1024 * 1024
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
+
+
+def resident(path: Path) -> int:
+    """Return the bytes of the file that are resident in this process."""
+    is_ours, total = False, 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if line.split()[0].endswith(":"):
+            total += int(line.split()[1]) * 1024 if is_ours and line.startswith("Rss:") else 0
+        else:
+            is_ours = line.endswith(str(path))
+    return total
+
+
+def all_resident() -> int:
+    """Return the bytes that are resident in this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+@pytest.mark.slow
+def test_released_files_are_not_resident_and_keep_what_was_written(tmp_path: Path) -> None:
+    path, other = tmp_path / "log" / "one", tmp_path / "two"
+    path.parent.mkdir()
+    for file in (path, other):
+        file.write_bytes(bytes(SIZE))
+    link = tmp_path / "link"
+    link.symlink_to(path.parent)
+    with path.open("r+b") as log, other.open("r+b") as rest:
+        mapped, unrelated = mmap.mmap(log.fileno(), SIZE), mmap.mmap(rest.fileno(), SIZE)
+        mapped[:], unrelated[:] = b"a" * SIZE, b"b" * SIZE
+        assert resident(path) == resident(other) == SIZE
+
+        release_mapped(link)
+
+        assert resident(path) == 0
+        assert resident(other) == SIZE
+        assert mapped[:] == b"a" * SIZE
+        mapped[:1] = b"c"
+        mapped.close()
+        unrelated.close()
+    assert path.read_bytes() == b"c" + b"a" * (SIZE - 1)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries have no such call")
+def test_memory_freed_between_blocks_in_use_is_returned() -> None:
+    made = [bytearray(b"x") * 2000 for _ in range(20_000)]
+    kept = made[::20]
+    del made
+    before = all_resident()
+
+    trim_heap()
+
+    assert all_resident() < before - 16 * 1024 * 1024
+    assert all(each == b"x" * 2000 for each in kept)
+
+
+def test_frozen_objects_are_exempt_from_garbage_collection() -> None:
+    kept = [["a list that holds one"]]
+    assert any(each is kept for each in gc.get_objects())
+    try:
+        freeze_heap()
+        assert not any(each is kept for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
