@@ -4,9 +4,9 @@ The waits are also measured over a stub of Ollama that fails.
 
     python -m benchmarks.server [--url URL] [--entries N] [--quick]
 
-Without a URL, this runs over the double of a server that the tests use (`tests/index/engines/double.py`), at a distance of 0,
-10 and 50 ms. Round trips are those that follow one another; what is asked at once counts once. The baseline is one
-query of the vendor's client, in the same run, and the same query with a compressed answer over a connection that is
+Without a URL, this runs over the double of a server that the tests use (`tests/index/engines/double.py`), at a distance
+of 0, 10 and 50 ms. Round trips are those that follow one another; what is asked at once counts once. The baseline is
+one query of the vendor's client, in the same run, and the same query with a compressed answer over a connection that is
 kept, which then waits for an acknowledgement. With a URL it measures the milliseconds of each operation there, under an
 owner of its own, whose points it removes at the end.
 """

@@ -1,8 +1,8 @@
 """Check that the tests catch faults: inject one fault at a time into a copy of the project, and run the module's tests.
 
 The faults are in mutants.toml: a few lines of a module, what to put in their place, and what a user would notice. A
-module's tests are the folder of the same name: tests/journal for journal/log.py, tests/system/test_locking.py for locking.py.
-Fast tests run first, then slow ones, until one fails.
+module's tests are the folder of the same name: tests/journal for journal/log.py. Fast tests run first, then slow ones,
+until one fails.
 
 Exit status: 0 if the tests caught every fault, except those whose survival mutants.toml explains; 1 if they did not;
 2 if nothing can be concluded, because a fault no longer fits the code, or tests fail without one.
@@ -89,8 +89,10 @@ class Mutant:
         """The tests to run, relative to the project."""
         if self.tests:
             return self.tests
-        room, _, module = self.file.rpartition("/")
-        return f"tests/{room.split('/')[0]}" if room else f"tests/test_{module}"
+        if "/" not in self.file:
+            return f"tests/test_{self.file}"
+        folder = Path("tests", self.file).parent
+        return str(next(place for place in (folder, *folder.parents) if (ROOT / place).is_dir()))
 
     def applied_to(self, text: str) -> str:
         """Return the module's text with the fault in it.

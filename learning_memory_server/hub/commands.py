@@ -11,7 +11,7 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.server.boundary import unforeseen
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ async def answer(
     """
 
     def report(doing: str, done: int = 0, total: int = 0) -> None:
-        writer.write(rendezvous.progress(doing, done, total))
+        writer.write(discovery.progress(doing, done, total))
 
     task = asyncio.create_task(work(report))
     try:
@@ -76,7 +76,7 @@ async def _show_life(
             if leaving.done():
                 leaving.result()
                 raise ConnectionResetError
-            writer.write(rendezvous.PONG)
+            writer.write(discovery.PONG)
             await writer.drain()
     finally:
         leaving.cancel()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.server.calls import TOOL_USE
 from learning_memory_server.server.startup import fast_imports
-from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc import jsonrpc
 
 if TYPE_CHECKING:
     from learning_memory_server.server.calls import Calls
@@ -62,7 +62,7 @@ class EarlyCalls:
         while (line := await self._next()) is not None:
             if not line:
                 return False
-            frame = frames.read(line) if len(line) <= _LONGEST else None
+            frame = jsonrpc.read(line) if len(line) <= _LONGEST else None
             if frame and self._is_plain_call(frame):
                 if not await self._answer(frame):
                     return False
@@ -139,7 +139,7 @@ class EarlyCalls:
         """Return whether nobody waits for what follows from a line: the front's own requests, and notifications."""
         if frame.flaw or not isinstance(frame.identity, str):
             return frame.flaw is None and frame.identity is None
-        if not frame.identity.startswith(frames.OWN_ID):
+        if not frame.identity.startswith(jsonrpc.OWN_ID):
             return False
         if frame.method == "initialize" and isinstance(frame.parameters, dict):
             self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS

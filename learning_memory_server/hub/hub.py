@@ -34,9 +34,7 @@ from learning_memory_server.server.settings import unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.system import locations
 from learning_memory_server.system.interrupts import leave_shortly
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ reacquire it after each: with Python's default of 5 ms, a clustering thread stal
 
 
 def run(
-    place: rendezvous.Place,
+    place: discovery.Place,
     door: Door,
     settings: Settings,
     packaged: Callable[[], Embedder] = load_packaged,
@@ -74,7 +72,7 @@ def run(
         settings: The settings.
         packaged: Loads the packaged model, or waits for one that is being loaded.
     """
-    configure_file_logging(settings.log_level, settings.storage_path / rendezvous.LOG)
+    configure_file_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
     for sentence in unknown_variables(os.environ):
         log.warning("setting.unknown", message=sentence)
@@ -95,7 +93,7 @@ class Hub:
         door: Where it listens.
     """
 
-    def __init__(self, services: Services, place: rendezvous.Place, door: Door) -> None:
+    def __init__(self, services: Services, place: discovery.Place, door: Door) -> None:
         self._services = services
         self._place = place
         self._door = door
@@ -155,7 +153,7 @@ class Hub:
         assert task is not None  # noqa: S101 - the event loop runs this as a task
         self._tasks.add(task)
         try:
-            user = peers.user_of(writer.get_extra_info("socket"))
+            user = socket_security.user_of(writer.get_extra_info("socket"))
             if user != os.geteuid():
                 log.warning("connection.refused", user=user)
                 return
@@ -196,9 +194,9 @@ class Hub:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
         if not (refused or is_command):
             # Before anything is awaited, so that the hub is promised to nobody else.
-            self._users[writer] = rendezvous.settings_kept(self._place.settings, hello.get("settings"))
+            self._users[writer] = discovery.settings_kept(self._place.settings, hello.get("settings"))
         ack = {
-            "ack": rendezvous.PROTOCOL_VERSION,
+            "ack": discovery.PROTOCOL_VERSION,
             "pid": os.getpid(),
             "build": self._program,
             "settings": self._place.settings,
@@ -319,7 +317,7 @@ class Hub:
             return await operate(self._services, report, command, fields)
 
     async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
-        own = rendezvous.settings_kept(self._place.settings, hello.get("settings"))
+        own = discovery.settings_kept(self._place.settings, hello.get("settings"))
         return {
             "pid": os.getpid(),
             "version": self._program["version"],
@@ -350,7 +348,7 @@ class Hub:
     async def _listen(self) -> None:
         earlier = self._server
         self._server = await asyncio.start_unix_server(
-            self._connected, sock=self._door.listener, limit=rendezvous.FRAME_MAX + 1
+            self._connected, sock=self._door.listener, limit=discovery.FRAME_MAX + 1
         )
         if earlier:
             # Its connections stay.

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 
 
 class FrontLines:
@@ -32,8 +32,8 @@ class FrontLines:
 
     async def read(self) -> bytes:
         """Return the next line for the server; empty if the front has nothing more to say."""
-        while (line := await self._reader.readline()).startswith(rendezvous.PRIVATE):
-            if line == rendezvous.DRAIN and self._on_drain():
+        while (line := await self._reader.readline()).startswith(discovery.PRIVATE):
+            if line == discovery.DRAIN and self._on_drain():
                 return b""
             await self._handle(line)
         return line
@@ -44,8 +44,8 @@ class FrontLines:
         await self._writer.drain()
 
     async def _handle(self, line: bytes) -> None:
-        if line == rendezvous.PING:
-            await self.write(rendezvous.PONG)
+        if line == discovery.PING:
+            await self.write(discovery.PONG)
         else:
             with suppress(ValueError, KeyError, TypeError):
                 self.asked_again.update(json.loads(line)["ids"])

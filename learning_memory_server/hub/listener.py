@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
 from learning_memory_server.system import locking
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import socket_security
 from learning_memory_server.system.paths import APPLICATION
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Door:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        peers.prepare_folder(path.parent)
+        socket_security.prepare_folder(path.parent)
         self.listener = self._bind()
 
     def is_in_place(self) -> bool:
@@ -89,7 +89,7 @@ class Door:
         """
         # After a logout the whole runtime directory is gone, and is not this program's to create.
         if self.path.parent.parent.is_dir():
-            peers.prepare_folder(self.path.parent)
+            socket_security.prepare_folder(self.path.parent)
         self.listener = self._bind()
         return self.listener
 

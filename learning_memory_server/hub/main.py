@@ -12,7 +12,7 @@ from learning_memory_server.hub.listener import open_door
 from learning_memory_server.server.startup import fast_imports
 from learning_memory_server.system import paths
 from learning_memory_server.system.interrupts import INTERRUPTED
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
 
 _DESCRIPTORS: Final = 65_536
@@ -23,7 +23,7 @@ def main() -> NoReturn:
     """Run the hub, unless one is running already, then exit the process."""
     status = 0
     try:
-        place = rendezvous.Place(os.environ)
+        place = discovery.Place(os.environ)
         _raise_descriptor_limit()
         with (
             hold(place.journal, place.storage, "the memory hub", socket=place.socket),

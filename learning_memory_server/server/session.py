@@ -20,7 +20,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.ipc.discovery import FRAME_MAX
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ class Session:
     ) -> None:
         if len(line) > FRAME_MAX:
             flaw = f"The message is longer than {FRAME_MAX} bytes. Split it."
-            frame = frames.read_ends(line[: frames.HEAD], b"", flaw)
+            frame = jsonrpc.read_ends(line[: jsonrpc.HEAD], b"", flaw)
             await answers.send(
-                frames.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
+                jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
             )
             return
         message: JSONRPCMessage | ValidationError
@@ -185,11 +185,11 @@ def refusal(line: bytes) -> bytes | None:
     The SDK drops such lines, or takes a request whose id is not valid for a notification, and the client would wait
     forever.
     """
-    frame = frames.read(line)
+    frame = jsonrpc.read(line)
     if not frame.is_answered:
         return None
     flaw = frame.flaw or (
         "The message is not a JSON-RPC request, or it contains an unpaired surrogate (such as half an emoji), or "
         "too long a number, or too deep an array."
     )
-    return frames.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
+    return jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)

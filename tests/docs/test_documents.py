@@ -39,6 +39,7 @@ MADE_ELSEWHERE: Final = (
     "server.json",
     "about.json",
     "hub.json",
+    "sessions.json",
     "config.toml",
     "qdrant-owner.json",
     "values.jsonl",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.hub.commands import answer
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -45,13 +45,13 @@ async def test_a_long_command_gives_signs_of_life() -> None:
         return {"done": True}
 
     async with working(work) as (reply, reader, _):
-        assert rendezvous.read_progress(await reader.readline()) == {
+        assert discovery.read_progress(await reader.readline()) == {
             "hub": "progress",
             "doing": "Digging",
             "done": 3,
             "total": 7,
         }
-        assert await reader.readline() == rendezvous.PONG
+        assert await reader.readline() == discovery.PONG
         seen.set()
         assert await reply == {"done": True}
 

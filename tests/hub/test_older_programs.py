@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in, package_of, until
@@ -31,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
 ]
 
-HERE = Path(programs.__file__).parent
+HERE = Path(programs.__file__).parents[2]
 FORMATS = "learning_memory_server/journal/formats.py"
 
 
@@ -132,10 +130,10 @@ def test_a_program_that_cannot_read_the_journal_does_not_drain_its_hub(memory: M
     # It says nothing about the journal, or reads less of it.
     for reads in ({}, {"journal": JOURNAL_FORMAT - 1}):
         build = {"version": "99.0", "fingerprint": "older", "newest": 2**62, **reads}
-        with peers.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
+        with socket_security.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
             connection.sendall(json.dumps(hello_of(place, build=build)).encode() + b"\n")
             assert json.loads(lines.readline())["gives_way"] is False
-            connection.sendall(rendezvous.DRAIN + rendezvous.PING)
-            assert lines.readline() == rendezvous.PONG
+            connection.sendall(discovery.DRAIN + discovery.PING)
+            assert lines.readline() == discovery.PONG
     assert learn(memory.greeted("another"), "it is still here") in kept(memory)
     assert memory.hub() == hub

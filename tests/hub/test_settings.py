@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.cli.access.hub_client import find_hub
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
@@ -88,7 +87,7 @@ class Raw:
         place = Place({**environment(memory.storage, hub_idle_minutes="1", **settings), **memory.variables()})
         hello = hello_of(place, role=role, **({"build": build} if build else {}))
         (path,) = memory.sockets
-        self._socket = peers.connect(path, SECONDS)
+        self._socket = socket_security.connect(path, SECONDS)
         self._socket.settimeout(SECONDS)
         self.lines = self._socket.makefile("rb")
         self.send(json.dumps(hello).encode() + b"\n")
@@ -98,8 +97,8 @@ class Raw:
         self._socket.sendall(line)
 
     def is_served(self) -> bool:
-        self.send(rendezvous.PING)
-        return self.lines.readline() == rendezvous.PONG
+        self.send(discovery.PING)
+        return self.lines.readline() == discovery.PONG
 
     def close(self) -> None:
         self.lines.close()
@@ -233,7 +232,7 @@ def test_a_hub_that_somebody_has_come_to_use_since_stays(memory: Memory) -> None
     assert asking.ack["gives_way"] is True
     other = Raw(memory)
     assert other.is_served()
-    asking.send(rendezvous.DRAIN)
+    asking.send(discovery.DRAIN)
     assert asking.lines.readline() == b""
     assert other.is_served()
     again = Raw(memory, **OTHERS)

@@ -17,9 +17,7 @@ from learning_memory_server.errors import (
     error_from_body,
 )
 from learning_memory_server.system import locations
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.locking import holder
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""
 
 
-def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
+def find_hub(place: discovery.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
     """Return the hub that owns the data, or None if none listens.
 
     Args:
@@ -40,7 +38,7 @@ def find_hub(place: rendezvous.Place, *, hung_after: float = HUNG_AFTER) -> HubC
         DeadlineExceededError: If its queue of connections stays full.
         UntrustedSocketError: If another user listens there, or could.
     """
-    hung_after = min(hung_after, rendezvous.STILL_SILENT) if place.is_silent() else hung_after
+    hung_after = min(hung_after, discovery.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
         connection = _connect(path, place, hung_after)
         if connection is not None:
@@ -62,7 +60,7 @@ class HubClient:
     """
 
     def __init__(
-        self, place: rendezvous.Place, path: Path, connection: socket.socket, hung_after: float
+        self, place: discovery.Place, path: Path, connection: socket.socket, hung_after: float
     ) -> None:
         self.place = place
         self._path = path
@@ -105,8 +103,8 @@ class HubClient:
         connection.sendall(json.dumps(hello).encode() + b"\n")
         with connection.makefile("rb") as lines:
             # Each sign of life is a line, so the socket's timeout limits the hub's silence, not its work.
-            while (line := lines.readline()).startswith(rendezvous.PRIVATE):
-                progress = rendezvous.read_progress(line)
+            while (line := lines.readline()).startswith(discovery.PRIVATE):
+                progress = discovery.read_progress(line)
                 if progress and report:
                     report(progress["doing"], progress["done"], progress["total"])
         if not line:
@@ -116,7 +114,7 @@ class HubClient:
 
     def _hello(self) -> dict[str, Any]:
         return {
-            "hello": rendezvous.PROTOCOL_VERSION,
+            "hello": discovery.PROTOCOL_VERSION,
             "role": "control",
             "build": self._program,
             "journal": str(self.place.journal),
@@ -146,9 +144,9 @@ class HubClient:
             ) from error
 
 
-def _connect(path: Path, place: rendezvous.Place, hung_after: float) -> socket.socket | None:
+def _connect(path: Path, place: discovery.Place, hung_after: float) -> socket.socket | None:
     try:
-        return peers.connect(path, hung_after)
+        return socket_security.connect(path, hung_after)
     except (BlockingIOError, TimeoutError):
         # Its queue of connections is full.
         raise _hangs(place, hung_after) from None
@@ -170,7 +168,7 @@ def _ended() -> LearningMemoryError:
     )
 
 
-def _hangs(place: rendezvous.Place, hung_after: float) -> LearningMemoryError:
+def _hangs(place: discovery.Place, hung_after: float) -> LearningMemoryError:
     pid = (holder(place.journal) or {}).get("pid")
     return DeadlineExceededError(
         f"The hub (process {pid or 'unknown'}) has given no sign of life for {hung_after:g} seconds.",

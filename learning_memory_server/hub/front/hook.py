@@ -67,18 +67,16 @@ def _answer(given: bytes) -> bytes:
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
     from contextlib import suppress  # noqa: PLC0415
 
-    from learning_memory_server.system.ipc import discovery as rendezvous  # noqa: PLC0415
-    from learning_memory_server.system.ipc import programs  # noqa: PLC0415
-    from learning_memory_server.system.ipc import socket_security as peers  # noqa: PLC0415
+    from learning_memory_server.system.ipc import discovery, programs, socket_security  # noqa: PLC0415
 
-    if not peers.has_hubs():
+    if not socket_security.has_hubs():
         return b""
-    place = rendezvous.Place(os.environ)
+    place = discovery.Place(os.environ)
     if _is_silent(str(place.storage)):
         return b""
     for path in place.sockets():
         with suppress(OSError):
-            connection = peers.connect(path, _HUB_SECONDS)
+            connection = socket_security.connect(path, _HUB_SECONDS)
             hello = _hello(str(place.journal), str(place.storage), place.project, given)
             return _ask(connection, hello, str(place.storage))
     from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
@@ -183,5 +181,6 @@ def _write(answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    sys.path.append(os.path.dirname(package))  # noqa: PTH120
     main()

@@ -18,9 +18,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.system import locations, paths, steering
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, programs, socket_security
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
     return True
 
 
-def hello_of(place: rendezvous.Place, role: str) -> dict[str, Any]:
+def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
     """Return the first line of a connection; see `rendezvous`.
 
     Args:
@@ -69,7 +67,7 @@ def hello_of(place: rendezvous.Place, role: str) -> dict[str, Any]:
     """
     front = os.urandom(12).hex()
     return {
-        "hello": rendezvous.PROTOCOL_VERSION,
+        "hello": discovery.PROTOCOL_VERSION,
         "role": role,
         "build": programs.this_program(),
         "journal": str(place.journal),
@@ -104,7 +102,7 @@ class HubLink:
 
     def __init__(
         self,
-        place: rendezvous.Place,
+        place: discovery.Place,
         hello: dict[str, Any],
         say: Any,  # noqa: ANN401 - a function of a sentence; Callable would be an import
         connect_seconds: float = CONNECT_SECONDS,
@@ -134,7 +132,7 @@ class HubLink:
         if self._hello["settings"] is not None:
             # As a hub would have them that is started now: the file may have changed.
             with suppress(LearningMemoryError):
-                self._hello["settings"] = rendezvous.Place(os.environ).settings
+                self._hello["settings"] = discovery.Place(os.environ).settings
         begun = time.monotonic()
         deadline = begun + self._connect_seconds
         spawn_at, pause, deaths, spawned = 0.0, 0.005, 0, 0
@@ -171,10 +169,10 @@ class HubLink:
     def _patience(self) -> float:
         """Return the seconds that a hub that was reached has for its ack."""
         if self._place.is_silent():
-            return min(rendezvous.STILL_SILENT, self._patience_seconds)
+            return min(discovery.STILL_SILENT, self._patience_seconds)
         # It is recorded once it has imported what it needs and opened the journal.
         begun, served = self._place.journal / paths.LOCK, self._place.storage / programs.RECORD
-        is_running = rendezvous.changed(served) > rendezvous.changed(begun)
+        is_running = discovery.changed(served) > discovery.changed(begun)
         return self._patience_seconds if is_running else _SILENT_TIMES * self._connect_seconds
 
     def _start(self, failed: int) -> None:
@@ -188,7 +186,7 @@ class HubLink:
     def _try_connect(self) -> socket.socket | None:
         for path in self._place.sockets():
             with suppress(OSError):
-                connection = peers.connect(path, _QUEUE_SECONDS)
+                connection = socket_security.connect(path, _QUEUE_SECONDS)
                 connection.setblocking(True)
                 return connection
         return None
@@ -224,7 +222,7 @@ class HubLink:
             raise StorageUnavailableError(
                 f"The memory hub refused this {self._hello['role']}: {ack['refused']}."
             )
-        kept = rendezvous.settings_kept(ack["settings"], self._hello["settings"])
+        kept = discovery.settings_kept(ack["settings"], self._hello["settings"])
         # Hubs of version 0.1.0 do not say whether they do.
         gives_way = ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"]))
         # Once: two sessions that start at the same time could end each other's hubs for ever.
@@ -234,7 +232,7 @@ class HubLink:
             self._say(f"Asking the hub (process {ack['pid']}) to shut down for {why}.")
             # It closes the connection when it has ended, or at once if another front has asked before or uses it now.
             with suppress(OSError):
-                connection.sendall(rendezvous.DRAIN)
+                connection.sendall(discovery.DRAIN)
                 deadline = time.monotonic() + _DRAIN_SECONDS
                 while self._receive(connection, 4096, deadline):
                     pass
@@ -295,7 +293,7 @@ class HubLink:
 def _last_sentence(storage: Path) -> str:
     """Return the sentence with which the last hub ended, if its log has one."""
     try:
-        lines = (storage / rendezvous.LOG).read_text("utf-8", "replace").splitlines()
+        lines = (storage / discovery.LOG).read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return ""
     except OSError:
@@ -305,7 +303,7 @@ def _last_sentence(storage: Path) -> str:
     return last.removeprefix(prefix) if last.startswith(prefix) else ""
 
 
-def spawn_hub(place: rendezvous.Place, program: programs.Program) -> None:
+def spawn_hub(place: discovery.Place, program: programs.Program) -> None:
     """Start a hub as a daemon: in its own session, without a parent, and without inherited streams.
 
     Args:
@@ -345,7 +343,7 @@ def spawn_hub(place: rendezvous.Place, program: programs.Program) -> None:
 def _open_log(storage: Path, instead: int) -> int:
     try:
         storage.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(storage / rendezvous.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.open(storage / discovery.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError:
         # The hub will fail on the same folder, and the front reports that.
         return instead

@@ -10,8 +10,7 @@ from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.hub.front.relay import Relay
 from learning_memory_server.system.interrupts import INTERRUPTED
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, socket_security
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +25,13 @@ def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
         is_steered: Whether variables were ignored that a project's file names.
     """
     status = 0
-    if not peers.has_hubs():
+    if not socket_security.has_hubs():
         _say(
             "This system does not support the hub. Start `learning-memory-server --direct`, one session at a time."
         )
         os._exit(1)
     try:
-        place = rendezvous.Place(os.environ)
+        place = discovery.Place(os.environ)
         hello = {**hello_of(place, "session"), "hooks": has_hooks}
         # What is left then are not the user's settings: no hub may end for them.
         hello |= {"settings": None} if is_steered else {}

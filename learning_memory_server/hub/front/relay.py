@@ -20,8 +20,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.hub.front.splitting import LineSplitter, Overlong
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc import discovery, jsonrpc
 from learning_memory_server.system.ipc.discovery import STILL_SILENT
 
 TYPE_CHECKING = False
@@ -69,7 +68,7 @@ class Relay:
         answers: Answers | None = None,
         ping_after: float = PING_AFTER,
         hung_after: float = HUNG_AFTER,
-        frame_max: int = rendezvous.FRAME_MAX,
+        frame_max: int = discovery.FRAME_MAX,
     ) -> None:
         self._link = link
         self._client_in = client_in
@@ -129,7 +128,7 @@ class Relay:
         frame = self._read(line)
         if frame.flaw and frame.is_answered:
             error = InvalidInputError(frame.flaw)
-            _write(self._client_out, frames.failure(frame.identity, frame.method, error, frame.code))
+            _write(self._client_out, jsonrpc.failure(frame.identity, frame.method, error, frame.code))
             return
         if isinstance(line, Overlong):
             return
@@ -142,7 +141,7 @@ class Relay:
         rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
         if rests and _is_hook(frame):
             self._ping()
-            _write(self._client_out, frames.silence(frame.identity))
+            _write(self._client_out, jsonrpc.silence(frame.identity))
             return
         is_kept = line in self._answers.opening
         if frame.is_request:
@@ -160,12 +159,12 @@ class Relay:
         elif self._hub or not is_kept:
             self._to_hub += line
 
-    def _read(self, line: bytes | Overlong) -> frames.Frame:
+    def _read(self, line: bytes | Overlong) -> jsonrpc.Frame:
         if isinstance(line, Overlong):
             flaw = f"The message is longer than {self._frame_max} bytes and was not processed. Split it."
-            return frames.read_ends(line.head, line.tail, flaw)
-        frame = frames.read(line)
-        if line.startswith(rendezvous.PRIVATE):
+            return jsonrpc.read_ends(line.head, line.tail, flaw)
+        frame = jsonrpc.read(line)
+        if line.startswith(discovery.PRIVATE):
             # The hub would take it for one of the front's own lines.
             frame.flaw = frame.flaw or "The message begins with a key that is reserved."
             frame.is_answered = True
@@ -180,7 +179,7 @@ class Relay:
                 if (
                     self._hub
                     and time.monotonic() - self._heard > _HOOK_IS_LATE
-                    and _is_hook(frames.read(line))
+                    and _is_hook(jsonrpc.read(line))
                 ):
                     self._is_silent = True
                     self._ping()
@@ -204,7 +203,7 @@ class Relay:
         self._to_hub += self._held
         self._held.clear()
         for line in self._from_hub.feed(data):
-            if isinstance(line, bytes) and not line.startswith(rendezvous.PRIVATE):
+            if isinstance(line, bytes) and not line.startswith(discovery.PRIVATE):
                 self._from_hub_line(line)
 
     def _from_hub_line(self, line: bytes) -> None:
@@ -269,7 +268,7 @@ class Relay:
         self._hub.setblocking(False)
         again = bytearray()
         if self._sent_before:
-            again += rendezvous.again(list(self._sent_before))
+            again += discovery.again(list(self._sent_before))
             self._sent_before.clear()
         greeting, *rest = self._answers.opening or [b""]
         lines = [line for _, line in self._open.values()]
@@ -316,7 +315,7 @@ class Relay:
         """Ask the hub for a sign of life, unless that was done a moment ago."""
         if self._hub and time.monotonic() - self._pinged > self._ping_after:
             self._pinged = time.monotonic()
-            self._to_hub += rendezvous.PING
+            self._to_hub += discovery.PING
 
     def _awaited(self) -> bool:
         """Return whether an answer is due. A subscription does not count: it stays open as long as the client likes."""
@@ -326,12 +325,12 @@ class Relay:
         for identity in identities:
             if identity in self._open:
                 method, _ = self._open.pop(identity)
-                _write(self._client_out, frames.failure(identity, method, error))
+                _write(self._client_out, jsonrpc.failure(identity, method, error))
         # A line that was sent in part is completed, or the hub would take the next line for its rest.
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
 
 
-def _is_hook(frame: frames.Frame) -> bool:
+def _is_hook(frame: jsonrpc.Frame) -> bool:
     """Return whether a client's hook asks, and not its model."""
     params = frame.parameters
     return (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import jsonrpc as frames
+from learning_memory_server.system.ipc import discovery, jsonrpc
 
 
 class Overlong:
@@ -24,7 +23,7 @@ class Overlong:
 class LineSplitter:
     """Splits a stream into lines. Of a line of more than `limit` bytes, only the ends are kept."""
 
-    def __init__(self, limit: int = rendezvous.FRAME_MAX) -> None:
+    def __init__(self, limit: int = discovery.FRAME_MAX) -> None:
         self._limit = limit
         self._rest = bytearray()
         self._head: bytes | None = None
@@ -48,6 +47,6 @@ class LineSplitter:
     def _add(self, data: bytes) -> None:
         self._rest += data
         if self._head is None and len(self._rest) > self._limit:
-            self._head = bytes(self._rest[: frames.HEAD])
+            self._head = bytes(self._rest[: jsonrpc.HEAD])
         if self._head is not None:
-            del self._rest[: -frames.TAIL]
+            del self._rest[: -jsonrpc.TAIL]

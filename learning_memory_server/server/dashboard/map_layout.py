@@ -1,8 +1,7 @@
 """The frames of the map, kept in files, and made in a child process.
 
-The child is `python -m learning_memory_server.server.dashboard.map_layout`: making a frame imports scikit-learn, which must not
-stay in the hub. The files can be removed at any time: without them, the
-next map may look different.
+The child is `python -m learning_memory_server.server.dashboard.map_layout`: making a frame imports scikit-learn, which
+must not stay in the hub. The files can be removed at any time: without them, the next map may look different.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from learning_memory_server.capture.entries.open_entries import Owner
 from learning_memory_server.capture.entries.persister import ObservationPersister
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
-from learning_memory_server.learning.advice import text as advice_views
+from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.citing import Citing
 from learning_memory_server.learning.calibration.rates import track_record
@@ -74,7 +74,7 @@ class StartedEntry(TypedDict):
     track_record: NotRequired[str]
     warning: NotRequired[str]
     orphaned_id: NotRequired[str]
-    related: NotRequired[list[advice_views.RelatedItem]]
+    related: NotRequired[list[text.RelatedItem]]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
@@ -85,7 +85,7 @@ class UpdatedEntry(TypedDict):
     success: bool
     id: str
     iteration_count: int
-    related: NotRequired[list[advice_views.RelatedItem]]
+    related: NotRequired[list[text.RelatedItem]]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
 
@@ -191,7 +191,7 @@ async def start_ghap(
             f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
             "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
-    if caller.is_told and (related := advice_views.related(await advisor.advise(entry, Channel.START))):
+    if caller.is_told and (related := text.related(await advisor.advise(entry, Channel.START))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
@@ -241,7 +241,7 @@ async def update_ghap(
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
     changed = hypothesis and entry.has_new_hypothesis
     is_told = changed and caller.is_told
-    if is_told and (related := advice_views.related(await advisor.advise(entry, Channel.UPDATE))):
+    if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from learning_memory_server.system import locations, paths
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import socket_security
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Place:
         found = [self.socket, self.second_socket]
         with suppress(OSError, ValueError, KeyError, TypeError):
             found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
-        return [path for path in dict.fromkeys(found) if peers.is_private(path.parent)]
+        return [path for path in dict.fromkeys(found) if socket_security.is_private(path.parent)]
 
 
 def changed(path: Path) -> float:

@@ -17,6 +17,7 @@ import json
 import os
 import sys
 
+import learning_memory_server
 from learning_memory_server.system import locations
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
@@ -37,7 +38,8 @@ _PACKAGE: Final = __name__.partition(".")[0]
 def this_program() -> dict[str, Any]:
     """Return what this process runs, how to start it, and a fingerprint of the sources that are on the disk now."""
     sources = []
-    package = os.path.dirname(__file__)  # noqa: PTH120 - os.walk is three times as fast as Path.rglob
+    # os.walk is three times as fast as Path.rglob.
+    package = os.path.dirname(learning_memory_server.__file__)  # noqa: PTH120
     for folder, folders, files in os.walk(package):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:

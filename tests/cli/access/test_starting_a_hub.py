@@ -14,8 +14,7 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
+from learning_memory_server.system.ipc import discovery, programs
 from tests.acceptance.hubs import ENTRY, copy_of_the_package, entries_in, is_alive, memory_in, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.index.engines.stub import Stub
@@ -136,7 +135,7 @@ def resolved_in(memory: Memory) -> set[str]:
 
 
 def hub_of(memory: Memory) -> HubClient:
-    hub = find_hub(rendezvous.Place(variables_of(memory)), hung_after=60.0)
+    hub = find_hub(discovery.Place(variables_of(memory)), hung_after=60.0)
     assert hub
     return hub
 
@@ -208,7 +207,7 @@ def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(
     assert status == 130
     assert "Interrupted. What was finished stays; run the command again for the rest." in noticed
     assert "Traceback" not in noticed
-    log = memory.storage / rendezvous.LOG
+    log = memory.storage / discovery.LOG
     until(lambda: "command.withdrawn" in log.read_text("utf-8"), "the hub did not notice", END_SECONDS)
     assert use_a_session(memory) in resolved_in(memory)
 

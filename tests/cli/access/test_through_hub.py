@@ -19,7 +19,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.entry_codec import ghap_to_data
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
 
@@ -52,7 +52,7 @@ def without_time(result: Result) -> tuple[int, str, str]:
 
 
 def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
-    hub = find_hub(rendezvous.Place(environment), hung_after=hung_after)
+    hub = find_hub(discovery.Place(environment), hung_after=hung_after)
     assert hub is not None
     return hub
 

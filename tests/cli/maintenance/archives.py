@@ -14,7 +14,7 @@ from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 from tests.command_line import FOR_THE_HUB
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
@@ -63,7 +63,7 @@ def run_there(
 ) -> Iterator[Callable[..., Result]]:
     """Run a command over another, empty store, with or without a hub."""
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
-    place = rendezvous.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
+    place = discovery.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
     if request.param == "hub":
         subprocess.run(
             [sys.executable, "-m", "learning_memory_server"],

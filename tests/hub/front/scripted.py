@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.hub.front.relay import Relay
-from learning_memory_server.system.ipc import discovery as rendezvous
-from learning_memory_server.system.ipc import programs
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import discovery, programs, socket_security
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,22 +22,22 @@ SECONDS = 60.0
 """Seconds before a test gives up waiting."""
 
 
-def place_in(directory: Path) -> rendezvous.Place:
+def place_in(directory: Path) -> discovery.Place:
     """Return a place in a directory whose path is short."""
-    place = rendezvous.Place(
+    place = discovery.Place(
         {
             "HOME": str(directory),
             "XDG_RUNTIME_DIR": str(directory),
             "LEARNING_MEMORY_STORAGE_PATH": str(directory / "data"),
         }
     )
-    peers.prepare_folder(place.socket.parent)
+    socket_security.prepare_folder(place.socket.parent)
     return place
 
 
-def hello_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
+def hello_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
     return {
-        "hello": rendezvous.PROTOCOL_VERSION,
+        "hello": discovery.PROTOCOL_VERSION,
         "role": "session",
         "build": programs.this_program(),
         "journal": str(place.journal),
@@ -53,9 +51,9 @@ def hello_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
     }
 
 
-def ack_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
+def ack_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
     return {
-        "ack": rendezvous.PROTOCOL_VERSION,
+        "ack": discovery.PROTOCOL_VERSION,
         "pid": os.getpid(),
         "build": programs.this_program(),
         "settings": place.settings,
@@ -67,7 +65,7 @@ def ack_of(place: rendezvous.Place, **changes: Any) -> dict[str, Any]:
 class ScriptedHub:
     """Listens at the hub's socket and speaks its protocol. To the front, every `accept` is a new hub."""
 
-    def __init__(self, place: rendezvous.Place) -> None:
+    def __init__(self, place: discovery.Place) -> None:
         self._place = place
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(place.socket))
@@ -115,9 +113,9 @@ class Connection:
     def read_line(self) -> bytes:
         """Return the next line, after answering pings and skipping the ids of repeated requests."""
         deadline = time.monotonic() + SECONDS
-        while (line := self._lines.readline()) == rendezvous.PING or line.startswith(b'{"hub":"again"'):
+        while (line := self._lines.readline()) == discovery.PING or line.startswith(b'{"hub":"again"'):
             assert time.monotonic() < deadline, "only pings came"
-            if line == rendezvous.PING:
+            if line == discovery.PING:
                 self.answer_ping()
             else:
                 self.said_again += json.loads(line)["ids"]
@@ -134,12 +132,12 @@ class Connection:
     def wait_for_pings(self, count: int) -> None:
         """Read and answer only pings."""
         for _ in range(count):
-            assert self._lines.readline() == rendezvous.PING
+            assert self._lines.readline() == discovery.PING
             self.answer_ping()
 
     def answer_ping(self) -> None:
         self.pings += 1
-        self.send(rendezvous.PONG)
+        self.send(discovery.PONG)
 
     def send(self, message: dict[str, Any] | bytes) -> None:
         self._socket.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
@@ -164,7 +162,7 @@ class Connection:
 class Client:
     """A relay in a thread, and the client's ends of its pipes."""
 
-    def __init__(self, place: rendezvous.Place, **limits: Any) -> None:
+    def __init__(self, place: discovery.Place, **limits: Any) -> None:
         self.said: list[str] = []
         their_in, self._in = os.pipe()
         self._out, their_out = os.pipe()

@@ -17,7 +17,7 @@ import pytest
 
 from learning_memory_server.hub.front import hook
 from learning_memory_server.system import locations
-from learning_memory_server.system.ipc import discovery as rendezvous
+from learning_memory_server.system.ipc import discovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ ANSWER = b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalCont
 class OneAnswer:
     """Listens where the hub of this environment would, and answers one hook."""
 
-    def __init__(self, place: rendezvous.Place, *parts: bytes, delay: float = 0.0) -> None:
+    def __init__(self, place: discovery.Place, *parts: bytes, delay: float = 0.0) -> None:
         self.heard: dict[str, Any] = {}
         self._parts, self._delay, self._released = parts, delay, threading.Event()
         place.socket.parent.mkdir(mode=0o700, exist_ok=True)
@@ -58,7 +58,7 @@ class OneAnswer:
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[rendezvous.Place]:
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery.Place]:
     for name in list(os.environ):
         if name.startswith("LEARNING_MEMORY_"):
             monkeypatch.delenv(name)
@@ -68,11 +68,11 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[rendezvou
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         monkeypatch.setenv("LEARNING_MEMORY_STORAGE_PATH", str(tmp_path / "data"))
         monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path))
-        yield rendezvous.Place(os.environ)
+        yield discovery.Place(os.environ)
 
 
 @pytest.fixture
-def answering(place: rendezvous.Place) -> Iterator[Callable[..., OneAnswer]]:
+def answering(place: discovery.Place) -> Iterator[Callable[..., OneAnswer]]:
     hubs: list[OneAnswer] = []
 
     def start(*parts: bytes, delay: float = 0.0) -> OneAnswer:
@@ -86,7 +86,7 @@ def answering(place: rendezvous.Place) -> Iterator[Callable[..., OneAnswer]]:
 
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
-    place: rendezvous.Place,
+    place: discovery.Place,
     answering: Callable[..., OneAnswer],
     monkeypatch: pytest.MonkeyPatch,
     project: str | None,
@@ -97,7 +97,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
 
     assert hook._answer(GIVEN) == ANSWER
     assert hub.heard == {
-        "hello": rendezvous.PROTOCOL_VERSION,
+        "hello": discovery.PROTOCOL_VERSION,
         "role": "hook",
         "journal": str(place.journal),
         "storage": str(place.storage),
@@ -149,14 +149,14 @@ def test_the_short_way_leads_where_the_long_one_does(settings: dict[str, str]) -
     journal = os.path.realpath(locations.journal_folder(raw, settings))
     storage = os.path.realpath(locations.storage_folder(raw, settings))
 
-    place = rendezvous.Place(settings)
+    place = discovery.Place(settings)
 
     assert (journal, storage) == (str(place.journal), str(place.storage))
     assert locations.socket_files(journal, storage, settings) == (str(place.socket), str(place.second_socket))
 
 
 def test_a_folder_that_others_can_use_is_not_trusted(
-    place: rendezvous.Place, answering: Callable[..., OneAnswer]
+    place: discovery.Place, answering: Callable[..., OneAnswer]
 ) -> None:
     answering(b"{}\n")
     connection = hook._connect(str(place.socket))
@@ -180,7 +180,12 @@ def run(*command: str, given: bytes, **variables: str) -> subprocess.CompletedPr
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [("-m", "learning_memory_server", "hook"), ("-I", "-S", str(Path(hook.__file__)))]
+    "command",
+    [
+        ("-m", "learning_memory_server", "hook"),
+        ("-I", "-S", str(Path(hook.__file__))),
+        ("-I", "-S", str(Path(hook.__file__).parents[2] / "front" / "hook.py")),
+    ],
 )
 def test_as_a_command_it_prints_the_answer_and_nothing_else(
     answering: Callable[..., OneAnswer], command: tuple[str, ...]
@@ -235,7 +240,7 @@ def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer
 
 @pytest.mark.slow
 def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
-    place: rendezvous.Place, answering: Callable[..., OneAnswer]
+    place: discovery.Place, answering: Callable[..., OneAnswer]
 ) -> None:
     place.storage.mkdir(mode=0o700)
     answering(ANSWER + b"\n", delay=30)

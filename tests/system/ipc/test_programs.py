@@ -16,7 +16,7 @@ from learning_memory_server.system.ipc import programs
 from learning_memory_server.system.ipc.programs import outranks, record, replaces, this_program, to_start
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
-PACKAGE = Path(programs.__file__).parent
+PACKAGE = Path(programs.__file__).parents[2]
 FORMATS = {"0.1.0": 4, "0.2.0": 4}
 """The journal's format of each version. A new format is a new line: versions are compared."""
 
@@ -63,7 +63,7 @@ def test_a_fingerprint_changes_with_any_source(tmp_path: Path) -> None:
     (copy / "__pycache__" / "new.py").write_text("")
     (copy / "notes.txt").write_text("")
     assert before == program_in(tmp_path)
-    (copy / "domain" / "new.py").write_text("")
+    (copy / "model" / "new.py").write_text("")
     assert program_in(tmp_path)["fingerprint"] != before["fingerprint"]
 
 

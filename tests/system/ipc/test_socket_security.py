@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
-from learning_memory_server.system.ipc import socket_security as peers
+from learning_memory_server.system.ipc import socket_security
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,15 +59,15 @@ def listener_of(user: int, path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_folder_is_created_private(runtime: Path) -> None:
     folder = runtime / "deep" / "folder"
-    peers.prepare_folder(folder)
+    socket_security.prepare_folder(folder)
     assert folder.stat().st_mode & 0o777 == 0o700
-    peers.prepare_folder(folder)
+    socket_security.prepare_folder(folder)
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o707, 0o777, 0o701])
 def test_a_folder_open_to_others_is_refused(runtime: Path, mode: int) -> None:
     runtime.chmod(mode)
-    for check in (peers.prepare_folder, peers.check_folder):
+    for check in (socket_security.prepare_folder, socket_security.check_folder):
         with pytest.raises(UntrustedSocketError, match="open to other users") as caught:
             check(runtime)
         assert str(runtime) in caught.value.message
@@ -79,7 +79,7 @@ def test_a_folder_of_another_user_is_refused(runtime: Path) -> None:
     folder = runtime / "given"
     folder.mkdir(mode=0o700)
     os.chown(folder, OTHER, OTHER)
-    for check in (peers.prepare_folder, peers.check_folder):
+    for check in (socket_security.prepare_folder, socket_security.check_folder):
         with pytest.raises(UntrustedSocketError, match=f"belongs to another user .uid {OTHER}"):
             check(folder)
 
@@ -88,7 +88,7 @@ def test_a_folder_of_another_user_is_refused(runtime: Path) -> None:
 def test_a_link_to_a_folder_is_refused(runtime: Path, target: str) -> None:
     (runtime / "real").mkdir(mode=0o700)
     (runtime / "link").symlink_to(runtime / target)
-    for check in (peers.prepare_folder, peers.check_folder):
+    for check in (socket_security.prepare_folder, socket_security.check_folder):
         with pytest.raises(UntrustedSocketError, match="symbolic link"):
             check(runtime / "link")
 
@@ -96,21 +96,21 @@ def test_a_link_to_a_folder_is_refused(runtime: Path, target: str) -> None:
 def test_a_file_in_its_place_is_refused(runtime: Path) -> None:
     (runtime / "file").touch()
     with pytest.raises(UntrustedSocketError, match="not a directory"):
-        peers.prepare_folder(runtime / "file")
+        socket_security.prepare_folder(runtime / "file")
 
 
 def test_a_folder_that_cannot_be_created_is_a_clear_error(runtime: Path) -> None:
     (runtime / "file").touch()
     with pytest.raises(InvalidSettingsError, match="cannot be created"):
-        peers.prepare_folder(runtime / "file" / "folder")
+        socket_security.prepare_folder(runtime / "file" / "folder")
 
 
 def test_a_listener_of_this_user_is_used(runtime: Path) -> None:
     with (
         listener_of(os.getuid(), runtime / "s") as process,
-        peers.connect(runtime / "s", 60.0) as connection,
+        socket_security.connect(runtime / "s", 60.0) as connection,
     ):
-        assert peers.user_of(connection) == os.getuid()
+        assert socket_security.user_of(connection) == os.getuid()
         connection.sendall(b"hello")
         assert process.stdout
         assert process.stdout.readline() == "5\n"
@@ -120,7 +120,7 @@ def test_a_listener_of_this_user_is_used(runtime: Path) -> None:
 def test_a_listener_of_another_user_gets_nothing(runtime: Path) -> None:
     with listener_of(OTHER, runtime / "s") as process:
         with pytest.raises(UntrustedSocketError, match=f"uid {OTHER}") as caught:
-            peers.connect(runtime / "s")
+            socket_security.connect(runtime / "s")
         assert str(runtime / "s") in caught.value.message
         assert process.stdout
         assert process.stdout.readline() == "0\n"
@@ -133,7 +133,7 @@ def test_a_socket_in_a_folder_open_to_others_is_not_connected_to(runtime: Path) 
         listener.settimeout(0.1)
         runtime.chmod(0o755)
         with pytest.raises(UntrustedSocketError):
-            peers.connect(runtime / "s")
+            socket_security.connect(runtime / "s")
         with pytest.raises(TimeoutError):
             listener.accept()
 
@@ -142,7 +142,7 @@ def test_a_socket_in_a_folder_open_to_others_is_not_connected_to(runtime: Path) 
 def test_where_nobody_listens_is_no_question_of_trust(runtime: Path, path: str) -> None:
     (runtime / "file").touch()
     with pytest.raises(OSError, match=r"\[Errno"):
-        peers.connect(runtime / path)
+        socket_security.connect(runtime / path)
 
 
 class Library:
@@ -163,6 +163,6 @@ class Library:
 def test_getpeereid_names_the_user_or_fails_as_the_system_does() -> None:
     ours, its = socket.socketpair()
     with ours, its:
-        assert peers.user_by_getpeereid(ours, Library(501)) == 501
+        assert socket_security.user_by_getpeereid(ours, Library(501)) == 501
         with pytest.raises(OSError, match="not connected"):
-            peers.user_by_getpeereid(ours, Library(None))
+            socket_security.user_by_getpeereid(ours, Library(None))
