@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 TORCH := $(VENV)/.torch
 
-.PHONY: demo test test-torch quick coverage check docs site dist clean size
+.PHONY: demo test test-torch quick coverage check lines docs site dist clean size
 
 # Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
 test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
@@ -33,12 +33,20 @@ coverage: $(READY)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-check: $(READY)
+check: $(READY) lines
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.reference --check
+
+# Lines of Python by package, so that growth is seen.
+lines:
+	@find learning_memory_server -name '*.py' -exec cat {} + | wc -l | xargs printf '%6d lines in learning_memory_server\n'
+	@for package in learning_memory_server/*/__init__.py; do \
+	    folder=$$(dirname $$package); \
+	    find $$folder -name '*.py' -exec cat {} + | wc -l | xargs printf "%6d $$(basename $$folder)\n"; \
+	done | sort -rn
 
 docs: $(READY)
 	$(BIN)/python -m scripts.reference
