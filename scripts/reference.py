@@ -18,9 +18,9 @@ from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.server.views.documents import DOCUMENTS, FailureDocument
 from learning_memory_server.system import paths
 from scripts.answers import recorded
+from scripts.documents import DOCUMENTS, FailureDocument
 
 if TYPE_CHECKING:
     import click

@@ -29,7 +29,6 @@ from learning_memory_server.cli.terminal import (
     write_line,
 )
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.server.views.documents import HubFacts
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
 
@@ -38,6 +37,11 @@ if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
 _FOLLOW_SECONDS: Final = 0.25
+_SHOWN: Final = (
+    *("pid", "version", "uptime_seconds", "sessions", "model", "runtime", "points", "pending", "journal"),
+    *("settings_current", "notice", "error"),
+)
+"""What JSON shows of a hub's state."""
 
 
 def show_hub(*, as_json: bool) -> None:
@@ -87,7 +91,7 @@ def hub_facts(hub: HubClient) -> dict[str, Any]:
         "uptime_seconds": round(status["uptime_seconds"]),
         "settings_current": status["settings"] == hub.place.settings,
     }
-    return lean({name: facts.get(name) for name in HubFacts.__annotations__})
+    return lean({name: facts.get(name) for name in _SHOWN})
 
 
 def stop_hub() -> None:

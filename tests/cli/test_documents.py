@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from learning_memory_server.cli.app import app
 from learning_memory_server.cli.maintenance.indexing import leave_document, migrate_document
 from learning_memory_server.index.moving import Moved
-from learning_memory_server.server.views.documents import DOCUMENTS, FailureDocument
+from scripts.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.learning.failures.written import failed, ran, write_transcript
 

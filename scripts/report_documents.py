@@ -4,6 +4,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.index.moving import Moved
 from learning_memory_server.server.views.failure_views import RepeatedError
 
 ScanFinding = TypedDict(
@@ -182,17 +183,6 @@ class ReindexDocument(TypedDict):
     seconds: float
 
 
-class MovedPoints(TypedDict):
-    """The points of a collection: `count` arrived, some were `there_before`; `others` are not this journal's."""
-
-    count: int
-    there_before: int
-    copied: int
-    embedded: int
-    missing: int
-    others: int
-
-
 class LeaveDocument(TypedDict):
     """How many of one's own points were removed from a server."""
 
@@ -204,5 +194,5 @@ class MigrateDocument(TypedDict):
     """What was copied, by collection, and whether all of it has arrived."""
 
     complete: bool
-    collections: dict[str, MovedPoints]
+    collections: dict[str, Moved]
     seconds: float

@@ -1,7 +1,6 @@
 """The JSON documents that commands print with `--json`.
 
-The reference is generated from these types, and tests compare what commands print with them. The commands themselves
-do not import this: it is slow.
+The reference is generated from these types, and tests compare what commands print with them.
 """
 
 from typing import Any, Final, Literal, NotRequired
@@ -13,7 +12,9 @@ from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
 from learning_memory_server.server.views.entry_views import EntryKey, Member, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
-from learning_memory_server.server.views.report_documents import (
+from learning_memory_server.server.views.score_views import ScoredExperience
+from learning_memory_server.server.views.value_views import FullValue
+from scripts.report_documents import (
     ArchiveDocument,
     ForgetDocument,
     ImportDocument,
@@ -23,8 +24,6 @@ from learning_memory_server.server.views.report_documents import (
     ReindexDocument,
     ScanDocument,
 )
-from learning_memory_server.server.views.score_views import ScoredExperience
-from learning_memory_server.server.views.value_views import FullValue
 
 
 class EntryDocument(TypedDict):
