@@ -33,8 +33,7 @@ async def answer(
 ) -> dict[str, Any]:
     """Do the work, report its progress to the command, and return its reply or its failure.
 
-    Raises:
-        OSError: If the command leaves before that; the work is cancelled.
+    If the command leaves before that, the work is cancelled, and this raises `OSError`.
     """
 
     def report(doing: str, done: int = 0, total: int = 0) -> None:
@@ -61,11 +60,7 @@ async def answer(
 async def _show_life(
     task: asyncio.Task[dict[str, Any]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Give signs of life until the task is done.
-
-    Raises:
-        OSError: If the command leaves before that.
-    """
+    """Give signs of life until the task is done. Raise `OSError` if the command leaves before that."""
     # A command sends nothing else, so the next thing to read is its end.
     leaving = asyncio.create_task(reader.read())
     try:

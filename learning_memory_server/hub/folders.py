@@ -21,11 +21,7 @@ _ROOTS_SECONDS: Final = 0.3
 
 
 class Folders:
-    """What the hub knows of folders.
-
-    Args:
-        services: What is stored of projects.
-    """
+    """What the hub knows of folders."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

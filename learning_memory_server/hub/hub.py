@@ -64,14 +64,7 @@ def run(
     settings: Settings,
     packaged: Callable[[], Embedder] = load_packaged,
 ) -> bool:
-    """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it.
-
-    Args:
-        place: The data that this process has locked.
-        door: Where it listens.
-        settings: The settings.
-        packaged: Loads the packaged model, or waits for one that is being loaded.
-    """
+    """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it."""
     configure_file_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
     for sentence in unknown_variables(os.environ):
@@ -85,13 +78,7 @@ def run(
 
 
 class Hub:
-    """Serves all fronts and commands of one user.
-
-    Args:
-        services: The services that all sessions share.
-        place: The data that this process has locked.
-        door: Where it listens.
-    """
+    """Serves all fronts and commands of one user."""
 
     def __init__(self, services: Services, place: discovery.Place, door: Door) -> None:
         self._services = services
@@ -117,11 +104,7 @@ class Hub:
         self._protocol: Future[OpenSession] | None = None
 
     async def serve(self) -> bool:
-        """Accept connections until the hub is asked to shut down, has been idle too long, or has lost its data.
-
-        Returns:
-            Whether Ctrl-C ended it.
-        """
+        """Accept connections until the hub is asked to end, is idle, or loses its data. Return whether by Ctrl-C."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)

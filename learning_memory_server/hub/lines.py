@@ -13,13 +13,8 @@ from learning_memory_server.system.ipc import discovery
 class FrontLines:
     """Reads and writes lines, and handles the private ones, which are for the hub.
 
-    Args:
-        reader: From the front.
-        writer: To the front.
-        on_drain: Called when the front asks the hub to shut down. Returns whether it waits for that now.
-
-    Attributes:
-        asked_again: The ids of requests that the front has sent before, to another hub.
+    `on_drain` is called when the front asks the hub to shut down, and returns whether it waits for that now.
+    `asked_again` has the ids of requests that the front has sent before, to another hub.
     """
 
     def __init__(

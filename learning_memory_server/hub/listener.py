@@ -27,9 +27,6 @@ def open_door(place: Place) -> Iterator[Door]:
 
     If neither of the data's own places is one, or the path of the second is too long for a socket, that is a new folder
     in /tmp, which the lock file of the journal names.
-
-    Raises:
-        InvalidSettingsError: If there is no such place.
     """
     made: list[Path] = []
     try:
@@ -57,19 +54,7 @@ def _first_door(place: Place, made: list[Path]) -> Door:
 
 
 class Door:
-    """A listening socket and its file. Only the process that has locked the data may have one.
-
-    Args:
-        path: The socket file. A stale one is replaced.
-
-    Attributes:
-        path: The same.
-        listener: Listens at the path, or did until the file was removed.
-
-    Raises:
-        InvalidSettingsError: If the socket's folder cannot be created, or the socket cannot be bound.
-        UntrustedSocketError: If another user could use the folder.
-    """
+    """A listening socket and its file, instead of a stale one. Only the process that locks the data has one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,12 +66,7 @@ class Door:
         return self._identity() == self._bound
 
     def bind_again(self) -> socket.socket:
-        """Return a new listener at the path. Connections that were made through the old one stay.
-
-        Raises:
-            InvalidSettingsError: If it cannot be bound, or the folder above the socket's is gone as well.
-            UntrustedSocketError: If another user could use the folder.
-        """
+        """Return a new listener at the path. Connections that were made through the old one stay."""
         # After a logout the whole runtime directory is gone, and is not this program's to create.
         if self.path.parent.parent.is_dir():
             socket_security.prepare_folder(self.path.parent)

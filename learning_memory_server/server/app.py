@@ -69,9 +69,6 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
 
     This is the SDK's low-level server. In its hooks this project validates arguments and turns failures into results;
     the high-level server would do both in its own way before it calls a hook.
-
-    Args:
-        calls: Runs the connection's calls.
     """
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -32,15 +32,7 @@ _ITEM: Final = 2
 
 
 def require_bounded(arguments: Mapping[str, Any], schema: Schema) -> None:
-    """Do nothing if the arguments of a call are of a size that a call may have, and contain no NUL.
-
-    Args:
-        arguments: The arguments. They may differ from the schema in any other way.
-        schema: The schema.
-
-    Raises:
-        ValidationError: If they are not. It names the parts, as pydantic would.
-    """
+    """Raise `ValidationError`, naming the parts as pydantic would, if arguments are too large or contain NUL."""
     if flaws := list(_flaws(arguments, schema)):
         raise ValidationError.from_exception_data("arguments", flaws, input_type="json")
 

@@ -32,12 +32,7 @@ _NAMED: Final = re.compile(
 
 
 class CallLog:
-    """Writes one line, `tool.called`, about one call; see the module.
-
-    Args:
-        arguments: The client's arguments.
-        known: The names of the tool's arguments.
-    """
+    """Writes one line, `tool.called`, about one call; see the module."""
 
     def __init__(self, arguments: Mapping[str, Any], known: Collection[str]) -> None:
         self._arguments = arguments
@@ -45,11 +40,7 @@ class CallLog:
         self._started = time.perf_counter()
 
     def succeeded(self, facts: Mapping[str, Any]) -> None:
-        """Log a reply.
-
-        Args:
-            facts: `id`, `cluster_id` and `count` of the reply, where it has them.
-        """
+        """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
         ids = self._ids(facts.get(name) for name in _ID_FIELDS)
         count = {"count": facts["count"]} if "count" in facts else {}
         log.info("tool.called", outcome="ok", **self._took(), **count, **ids)

@@ -32,18 +32,9 @@ TOOL_USE: Final = "claudecode/toolUseId"
 class Calls:
     """Runs the calls of one connection.
 
-    Args:
-        services: The services that tools can request, by type.
-        caller: The connection's project and session.
-        around: Entered while a client lists or calls tools.
-        front: The id of the connection's front, if it repeats calls that were not answered.
-        asked_again: The ids of the requests that the front repeats.
-        has_hooks: Whether the client has hooks, and so the tool that they call.
-        may_tell: Tells whether the caller may be shown unasked what its project knows.
-        note: What the first reply also says, and `get_stats` each time.
-
-    Attributes:
-        tools: The tools that the client sees.
+    `around` is entered while a client lists or calls tools. `front` is the id of a front that repeats unanswered calls,
+    with the ids in `asked_again`. `may_tell` tells whether the caller may be shown unasked what its project knows. The
+    first reply and each of `get_stats` also have the `note`.
     """
 
     def __init__(  # noqa: PLR0913 - a connection
@@ -76,11 +67,7 @@ class Calls:
         return self._session_context.text(replace(self._caller, is_told=self._may_tell()))
 
     async def dashboard(self) -> str:
-        """Return the page that shows a person what was learned in the caller's project.
-
-        Raises:
-            LearningMemoryError: If the data cannot be read.
-        """
+        """Return the page that shows a person what was learned in the caller's project."""
         document = await self._dashboard.document(self._caller.project)
         return page(await asyncio.to_thread(as_text, document))
 
@@ -93,15 +80,7 @@ class Calls:
         *,
         tool_use: object = None,
     ) -> Result:
-        """Call a tool and return its result or failure.
-
-        Args:
-            identity: The request's id.
-            tool: The tool's name.
-            arguments: Its arguments.
-            progress: Tells the client how far the call is.
-            tool_use: What the client's hooks call this call; see `TOOL_USE`.
-        """
+        """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
         front = self._front
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():

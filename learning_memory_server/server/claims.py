@@ -48,10 +48,8 @@ _LETTERS: Final = 6
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     """Return the caller that this process speaks for.
 
-    Args:
-        environment: Variables that Claude Code sets for a server it starts (CLAUDE_PROJECT_DIR,
-            CLAUDE_CODE_SESSION_ID). Without them, the working directory and an id of this process are used.
-        settings: Where the data is, and the project's name if they name it.
+    Claude Code sets CLAUDE_PROJECT_DIR and CLAUDE_CODE_SESSION_ID for a server it starts. Without them, the working
+    directory and an id of this process are used.
     """
     project = settings.project or claims_of(settings).project_of(folder_of(environment))
     return Caller(project, session_of(environment))
@@ -63,12 +61,7 @@ def claims_of(settings: Settings) -> Claims:
 
 
 class Claims:
-    """Knows the projects of folders, and which folders are the projects that they claim to be.
-
-    Args:
-        file: Where they are kept, for this user alone.
-        journal: The journal's folder.
-    """
+    """Knows the projects of folders, and which folders are the projects that they claim to be."""
 
     def __init__(self, file: Path, journal: Path) -> None:
         self._file = file
@@ -76,12 +69,7 @@ class Claims:
         self._told: set[tuple[Path, str]] = set()
 
     def project_of(self, directory: Path, *, keep: bool = True) -> str:
-        """Return the name of a folder's project: `host/owner/name` of its remote, else what was decided once.
-
-        Args:
-            directory: The folder.
-            keep: Whether to keep what is decided now.
-        """
+        """Return the name of a folder's project: `host/owner/name` of its remote, else what is decided once."""
         if remote := remote_name(directory):
             return remote
         kept, place = self._read(), _place(directory)
@@ -103,11 +91,7 @@ class Claims:
         return bare if is_free and self._mentions(bare) else None
 
     def take_earlier_name(self, directory: Path) -> None:
-        """Note that a person says that what is kept under a folder's bare name is of this folder.
-
-        Raises:
-            OSError: If it cannot be kept.
-        """
+        """Note that a person says that what is kept under a folder's bare name is of this folder."""
         kept = self._read()
         bare, _ = kept["names"][_place(directory)]
         kept["names"][_place(directory)] = [bare, bare]
@@ -145,11 +129,6 @@ class Claims:
         That is done for a project of which nothing is stored, and where the client has transcripts of earlier sessions
         in the folder: it was used there before roots were recorded. A shallow clone does not have the roots. What
         cannot be kept is looked for again.
-
-        Args:
-            directory: The folder.
-            project: What its remote names.
-            is_new: Whether nothing is stored of the project.
         """
         kept = self._read()
         if "since" not in kept:
@@ -165,11 +144,7 @@ class Claims:
             self._try_to_write(kept)
 
     def confirm(self, directory: Path, project: str) -> None:
-        """Note that a person says that a folder is the project's.
-
-        Raises:
-            OSError: If it cannot be kept.
-        """
+        """Note that a person says that a folder is the project's."""
         kept = self._read()
         kept["confirmed"].append([_place(directory), project])
         if roots := kept["folders"].get(_place(directory)):

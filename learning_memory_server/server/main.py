@@ -13,11 +13,7 @@ from learning_memory_server.system.interrupts import INTERRUPTED
 
 
 def main(*, has_hooks: bool = False) -> NoReturn:
-    """Serve until the client leaves, then exit the process.
-
-    Args:
-        has_hooks: Whether the client has hooks.
-    """
+    """Serve until the client leaves, then exit the process."""
     with fast_imports():
         from learning_memory_server.server.stdio import serve_stdio  # noqa: PLC0415
 

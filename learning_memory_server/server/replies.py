@@ -17,16 +17,9 @@ def page(
 ) -> dict[str, Any]:
     """Return a reply with as many items as fit, and how to get the rest.
 
-    Args:
-        key: The name of the list of items.
-        items: The items of this page, in order.
-        offset: The number of items before this page.
-        of: The total number of items, if known.
-        **rest: The other fields of the reply; None is left out.
-
-    Returns:
-        `{key: [...], "count": n}` and the rest. If more items follow, also `total` (unless the rest has one) and the
-        `offset` of the next item. If this page was cut short, also `truncated`. If it has items, `STORED_TEXT`.
+    `of` is the total number of items, if known, and `rest` the other fields of the reply; None is left out. If more
+    items follow, the reply has `total` (unless the rest has one) and the `offset` of the next item; if it was cut
+    short, `truncated`; if it has items, `STORED_TEXT`.
     """
     reply: dict[str, Any] = {name: value for name, value in rest.items() if value is not None}
     shown: list[dict[str, Any]] = []

@@ -109,21 +109,13 @@ def read_page(uri: str, page: str) -> ReadResourceResult:
 
 
 def require_known(uri: str) -> None:
-    """Refuse a resource that does not exist.
-
-    Raises:
-        MCPError: If there is none at this URI.
-    """
+    """Refuse a resource that does not exist."""
     if uri not in {CONTEXT_URI, DASHBOARD_URI}:
         raise MCPError(INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
 
 
 def prompt(name: str, arguments: dict[str, str]) -> GetPromptResult:
-    """Return the messages of a prompt.
-
-    Raises:
-        MCPError: If there is no such prompt, or an argument is wrong.
-    """
+    """Return the messages of a prompt."""
     if name != RETROSPECTIVE:
         raise MCPError(INVALID_PARAMS, f"There is no such prompt; there is {RETROSPECTIVE}.")
     if arguments.keys() - {"axis"}:

@@ -49,13 +49,7 @@ class Lines(Protocol):
 
 
 class Session:
-    """Serves one connection.
-
-    Args:
-        server: The server, which knows the caller.
-        lines: The connection.
-        grace: Seconds that open requests have left once the client has closed its side.
-    """
+    """Serves one connection. Open requests have `grace` seconds left once the client has closed its side."""
 
     def __init__(self, server: Server[dict[str, Any]], lines: Lines, *, grace: float = 0.0) -> None:
         self._server = server

@@ -30,14 +30,7 @@ _GRACE_SECONDS: Final = 5.0
 
 
 async def serve_stdio(*, has_hooks: bool = False) -> None:
-    """Serve one client on stdin and stdout until it leaves.
-
-    Args:
-        has_hooks: Whether the client has hooks.
-
-    Raises:
-        LearningMemoryError: If the settings are wrong, or another process has locked the journal.
-    """
+    """Serve one client on stdin and stdout until it leaves."""
     settings = load_settings()
     configure_logging(settings.log_level)
     for sentence in unknown_variables(os.environ):
@@ -72,13 +65,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
 
 
 class StdioLines:
-    """Reads and writes lines in threads: stdin and stdout can be files, which an event loop cannot wait for.
-
-    Args:
-        source: The descriptor to read from.
-        target: The descriptor to write to.
-        frame_max: Bytes of the longest line that is read as a whole.
-    """
+    """Reads and writes lines in threads: stdin and stdout can be files, which an event loop cannot wait for."""
 
     def __init__(self, source: int, target: int, frame_max: int = FRAME_MAX) -> None:
         # Not closed: at the end of the process a thread may still read.
@@ -91,11 +78,7 @@ class StdioLines:
         return await to_thread.run_sync(self._read, abandon_on_cancel=True)
 
     async def write(self, line: bytes) -> None:
-        """Write a line.
-
-        Raises:
-            BrokenPipeError: If the client is gone.
-        """
+        """Write a line."""
         await to_thread.run_sync(self._write, line)
 
     def _read(self) -> bytes:

@@ -27,13 +27,7 @@ _ID: Final = "ID: "
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a call.
-
-    Args:
-        text: What models read.
-        structured: The same as data, if the tool's replies are data.
-        is_error: Whether the call failed.
-    """
+    """The result of a call: what models read, and the same as data if the tool's replies are data."""
 
     text: str
     structured: dict[str, Any] | None = None
@@ -138,11 +132,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class TextWire(_Text):
-    """Plain text.
-
-    Args:
-        failed: What precedes the reason of a failure that is not the arguments' fault.
-    """
+    """Plain text. `failed` precedes the reason of a failure that is not the arguments' fault."""
 
     failed: str
 

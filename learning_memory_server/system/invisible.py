@@ -45,10 +45,6 @@ def shown(text: str, name: Callable[[str], str] = _named) -> str:
     These stay: a joiner or non-joiner between characters of a script that needs it, or after a virama; a space without
     a width between characters of a script that does without spaces; the joiner of an emoji; tags in a flag; and one
     selector of a variant. Of those, what cannot be seen changes nothing that is read.
-
-    Args:
-        text: The text.
-        name: Returns what is shown in place of a character.
     """
     if text.isascii():
         return text

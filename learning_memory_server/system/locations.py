@@ -84,10 +84,7 @@ def runtime_folder(environment: Mapping[str, str]) -> str:
 def socket_files(journal: str, storage: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """Return where the hub of some data listens, and where if another user could use the folder of that, or does.
 
-    Args:
-        journal: The journal folder, without symbolic links.
-        storage: The storage folder, the same.
-        environment: This user's variables.
+    The folders are without symbolic links.
     """
     name = digest(f"{journal}\n{storage}")
     return (

@@ -26,12 +26,6 @@ def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = No
 
     The order is fixed, so that two processes cannot each lock one of them. If both are one folder, it is locked once.
 
-    Args:
-        journal: The journal folder.
-        storage: The folder of everything else.
-        purpose: See `exclusive`.
-        socket: See `exclusive`.
-
     Raises:
         AlreadyRunningError: If another process has locked either folder; the message says which.
         LockUnavailableError: If a lock file cannot be created or opened.
@@ -56,14 +50,10 @@ def exclusive(
     socket: Path | None = None,
     hint: str = _WAIT,
 ) -> Iterator[None]:
-    """Lock a folder for this process until the block ends.
+    """Lock a folder, which is created if need be, for this process until the block ends.
 
-    Args:
-        folder: The folder, created if it does not exist.
-        purpose: What this process is, or does: shown to others that find the folder locked.
-        name: What messages call the folder.
-        socket: Where this process listens, if it serves others.
-        hint: What to do if another process has locked it.
+    Others that find the folder locked are shown the `purpose`, and what to do as a `hint`. Messages call it by its
+    `name`. `socket` is where this process listens, if it serves others.
 
     Raises:
         AlreadyRunningError: If another process has locked it; the message says which.
@@ -101,11 +91,7 @@ def _open_lock(path: Path, create: int = 0) -> int:
 
 
 def name_socket(folder: Path, socket: Path) -> None:
-    """Say in the lock file of a folder that this process has locked where it listens.
-
-    Raises:
-        LockUnavailableError: If the file cannot be opened.
-    """
+    """Say in the lock file of a folder that this process has locked where it listens."""
     about = holder(folder) or {}
     with suppress(OSError):
         descriptor = os.open(folder / LOCK, os.O_WRONLY | files.PLAIN)
@@ -127,10 +113,6 @@ def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bo
     """Lock an open file until its descriptor is closed. Return False if another process has locked it.
 
     It retries long enough to outlast a process that only checks who has the lock (`holder`).
-
-    Args:
-        descriptor: The open file.
-        pause: Waits for the given number of seconds between attempts.
     """
     for last in (False, False, True):
         try:
@@ -178,20 +160,12 @@ def is_holder(folder: Path, pid: int) -> bool:
     """Return whether a process of this user has locked the folder; False if that cannot be found out.
 
     What `holder` returns is only what a process has written, and process ids are reused.
-
-    Args:
-        folder: The folder.
-        pid: The process.
     """
     return file_locks.is_locked_by(folder / LOCK, pid)
 
 
 def describe_holder(folder: Path) -> str | None:
-    """Return which process has locked the folder, in words; None if it is free.
-
-    Raises:
-        LockUnavailableError: See `holder`.
-    """
+    """Return which process has locked the folder, in words; None if it is free."""
     who = holder(folder)
     if who is None:
         return None

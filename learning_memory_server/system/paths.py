@@ -67,11 +67,7 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
 
 
 def raw_settings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Return the settings as they were given, neither checked nor complete.
-
-    Raises:
-        InvalidSettingsError: See `settings_from_file`.
-    """
+    """Return the settings as they were given, neither checked nor complete."""
     return {**settings_from_file(environment), **settings_from_environment(environment)}
 
 

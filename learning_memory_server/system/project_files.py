@@ -35,17 +35,10 @@ _GIT_SECONDS: Final = 5
 
 
 class ProjectFile:
-    """A file that may set variables.
+    """A file that may set variables. Its data is None if that is unknown.
 
-    Args:
-        path: Where it is.
-        data: What it contains; None if that is unknown.
-        folder: What `${workspaceFolder}` stands for in it.
-        holds_variables: Whether its lines are variables. Otherwise it is JSON or TOML by the end of its name.
-
-    Attributes:
-        path: Where it is.
-        folder: See above.
+    `${workspaceFolder}` stands for the `folder` in it. Its lines are variables if it `holds_variables`; otherwise it is
+    JSON or TOML by the end of its name.
     """
 
     def __init__(self, path: str, data: bytes | None, folder: str, *, holds_variables: bool) -> None:
@@ -85,13 +78,7 @@ class ProjectFile:
 def find_ignored(
     found: Iterable[tuple[str, bytes]], environment: Mapping[str, str], names: Iterable[str]
 ) -> dict[str, str]:
-    """Return the variables whose value may come from a file of the project, each with the file.
-
-    Args:
-        found: The path and content of each file.
-        environment: This process's variables.
-        names: Which of them are asked about.
-    """
+    """Return those of the variables named whose value may come from a file of the project, each with the file."""
     files = list(_with_env_files(found))
     origin = _Origin(files, environment)
     ignored = {name: origin.find(name) for name in names}

@@ -30,10 +30,7 @@ def attempts(
 ) -> _RetryContextIterator:
     """Return three attempts to loop over with `for` or `async for`; the last one raises its error.
 
-    Args:
-        what: The name of the work in the log.
-        on: The errors that are worth another attempt.
-        first_wait: Seconds before the second attempt. The wait before the third is twice as long.
+    The second comes after `first_wait` seconds, and the third after twice as long. The log calls the work `what`.
     """
     import stamina  # noqa: PLC0415 - deferred to the first use
 

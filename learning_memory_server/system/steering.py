@@ -79,9 +79,6 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
 
     HOME becomes what the user database says. If there is any such variable, settings of network, model and redaction
     are removed as well: they decide for all projects. Those of the settings file are not concerned.
-
-    Args:
-        environment: This process's variables, which are changed.
     """
     home = _home()
     names = [name for name in environment if is_guarded(name) and (name, environment[name]) != ("HOME", home)]
@@ -107,9 +104,6 @@ def project_files(environment: Mapping[str, str]) -> list[tuple[str, bytes]]:
     """Return the path and content of each file of the project that can set variables.
 
     Clients also read those of the folders above. Those in the user's home are the user's own.
-
-    Args:
-        environment: This process's variables.
     """
     home = _home()
     paths = [f"{folder}/{name}" for folder in _folders(environment) if folder != home for name in FILES]

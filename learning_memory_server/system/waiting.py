@@ -65,11 +65,7 @@ def each_request_within(seconds: float) -> Iterator[None]:
 
 
 def request_seconds(most: float) -> float:
-    """Return how long a request may take here.
-
-    Args:
-        most: The limit where nobody waits.
-    """
+    """Return how long a request may take here, and `most` where nobody waits."""
     patience = _patience.get()
     return most if patience is None else min(most, patience)
 
@@ -82,10 +78,7 @@ def is_waited_for() -> bool:
 class Circuit:
     """Keeps requests of one kind from a server that does not answer, until it does.
 
-    Args:
-        name: What it stands before, for the log.
-        on_closed: Called each time that the server has come back.
-        probe_seconds: Seconds that a probe may take.
+    `on_closed` is called each time that the server has come back. The log calls it by its `name`.
     """
 
     def __init__(
@@ -103,23 +96,12 @@ class Circuit:
         return self._error is not None
 
     def require_closed(self) -> None:
-        """Do nothing unless the server did not answer.
-
-        Raises:
-            NoAnswerError, ModelServerAwayError: The error with which this was opened.
-        """
+        """Raise the error with which this was opened, if it is open."""
         if self._error is not None:
             raise type(self._error)(self._error.message, hint=self._error.hint) from self._error
 
     async def require_closing(self, within: float) -> None:
-        """Wait until this is closed.
-
-        Args:
-            within: The most seconds to wait.
-
-        Raises:
-            NoAnswerError, ModelServerAwayError: The error with which this was opened, if it is still open then.
-        """
+        """Wait until this is closed, `within` seconds at most, then do what `require_closed` does."""
         if self._error is not None and self._probing is not None:
             await asyncio.wait([self._probing], timeout=within)
         self.require_closed()
@@ -127,12 +109,10 @@ class Circuit:
     def open(
         self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]
     ) -> None:
-        """Let requests fail at once until a probe gets an answer. If it is open already, nothing changes.
+        """Let requests fail with an error at once until a probe gets an answer. If it is open already, nothing changes.
 
-        Args:
-            error: Why.
-            probe: Makes a request of the kind that failed. It raises `NoAnswerError` or `ModelServerAwayError` if that
-                fails too; any other error is an answer.
+        The probe makes a request of the kind that failed. It raises `NoAnswerError` or `ModelServerAwayError` if that
+        fails too; any other error is an answer.
         """
         if self._error is not None:
             return
@@ -164,11 +144,7 @@ class Circuit:
 
 
 def is_own_delay(until: float) -> bool:
-    """Return whether a deadline was noticed so late that this process must have been busy.
-
-    Args:
-        until: The deadline, in the running loop's time.
-    """
+    """Return whether a deadline, in the loop's time, was noticed so late that this process must have been busy."""
     return asyncio.get_running_loop().time() - until > _BUSY_SECONDS
 
 

@@ -59,12 +59,7 @@ def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
 
 
 def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
-    """Return the first line of a connection; see `rendezvous`.
-
-    Args:
-        place: Which hub.
-        role: `session`, or `command` for a command that only makes sure of the hub.
-    """
+    """Return the first line of a connection, see `discovery`. A command's only makes sure of the hub."""
     front = os.urandom(12).hex()
     return {
         "hello": discovery.PROTOCOL_VERSION,
@@ -92,12 +87,8 @@ def _working_directory() -> str:
 class HubLink:
     """Connects to the hub, and starts it if none runs.
 
-    Args:
-        place: Which hub.
-        hello: The first line; see `hello_of`.
-        say: Shows a sentence to the user of the command, or to whoever reads the client's log.
-        connect_seconds: See `CONNECT_SECONDS`.
-        patience: How many seconds a hub that runs may be silent.
+    `say` shows a sentence to the user of the command, or to whoever reads the client's log. A hub that runs may be
+    silent for `patience` seconds.
     """
 
     def __init__(
@@ -118,9 +109,6 @@ class HubLink:
 
     def connect(self, wait: Wait = _sleep) -> socket.socket | None:
         """Return a connection to a hub that has acknowledged the hello, or None once it is no longer wanted.
-
-        Args:
-            wait: See `Wait`.
 
         Raises:
             UntrustedSocketError: If another user listens at the socket, or could.
@@ -304,12 +292,7 @@ def _last_sentence(storage: Path) -> str:
 
 
 def spawn_hub(place: discovery.Place, program: programs.Program) -> None:
-    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams.
-
-    Args:
-        place: Its data.
-        program: What runs it.
-    """
+    """Start a hub as a daemon: in its own session, without a parent, and without inherited streams."""
     environment = {
         **steering.for_hub(os.environ),
         "LEARNING_MEMORY_STORAGE_PATH": str(place.storage),

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
     """Relay between the client and the hub until the client leaves.
 
-    Args:
-        has_hooks: Whether the client has hooks.
-        is_steered: Whether variables were ignored that a project's file names.
+    It `is_steered` if variables were ignored that a project's file names.
     """
     status = 0
     if not socket_security.has_hubs():

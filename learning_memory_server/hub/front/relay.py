@@ -47,17 +47,7 @@ _SUBSCRIBE: Final = "subscriptions/listen"
 
 
 class Relay:
-    """One client's session.
-
-    Args:
-        link: Connects to the hub.
-        client_in: The descriptor that the client writes to.
-        client_out: The descriptor that the client reads from.
-        answers: What is answered without the hub.
-        ping_after: Seconds; see `PING_AFTER`.
-        hung_after: Seconds; see `HUNG_AFTER`.
-        frame_max: Bytes of the longest message that the client may send.
-    """
+    """One client's session. For its seconds see `PING_AFTER` and `HUNG_AFTER`."""
 
     def __init__(  # noqa: PLR0913 - two ends and three limits
         self,

@@ -6,12 +6,7 @@ from learning_memory_server.system.ipc import discovery, jsonrpc
 
 
 class Overlong:
-    """The ends of a line that was too long to keep.
-
-    Args:
-        head: Its first bytes.
-        tail: Its last bytes.
-    """
+    """The ends of a line that was too long to keep."""
 
     __slots__ = ("head", "tail")
 

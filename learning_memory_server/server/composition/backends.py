@@ -57,11 +57,6 @@ def load_model(
 ) -> Embedder:
     """Load the embedding model; this can take seconds.
 
-    Args:
-        settings: The model and its backend.
-        exporter: Exports the model in the background if no export exists yet.
-        packaged: Loads the packaged model, or waits for one that is being loaded.
-
     Raises:
         EmbeddingUnavailableError: If the model cannot be loaded, or its vectors have the wrong length.
     """
@@ -95,11 +90,7 @@ def redaction_gate(settings: Settings) -> RedactionGate:
 
 
 def load_reranker(model: str) -> Reranker:
-    """Load a re-ranking model; this takes seconds.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine or does not work.
-    """
+    """Load a re-ranking model; this takes seconds."""
     from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - leads to torch
 
     return CrossEncoderReranker(model)
@@ -135,11 +126,7 @@ def open_store(
 ) -> VectorStore:
     """Return the configured engine for one identity: two models never share a collection.
 
-    Args:
-        settings: The engine.
-        identity: The model's.
-        circuits: The circuits before a server; None for circuits that end with the store.
-        before_use: Called with a server's URL and the owner before the first point is written there.
+    `before_use` is called with a server's URL and the owner before the first point is written there.
     """
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
@@ -154,16 +141,7 @@ def server_circuits() -> Circuits:
 
 
 async def server_version(settings: Settings, url: str) -> dict[str, Any]:
-    """Ask a Qdrant server for its version, without opening or creating anything; see `Circuits.describe`.
-
-    Args:
-        settings: The key, and whether it may be sent in plain text.
-        url: The server's URL, or several.
-
-    Raises:
-        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
-        StorageUnavailableError: If the server does not answer within two seconds.
-    """
+    """Ask a Qdrant server for its version, without opening or creating anything; see `Circuits.describe`."""
     from learning_memory_server.index.engines.qdrant_requests import Requests  # noqa: PLC0415
 
     requests = Requests(
@@ -188,15 +166,9 @@ def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStor
 
 
 def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> int:
-    """Remove the embedded engine's files of every other model and, if a server is the engine, all of them.
+    """Remove the embedded engine's files of every other model, or all if a server is the engine; return how many.
 
     They are copies from earlier times, rebuilt from the journal if they are used again.
-
-    Returns:
-        How many indexes were removed.
-
-    Raises:
-        StorageUnavailableError: If the files cannot be removed.
     """
     used = settings.index_directory / identity.digest if settings.qdrant_url is None else None
     try:
@@ -221,16 +193,7 @@ def open_server(
 ) -> QdrantStore:
     """Return a Qdrant server for the owner of the storage folder, without connecting to it.
 
-    Args:
-        settings: The storage folder, and how a cluster shards and replicates new collections.
-        url: The server's URL, which may differ from the one in the settings; or several, separated by commas.
-        key: Its API key.
-        circuits: See `open_store`.
-        before_use: See `open_store`.
-
-    Raises:
-        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
-        StorageUnavailableError: If the owner's file is damaged, or cannot be read or written.
+    The URL may differ from the one in the settings, and name several nodes. See `open_store`.
     """
     from learning_memory_server.index.engines.owner import open_owner  # noqa: PLC0415
     from learning_memory_server.index.engines.qdrant import QdrantStore  # noqa: PLC0415

@@ -33,21 +33,12 @@ _PATH: Final = re.compile(r"(?<![\w.])(~|[A-Za-z]:)?[/\\][^\s'\":,;)]+")
 
 
 def configure_logging(level: str) -> None:
-    """Log to stderr.
-
-    Args:
-        level: debug, info, warning, error or critical.
-    """
+    """Log to stderr."""
     _configure(level, logging.StreamHandler(sys.stderr))
 
 
 def configure_file_logging(level: str, path: Path) -> None:
-    """Log to a file, which is rotated when it is large; to stderr where it cannot be written.
-
-    Args:
-        level: debug, info, warning, error or critical.
-        path: The file.
-    """
+    """Log to a file, which is rotated when it is large; to stderr where it cannot be written."""
     from logging.handlers import RotatingFileHandler  # noqa: PLC0415 - only the hub needs it
 
     try:

@@ -20,14 +20,7 @@ _NAMED: Final = 20
 
 
 class Projects:
-    """The projects that something is kept of.
-
-    Args:
-        journal: The open entries.
-        collector: The resolved ones.
-        values: The values.
-        memories: The memories.
-    """
+    """The projects that something is kept of."""
 
     def __init__(
         self, journal: Journal, collector: ObservationCollector, values: ValueLog, memories: MemoryLog
@@ -37,11 +30,7 @@ class Projects:
         self._logs = (values, memories)
 
     def named(self, project: str | None, caller: Caller) -> str | None:
-        """Return the project that a filter names; `current` is the caller's, of which nothing may be kept yet.
-
-        Raises:
-            NotFoundError: If nothing is kept of that project.
-        """
+        """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
         if self._collector.timeline.count(project) or project in (known := self._all(caller)):

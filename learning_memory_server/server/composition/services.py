@@ -82,15 +82,7 @@ ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
 
 
 class Services:
-    """Everything that tools and commands work with, built once per process.
-
-    Args:
-        settings: The settings.
-        journal: The journal, which this process has locked.
-        clock: Returns the current time.
-        load: Returns the embedding model.
-        fitting: Runs cluster fits.
-    """
+    """Everything that tools and commands work with, built once per process."""
 
     def __init__(
         self,
@@ -216,11 +208,7 @@ class Services:
         )
 
     def note_server(self, url: str, owner: str) -> None:
-        """Note in the journal that a Qdrant server is about to get points of an owner.
-
-        Raises:
-            StorageUnavailableError: If that cannot be written; then nothing may be written to the server either.
-        """
+        """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""
         try:
             self.servers.use(url, owner, self.clock())
         except JournalUnavailableError as error:
@@ -272,14 +260,8 @@ async def open_services(
 ) -> AsyncIterator[Services]:
     """Lock the journal and the storage folder, and build the services over them.
 
-    This imports and loads nothing heavy; `writer.run` starts that.
-
-    Args:
-        settings: The settings.
-        purpose: How the lock file describes this process to others.
-        clock: Returns the current time.
-        load: Returns an embedding model to use instead of the one in the settings, such as one already loaded.
-        fitting: Runs cluster fits; by default each in a child process.
+    This imports and loads nothing heavy; `writer.run` starts that. `purpose` describes this process to others that find
+    the folders locked. `load` and `fitting` stand in for the configured model and for fits in child processes.
 
     Raises:
         AlreadyRunningError: If another process has locked the journal or the storage folder.
@@ -300,15 +282,7 @@ async def services_over(
     *,
     packaged: Callable[[], Embedder] = load_packaged,
 ) -> AsyncIterator[Services]:
-    """Build the services over a journal and a storage folder that this process has already locked.
-
-    Args:
-        settings: The settings.
-        clock: Returns the current time.
-        load: See `open_services`.
-        fitting: See `open_services`.
-        packaged: Loads the packaged model, or waits for one that is being loaded.
-    """
+    """Build the services over a journal and a storage folder that this process has already locked."""
     journal = Journal(settings.journal_directory)
     if journal.is_older():
         _back_up(journal, settings.backups_directory, clock())

@@ -53,22 +53,7 @@ _DIGITS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard:
-    """Gathers the page's data.
-
-    Args:
-        journal: Where the open entries are.
-        collector: Where the entries are.
-        index: Where the vectors are.
-        clusterer: Finds what recurs.
-        values: The values.
-        verdicts: The verdicts on them.
-        advice: What was shown unasked.
-        failures: The commands that failed.
-        memories: The memories.
-        statistics: Returns the numbers of `get_stats`.
-        clock: Tells the time.
-        frames: Decide where experiences are on the map.
-    """
+    """Gathers the page's data."""
 
     journal: Journal
     collector: ObservationCollector
@@ -84,14 +69,7 @@ class Dashboard:
     frames: FrameStore
 
     async def document(self, project: str | None = None) -> dict[str, Any]:
-        """Return the data of the page.
-
-        Args:
-            project: Only what belongs to this project; None for everything.
-
-        Raises:
-            JournalUnavailableError: If the journal cannot be read.
-        """
+        """Return the data of the page, of one project or of all."""
         entries = self.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)

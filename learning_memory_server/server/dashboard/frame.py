@@ -85,14 +85,7 @@ class Frame:
 
 
 def new_frame(vectors: Floats, forgotten: int, origin: str, before: Frame | None) -> Frame:
-    """Return the frame of these experiences. The same ones give the same frame.
-
-    Args:
-        vectors: Shape (n, d), each of length 1.
-        forgotten: See `Frame`.
-        origin: See `Frame`.
-        before: The frame that it replaces.
-    """
+    """Return the frame of these experiences (n, d), each of length 1. The same ones give the same frame."""
     # As they are kept in a file, so that places are the same after a restart.
     marks = _landmarks(vectors).astype(np.float16).astype(np.float32)
     start = before.places_of(marks) if before and before.origin == origin else None

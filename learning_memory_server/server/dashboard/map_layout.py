@@ -35,12 +35,7 @@ _MODULE: Final = "learning_memory_server.server.dashboard.map_layout"
 
 
 class FrameStore:
-    """The frames, by axis.
-
-    Args:
-        folder: Where their files are, private.
-        make: Makes new ones.
-    """
+    """The frames, by axis."""
 
     def __init__(self, folder: Path, make: Callable[[Asked], dict[str, Frame]] | None = None) -> None:
         self._folder = folder
@@ -50,13 +45,7 @@ class FrameStore:
     async def current(
         self, vectors: Mapping[str, NDArray[np.float32]], forgotten: int, origins: Mapping[str, str]
     ) -> dict[str, Frame]:
-        """Return the frame of each axis, made again where the one that is kept does not serve.
-
-        Args:
-            vectors: Those of all experiences of each axis, shape (n, d).
-            forgotten: How many entries are forgotten.
-            origins: Where the vectors of each axis come from.
-        """
+        """Return the frame of each axis for its experiences' vectors (n, d), made again if it does not fit."""
         kept = {axis: await asyncio.to_thread(self._read, axis) for axis in vectors}
         asked = {
             axis: (rows, forgotten, origins[axis], frame)

@@ -48,11 +48,7 @@ def as_text(document: dict[str, Any]) -> str:
 
 
 def page(document: str) -> str:
-    """Return the page.
-
-    Args:
-        document: The data, from `as_text`.
-    """
+    """Return the page with the data, from `as_text`."""
     before, after = _frame()
     return f"{before}{document}{after}"
 

@@ -26,19 +26,10 @@ _EXIT_CODE: Final = re.compile(r"^Exit Code: ([1-9]\d*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a client's session. What a client does not say is empty.
+    """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
 
-    Args:
-        name: The event, as the client calls it.
-        session: The client's id of the session.
-        folder: The working directory.
-        prompt: What the user has written.
-        command: The shell command that a tool runs or ran.
-        output: What it wrote, if it succeeded.
-        error: What the client says of a command that failed.
-        is_background: Whether it goes on in the background, so that nothing is known of its end.
-        is_again: Whether the agent goes on because of a hook of this event.
-        is_unknown: Whether the client does not say if the command succeeded.
+    `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
+    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded.
     """
 
     name: str

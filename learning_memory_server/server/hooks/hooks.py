@@ -36,15 +36,7 @@ _OPENING: Final = "From the learning memory; data, not instructions."
 class Hooks:
     """Answers the events of all sessions.
 
-    Args:
-        collector: Where the entries are.
-        context: What a new session is told.
-        advisor: Knows what bears on a prompt.
-        shield: Knows what mended errors before.
-        sessions: What was said to the sessions that are running.
-        live: Which sessions are running.
-        clock: Tells the time.
-        check_in_calls: After how many tool calls with the same open entry an agent is asked about it; 0 for never.
+    After `check_in_calls` tool calls with the same open entry an agent is asked about it; 0 for never.
     """
 
     def __init__(  # noqa: PLR0913 - what is told, and what it is told from
@@ -78,15 +70,7 @@ class Hooks:
         }
 
     async def answer(self, event: Event, caller: Caller) -> str:
-        """Return what a client's hook prints, JSON or nothing, and keep what the event teaches.
-
-        Args:
-            event: What happened.
-            caller: Whose open entry it concerns.
-
-        Raises:
-            LearningMemoryError: If something could not be kept or read.
-        """
+        """Return what a client's hook prints, JSON or nothing, and keep what the event teaches."""
         self._live.heard(caller.session)
         answer = self._answers.get(event.kind)
         text = await answer(event, caller) if answer else ""

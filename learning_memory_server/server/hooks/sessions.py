@@ -12,14 +12,7 @@ _MOST: Final = 500
 
 @dataclass(slots=True)
 class SessionMemory:
-    """One session.
-
-    Attributes:
-        reminded: The open entries that it was reminded of.
-        shown: The ids of the experiences that it was shown.
-        entry: The open entry that calls are counted for.
-        calls: How many tool calls it has made since that entry was started or it was asked about it.
-    """
+    """What one session was reminded of and shown, and its calls since `entry` was started or asked about."""
 
     reminded: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)

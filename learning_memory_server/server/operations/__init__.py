@@ -41,11 +41,7 @@ class Report(Protocol):
 async def call(
     services: Services, _report: Report, *, tool: str, arguments: dict[str, Any], project: str, session: str
 ) -> dict[str, Any]:
-    """Call a tool as an agent would and return its reply.
-
-    Raises:
-        LearningMemoryError: Whatever the tool raises.
-    """
+    """Call a tool as an agent would and return its reply."""
     boundary = Boundary(TOOLS, services.injectable())
     return await boundary.run(tool, arguments, Caller(project, session))
 
@@ -78,10 +74,7 @@ _NAMES: Final = {"Services": object, "Report": object, "Any": Any}
 async def operate(services: Services, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
 
-    Raises:
-        InvalidInputError: If the operation does not exist or takes other fields, or fields of other kinds, because the
-            hub and the command have different versions.
-        LearningMemoryError: Whatever the operation raises.
+    A hub and a command of different versions may not know the same operations and fields: `InvalidInputError`.
     """
     operation = OPERATIONS.get(name)
     if operation is None:

@@ -41,29 +41,11 @@ def forgetful(services: Services) -> dict[str, Forgetful]:
 async def forget(  # noqa: PLR0913 - one for each option
     services: Services, report: Report, *, ids: list[str], project: str | None, purge: bool, preview: bool
 ) -> dict[str, Any]:
-    """Permanently forget entries, values, memories and failures, or everything in a project.
+    """Permanently forget entries, values, memories and failures by their ids, or everything in a project.
 
-    The verdicts on a forgotten entry or value, and the advice about it, are forgotten with it.
-
-    Args:
-        services: The services.
-        report: Receives the step that rewrites files.
-        ids: Ids of entries (also open ones), values, memories, failures and errors; empty to purge only.
-        project: A project, instead of ids.
-        purge: Also remove from the journal's files what is forgotten now and what was forgotten before.
-        preview: Change nothing.
-
-    Returns:
-        `found`, what is forgotten (`kind`, `id`, `text`); `citing`, the ids of values that stay although their evidence
-        includes one of the entries; `verdicts`, those that go along (`value_id`, `ghap_id`, `stance`); `indexed`, false
-        if points could not be removed yet; `elsewhere`, the URLs of Qdrant servers that are not in use and may have
-        points of it; and with `purge`, `removed`, the number of lines, and `doubtful`, the files
-        that a person should look at.
-
-    Raises:
-        InvalidInputError: If both ids and a project are given, or neither of them and no `purge`.
-        NotFoundError: If an id does not exist; then nothing is forgotten.
-        JournalUnavailableError: If the journal could not be written.
+    The verdicts on a forgotten entry or value, and the advice about it, are forgotten with it. If an id is unknown,
+    nothing is forgotten. `purge` also removes from the journal's files what is forgotten now or was before; `preview`
+    changes nothing. The reply's fields are those of `forget --json`, see docs/reference/cli.md.
     """
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")

@@ -1,4 +1,4 @@
-"""The operations that import records from elsewhere. All are idempotent."""
+"""The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
 from __future__ import annotations
 
@@ -33,38 +33,14 @@ Import = Callable[["Services", list[JournalRecord]], list[str]]
 
 
 async def add(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Import resolved entries, all of them or none.
-
-    Args:
-        services: The services.
-        entries: Entries in the journal's format.
-
-    Returns:
-        `added`, the ids of the new ones. They are indexed later.
-
-    Raises:
-        InvalidInputError: If one of them is not a resolved entry; then none is imported.
-        JournalUnavailableError: If the journal cannot be written.
-    """
+    """Import resolved entries in the journal's format, all of them or none. They are indexed later."""
     added = services.collector.add_resolved([_entry(number, data) for number, data in enumerate(entries)])
     services.writer.postpone([document for entry in added for document in documents_of(entry)])
     return {"added": [entry.id for entry in added]}
 
 
 async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Import open entries as orphans.
-
-    Args:
-        services: The services.
-        entries: Entries in the journal's format.
-
-    Returns:
-        `added`, the ids of the new ones.
-
-    Raises:
-        InvalidInputError: If one of them is not an open entry; then none is imported.
-        JournalUnavailableError: If one cannot be written; those before it are kept.
-    """
+    """Import open entries in the journal's format as orphans."""
     parsed = [parse_open(json.dumps(data).encode()) for data in entries]
     return {"added": [entry.id for entry in services.collector.add_open(parsed)]}
 
@@ -72,19 +48,7 @@ async def add_open(services: Services, _report: Report, *, entries: list[dict[st
 async def add_records(
     services: Services, _report: Report, *, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Import cluster, value, verdict, advice, failure and memory records.
-
-    Args:
-        services: The services.
-        records: The `kind`, `id`, `at` and `data` of each, as in a journal line.
-
-    Returns:
-        `added`, the ids of the new ones.
-
-    Raises:
-        InvalidInputError: If one of them could not have been written by this program; then none is imported.
-        JournalUnavailableError: If the journal cannot be written.
-    """
+    """Import cluster, value, verdict, advice, failure and memory records, as in journal lines; all of them or none."""
     checked = [checked_record(_record(number, fields)) for number, fields in enumerate(records)]
     return {
         "added": [
@@ -98,20 +62,10 @@ async def add_records(
 async def apply_deletions(
     services: Services, _report: Report, *, forgotten: dict[str, list[str]], existing_too: bool
 ) -> dict[str, Any]:
-    """Forget what was forgotten elsewhere.
+    """Forget what was forgotten elsewhere, by kind. Unknown ids are recorded, so that they are never imported.
 
-    Args:
-        services: The services.
-        forgotten: Ids by kind.
-        existing_too: Also forget items that exist here. Unknown ids are always recorded, so that they are never
-            imported.
-
-    Returns:
-        `forgotten`, the number of items that existed here; `noted`, the number of unknown ids; and `indexed`, false if
-        points could not be removed yet.
-
-    Raises:
-        JournalUnavailableError: If the journal could not be written.
+    What exists here is forgotten only with `existing_too`. The reply counts that as `forgotten`, and unknown ids as
+    `noted`; `indexed` is false if points could not be removed yet.
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []

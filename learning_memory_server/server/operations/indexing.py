@@ -29,18 +29,8 @@ async def complete(
 ) -> dict[str, Any]:
     """Wait until the model is loaded and the whole journal is in the index.
 
-    Args:
-        services: The services.
-        report: Receives the progress.
-        to_search: Also wait for the re-ranking model, if one is configured.
-        within: Seconds to wait at most for what the index lacks, once the model is loaded.
-
-    Returns:
-        `points`, the number of points in the index, and `notices`, what was repaired or is missing.
-
-    Raises:
-        EmbeddingUnavailableError: If the model cannot be loaded.
-        StorageUnavailableError: If the engine fails.
+    Once the model is loaded, this takes `within` seconds at most. With `to_search` it also waits for the re-ranking
+    model. `notices` says what was repaired or is missing.
     """
     writer = services.writer
     report("Loading the embedding model")
@@ -77,14 +67,8 @@ async def complete(
 async def compare(services: Services, report: Report) -> dict[str, Any]:
     """Compare the index with the journal, without writing anything.
 
-    Returns:
-        `points`, the number of points in the index; `missing`, how many it lacks; `superfluous`, how many do not belong
-        there; `model`, why the loaded model cannot be used, or None; `notices`; and what
-        a server refuses, see `Pauses.describe`.
-
-    Raises:
-        EmbeddingUnavailableError: If the model cannot be loaded.
-        StorageUnavailableError: If the engine fails.
+    The reply counts the `points` of the index, those `missing` and those `superfluous`. `model` says why the loaded
+    model cannot be used. What a server refuses is added; see `Pauses.describe`.
     """
     report("Loading the embedding model")
     await services.index.open()
@@ -112,12 +96,7 @@ async def _failure_of_model(services: Services) -> str | None:
 async def reindex(services: Services, report: Report, *, axis: _AxisName | None) -> dict[str, Any]:
     """Rebuild the index, or one axis of it, from the journal. The old index serves searches until then.
 
-    Returns:
-        `points`, the number of points built now or kept from an interrupted rebuild, and `notices`.
-
-    Raises:
-        EmbeddingUnavailableError: If the model cannot be loaded.
-        StorageUnavailableError: If the engine fails. The next call resumes the rebuild.
+    `points` counts those built now and those kept from an interrupted rebuild, which the next call resumes.
     """
     report("Loading the embedding model")
     await services.index.open()

@@ -26,22 +26,10 @@ if TYPE_CHECKING:
 async def migrate(
     services: Services, report: Report, *, url: str, key: str | None, to_server: bool
 ) -> dict[str, Any]:
-    """Copy the index from one engine to the other, and add what the journal has and the index lacks.
+    """Copy the index to a server or back, and add what the journal has and the index lacks.
 
-    Args:
-        services: The services.
-        report: Receives the progress.
-        url: The Qdrant server's URL.
-        key: Its API key.
-        to_server: True to fill the server, false to fill the embedded engine.
-
-    Returns:
-        `collections` by name, see `indexing.moving.Moved`; and `notices`, what was repaired in the target.
-
-    Raises:
-        InvalidInputError: If `url` is not an HTTP URL.
-        EmbeddingUnavailableError: If the model cannot be loaded.
-        StorageUnavailableError: If an engine failed. The next call resumes the migration.
+    The reply has `collections` by name, see `index.moving.Moved`, and as `notices` what was repaired in the target. If
+    an engine fails, the next call resumes.
     """
     # The client also accepts `:memory:`, which no other process could read.
     if not url.startswith(("http://", "https://")):
@@ -59,19 +47,7 @@ async def leave(
 ) -> dict[str, Any]:
     """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
 
-    Args:
-        services: The services.
-        report: Receives the progress.
-        url: The Qdrant server's URL.
-        key: Its API key.
-        gone: The server no longer exists: it is not asked.
-
-    Returns:
-        `removed`: how many there were.
-
-    Raises:
-        InvalidInputError: If the server is in use: it would be filled again.
-        StorageUnavailableError: If it failed. The next call resumes.
+    A server that is `gone` is not asked. If it fails, the next call resumes.
     """
     if services.servers.is_same(url, services.settings.qdrant_url):
         raise _in_use()
@@ -123,14 +99,7 @@ async def _opened(services: Services, url: str, key: str | None) -> AsyncIterato
 async def move_between(
     services: Services, report: Report, server: QdrantStore | None, *, to_server: bool
 ) -> dict[str, Any]:
-    """Copy between the embedded engine and a server; see `migrate`.
-
-    Args:
-        services: The services.
-        report: Receives the progress.
-        server: The server; None if it is the engine of the services.
-        to_server: True to fill the server.
-    """
+    """Copy between the embedded engine and a server, which is None if it is the engine of the services."""
     index, settings = services.index, services.settings
     async with AsyncExitStack() as opened:
         embedded: VectorIndex | VectorStore = index

@@ -13,19 +13,7 @@ if TYPE_CHECKING:
 
 
 async def picture(services: Services, report: Report, *, project: str | None) -> dict[str, Any]:
-    """Gather the data of the page.
-
-    Args:
-        services: The services.
-        report: Receives the progress.
-        project: Only this project's.
-
-    Returns:
-        `document`, as JSON text.
-
-    Raises:
-        JournalUnavailableError: If the journal cannot be read.
-    """
+    """Gather the data of the page, of one project or of all, as JSON text."""
     report("Gathering what was learned")
     document = await services.dashboard.document(project)
     # Megabytes, which others should not wait for.

@@ -16,11 +16,7 @@ _CARRYING: Final = ("add", "add_open", "add_records")
 
 
 async def redacted_fields(services: Services, name: str, fields: dict[str, Any]) -> RedactedData | None:
-    """Return an operation's fields without secrets, or None if it stores nothing.
-
-    Raises:
-        InvalidInputError: If the fields are nested too deeply.
-    """
+    """Return an operation's fields without secrets, or None if it stores nothing."""
     if name not in _CARRYING:
         return None
     try:

@@ -45,23 +45,11 @@ if TYPE_CHECKING:
 
 
 async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:
-    """Replace the secrets in records, and in everything unreadable, with markers. May be repeated.
+    """Replace the secrets in records, by kind and id, and in everything unreadable, with markers. May be repeated.
 
     Searches and writes go on. The journal is rewritten in one step for each file. If the process dies after that, the
-    next one completes the index.
-
-    Args:
-        services: The services.
-        report: Receives the progress.
-        records: The kind and the id of each record.
-
-    Returns:
-        `changed`, the number of lines and open entries that were rewritten; `indexed`, false if the index could not be
-        changed yet; and `notices`.
-
-    Raises:
-        InvalidSettingsError: If redaction is off.
-        JournalUnavailableError: If the journal could not be read or written. The call can be repeated.
+    next one completes the index. The reply counts the lines and open entries that were `changed`; `indexed` is false if
+    the index could not be changed yet.
     """
     scanner = Scanner(services.redaction.redactor)
     await services.redaction.load()

@@ -25,24 +25,7 @@ async def search_memories(  # noqa: PLR0913 - one for each option
     since: str | None,
     explain: bool,
 ) -> dict[str, Any]:
-    """Search memories.
-
-    Args:
-        services: The services.
-        query: What to look for.
-        limit: The most memories to return.
-        tags: A memory must have all of these.
-        source: Its source.
-        project: Its project.
-        since: Its earliest date, in ISO 8601.
-        explain: Include the parts of each score.
-
-    Returns:
-        `results`, see `FoundMemoryView`, `count` and `mode`.
-
-    Raises:
-        DeadlineExceededError: If it took too long.
-    """
+    """Search memories; `results` are like `FoundMemoryView`."""
     # A person sees the scores, and where they end.
     start = datetime.fromisoformat(since) if since else None
     where = MemoryFilter(tuple(tags), source, start, None, project)

@@ -72,11 +72,7 @@ class MetadataArgument(Arguments):
     ) = None
 
     def to_domain(self) -> dict[str, Any]:
-        """Return the metadata, with the members of the object that `extra` spells in its place.
-
-        Raises:
-            InvalidInputError: If `extra` is a broken object, or names what is given already.
-        """
+        """Return the metadata, with the members of the object that `extra` spells in its place."""
         given = self.model_dump(exclude_unset=True)
         extra = given.get("extra")
         if not isinstance(extra, str) or not extra.lstrip().startswith("{"):
@@ -106,12 +102,7 @@ class FiltersArgument(Arguments):
     project: ProjectName | None = None
 
     def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
-        """Return the domain's filter.
-
-        Raises:
-            InvalidInputError: If a date is invalid, or the first is after the last.
-            NotFoundError: If nothing is kept of the project.
-        """
+        """Return the domain's filter."""
         start = parse_moment("filters.date_from", self.date_from) if self.date_from else None
         end = _end_of("filters.date_to", self.date_to) if self.date_to else None
         if start and end and start > end:

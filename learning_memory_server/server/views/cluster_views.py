@@ -65,12 +65,7 @@ def exemplar(entry: Ghap) -> Exemplar:
 
 
 def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
-    """Return a cluster as a listing shows it.
-
-    Args:
-        found: The cluster.
-        now: When the last 30 days end.
-    """
+    """Return a cluster as a listing shows it. Its last 30 days end `now`."""
     outcomes = found.outcomes
     view: dict[str, Any] = {
         "cluster_id": str(found.id),

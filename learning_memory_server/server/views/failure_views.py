@@ -40,12 +40,7 @@ class FailedCommand(TypedDict):
 
 
 def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
-    """Return a `RepeatedError`.
-
-    Args:
-        known: The failures of one error, oldest first.
-        folder: The project's folder, if it is known.
-    """
+    """Return a `RepeatedError` of the failures of one error, oldest first."""
     newest = known[-1]
     failures = [
         {

@@ -78,12 +78,7 @@ def deleted(memory_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The lines above each result.
-
-    Args:
-        min_similarity: The least similarity that was requested.
-        explain: Whether to add a line about where the score comes from.
-    """
+    """The lines above each result; with `explain`, one of them says where the score comes from."""
 
     min_similarity: float
     explain: bool
@@ -146,11 +141,8 @@ def _results(
 ) -> str:
     """Return the reply with as many results as fit.
 
-    Args:
-        result: What was found.
-        heading: See `Heading`.
-        block: Returns the text of a result, given its number and how many characters are left; None if it does not fit.
-        narrower: What to ask with if not all fit.
+    `block` returns the text of a result, given its number and how many characters are left; None if it does not fit.
+    `narrower` is what to ask with if not all fit.
     """
     if not result.found:
         return "\n".join(["No results found matching your query.", *_closing(result, heading)])

@@ -49,14 +49,9 @@ _OF_THE_CALLER: Final = ("project", "log_level", "commands_start_hub")
 class Place:
     """The data that a hub owns, and the socket it listens on.
 
-    Paths are resolved, so that data reached through a symbolic link has the same hub.
-
-    Attributes:
-        journal: The journal folder.
-        storage: The folder of everything else.
-        socket: Where the hub listens.
-        second_socket: Where it listens if another user could use the folder of that one, or does.
-        settings: A digest of each setting of the hub, by name: a value may be a key.
+    Paths are resolved, so that data reached through a symbolic link has the same hub. `second_socket` is where it
+    listens if another user could use the folder of the first, or does. `settings` has a digest of each setting of the
+    hub: a value may be a key.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:

@@ -91,13 +91,7 @@ def read(line: bytes) -> Frame:
 
 
 def read_ends(head: bytes, tail: bytes, flaw: str) -> Frame:
-    """Return what a message is of which only the ends are known.
-
-    Args:
-        head: Its first `HEAD` bytes.
-        tail: Its last `TAIL` bytes.
-        flaw: Why it was not kept.
-    """
+    """Return what a message is of which the first `HEAD` and the last `TAIL` bytes were kept. The flaw says why."""
     frame = _unreadable(head.decode("utf-8", "replace"), flaw, INVALID_REQUEST)
     is_object = head.lstrip().startswith(b"{")
     if frame.identity is None and is_object and (last := _LAST.search(tail.decode("utf-8", "replace"))):
@@ -108,14 +102,7 @@ def read_ends(head: bytes, tail: bytes, flaw: str) -> Frame:
 def failure(
     identity: str | int | None, method: str, error: LearningMemoryError, code: int = INTERNAL_ERROR
 ) -> bytes:
-    """Return the line that answers a request with an error: a tool call with a tool's failure.
-
-    Args:
-        identity: The request's id.
-        method: Its method.
-        error: What went wrong.
-        code: The JSON-RPC error code, for any other method.
-    """
+    """Return the line that answers a request with an error: a tool call with a tool's failure."""
     outcome: dict[str, Any]
     if method == "tools/call" and identity is not None:
         text = json.dumps({"error": error.to_body()}, separators=(",", ":"))

@@ -63,12 +63,7 @@ def outranks(this: Program, other: Program) -> bool:
 
 
 def replaces(this: Program, hub: Program) -> bool:
-    """Return whether the hub that asks this, which is this process, gives way to another program.
-
-    Args:
-        this: The other program, as it was when its process began.
-        hub: What this process runs, as it was then.
-    """
+    """Return whether the hub, which is this process, gives way to another program; both as they were at their start."""
     if this["fingerprint"] == hub["fingerprint"]:
         return False
     if this.get("folder") == hub["folder"]:
@@ -93,16 +88,7 @@ def to_start(storage: Path) -> list[Program]:
 
 
 def record(storage: Path, program: Program, successor: Program | None = None) -> None:
-    """Record the program that has opened the journal.
-
-    Args:
-        storage: The storage folder.
-        program: The program.
-        successor: The one that it gives way to.
-
-    Raises:
-        OSError: If the storage folder cannot be written.
-    """
+    """Record the program that has opened the journal, and the one that it gives way to."""
     # Version 0.1.0 reads these three.
     written = {"executable": program["executable"], "folder": program["folder"], "build": program}
     temporary = storage / f"{RECORD}.{os.getpid()}"

@@ -29,12 +29,7 @@ def has_hubs() -> bool:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Create the socket's folder for this user alone, or check the one that exists.
-
-    Raises:
-        InvalidSettingsError: If it cannot be created.
-        UntrustedSocketError: See `check_folder`.
-    """
+    """Create the socket's folder for this user alone, or check the one that exists."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -86,9 +81,7 @@ def is_private(folder: Path) -> bool:
 def connect(path: Path, timeout: float | None = None) -> socket.socket:
     """Connect to the hub's socket, after checking that it is this user's.
 
-    Args:
-        path: The socket.
-        timeout: Seconds that the connection may take, and later each of its reads and writes; None waits.
+    `timeout` is the seconds that the connection may take, and later each of its reads and writes; None waits.
 
     Raises:
         OSError: If nobody listens there, or its queue of connections is full.
@@ -129,15 +122,7 @@ def user_of(connection: socket.socket) -> int:
 
 
 def user_by_getpeereid(connection: socket.socket, library: Any) -> int:  # noqa: ANN401 - as ctypes loads it
-    """Return what `getpeereid` says, for macOS and the BSDs.
-
-    Args:
-        connection: The socket.
-        library: The C library. No test has run with that of macOS.
-
-    Raises:
-        OSError: If it fails.
-    """
+    """Return what `getpeereid` says, for macOS and the BSDs. No test has run with the C library of macOS."""
     import ctypes  # noqa: PLC0415 - see above
 
     user, group = ctypes.c_uint32(), ctypes.c_uint32()
