@@ -43,11 +43,6 @@ class ObservationCollector:
     Each agent has its own current entry, as far as its client tells agents apart. The journal is read once, at first
     use. Nothing here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot
     interleave their writes.
-
-    Args:
-        journal: Where entries are kept. The process must have its lock to change them.
-        clock: Tells the time.
-        is_live: Returns whether a session is running; none is by default.
     """
 
     def __init__(
@@ -147,11 +142,7 @@ class ObservationCollector:
         return entry
 
     def add_run(self, caller: Caller, run: Run) -> Ghap | None:
-        """Keep how a test or build command ended with the caller's current entry, and return it, if it is known.
-
-        Raises:
-            JournalUnavailableError: If it cannot be written.
-        """
+        """Keep how a test or build command ended with the caller's current entry, and return it, if it is known."""
         entry = self.find_current(caller)
         if entry is None or self.is_ambiguous(caller):
             return None
@@ -162,10 +153,7 @@ class ObservationCollector:
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
         """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.
 
-        Raises:
-            InvalidInputError: If no id is given and the entry may be any of several.
-            NoActiveGhapError: If no id is given and the caller has no current entry.
-            NotFoundError: If the entry with that id is not open.
+        Raises what `update` raises.
         """
         self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
@@ -184,11 +172,7 @@ class ObservationCollector:
     ) -> Ghap:
         """Resolve an open entry: the caller's current one, or the one with the given id.
 
-        Raises:
-            InvalidInputError: If a falsified hypothesis is not explained, or no id is given and the entry may be any of
-                several.
-            NoActiveGhapError: If no id is given and the caller has no current entry.
-            NotFoundError: If the entry with that id is not open.
+        Raises what `update` raises, and `InvalidInputError` if a falsified hypothesis is not explained.
         """
         self.load()
         if (done := self._done(caller)) and done.resolution:
@@ -229,11 +213,7 @@ class ObservationCollector:
         return list(new.values())
 
     def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
-        """Change open entries with these ids on the disk and here, and return how many the change altered.
-
-        Raises:
-            JournalUnavailableError: If one cannot be written; those before it are changed.
-        """
+        """Change open entries with these ids on the disk and here, and return how many the change altered."""
         self.load()
         altered = 0
         for entry in [entry for entry in self._open.by_id.values() if entry.id in ids]:
@@ -297,11 +277,7 @@ class ObservationCollector:
         return set(self._resolved.look_up(ids).before)
 
     def get(self, ghap_id: str) -> Ghap:
-        """Return an entry, open or resolved.
-
-        Raises:
-            NotFoundError: If there is none with that id, or it was forgotten.
-        """
+        """Return an entry, open or resolved."""
         looked = self.look_up([ghap_id])
         if looked.found:
             return looked.found[0]

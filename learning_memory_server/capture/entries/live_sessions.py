@@ -24,10 +24,6 @@ class LiveSessions:
     A front that has lost its hub connects again only when its client calls. So that a hub which was just started takes
     nobody's entry for an orphan, it counts as heard of every session whose front was connected to the hub before it,
     if the process of that front still runs.
-
-    Args:
-        clock: Tells the time.
-        path: Where a hub leaves the processes of its fronts to the next one.
     """
 
     def __init__(self, clock: Clock, path: Path) -> None:
@@ -55,12 +51,7 @@ class LiveSessions:
 
     @contextmanager
     def connected(self, session: str, process: Any) -> Iterator[None]:  # noqa: ANN401 - whatever the front says
-        """Take a session for a running one inside the block.
-
-        Args:
-            session: The session.
-            process: The process id of its front.
-        """
+        """Take a session for a running one inside the block."""
         self._fronts[session].append(process)
         # Only a hint for the next hub: not worth waiting for the disk, and a full one matters elsewhere.
         with (

@@ -64,11 +64,7 @@ class OpenEntries:
                 self.by_id[entry.id] = replace(entry, orphaned=True)
 
     def save(self, entry: Ghap) -> None:
-        """Write an entry, and hold it.
-
-        Raises:
-            JournalUnavailableError: If it cannot be written.
-        """
+        """Write an entry, and hold it."""
         self._journal.save_open(entry)
         self.by_id[entry.id] = entry
 

@@ -37,11 +37,7 @@ class ExperienceSource:
 
 
 class ObservationPersister:
-    """Writes resolved entries to the index.
-
-    Args:
-        writer: Retries, and keeps track of what is pending.
-    """
+    """Writes resolved entries to the index."""
 
     def __init__(self, writer: IndexWriter) -> None:
         self._writer = writer

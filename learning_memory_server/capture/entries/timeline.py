@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 class Timeline:
-    """Resolved entries in the order of their resolutions.
-
-    Args:
-        entries: The entries, in any order.
-    """
+    """Resolved entries in the order of their resolutions."""
 
     def __init__(self, entries: Iterable[Ghap] = ()) -> None:
         self._all = sorted(entries, key=_order)
@@ -35,11 +31,7 @@ class Timeline:
         return iter(self._all)
 
     def newest(self, project: str | None = None) -> Iterator[Ghap]:
-        """Iterate over the entries, the latest first.
-
-        Args:
-            project: Only entries of this project; None for all.
-        """
+        """Iterate over the entries, the latest first."""
         return reversed(self._all if project is None else self._by_project.get(project, []))
 
     def count(self, project: str | None = None) -> int:

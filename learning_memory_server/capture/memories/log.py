@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 class MemoryLog(Records[Memory]):
-    """The memories in the journal, and their chunks.
-
-    Args:
-        log: Where they are kept.
-        chunker: Returns the chunker of the current model.
-    """
+    """The memories in the journal, and their chunks."""
 
     def __init__(self, log: Log, chunker: Callable[[], Chunker]) -> None:
         super().__init__(log, MEMORY)

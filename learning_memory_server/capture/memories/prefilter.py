@@ -27,12 +27,7 @@ def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collecti
     """Return the numbers of the chunks that may share terms with a query; if there are many, those with the most.
 
     The first chunk is always among them, because its header has the title. So are chunks that are not ASCII, because
-    their terms can be spelled in several ways.
-
-    Args:
-        text: The whole text.
-        spans: Its chunks.
-        wanted: The query's `needles`.
+    their terms can be spelled in several ways. `wanted` are the query's `needles`.
     """
     if len(spans) <= _FEW:
         return range(len(spans))

@@ -43,29 +43,16 @@ class ReportProgress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of adding a memory.
+    """The result of adding a memory."""
 
-    Args:
-        memory: The memory, new or existing.
-        chunks: The number of its chunks.
-        is_new: Whether this call added it; if not, it already existed.
-        is_indexed: Whether all of it is in the index now; if not, it is indexed in the background.
-    """
-
-    memory: Memory
-    chunks: int
-    is_new: bool
-    is_indexed: bool
+    memory: Memory  # the memory, new or existing
+    chunks: int  # the number of its chunks
+    is_new: bool  # whether this call added it; if not, it already existed
+    is_indexed: bool  # whether all of it is in the index now; if not, it is indexed in the background
 
 
 class MemoryStore:
-    """Adds and deletes memories.
-
-    Args:
-        log: Where they are kept.
-        writer: Indexes their chunks.
-        clock: Tells the time.
-    """
+    """Adds and deletes memories."""
 
     def __init__(self, log: MemoryLog, writer: IndexWriter, clock: Clock) -> None:
         self._log = log
@@ -126,16 +113,7 @@ class MemoryStore:
         return Added(memory, len(chunking.spans), is_new=True, is_indexed=is_indexed)
 
     async def delete(self, memory_id: str, *, again: bool = False) -> None:
-        """Forget a memory permanently, and remove its points.
-
-        Args:
-            memory_id: Its id.
-            again: The call is repeated because its hub ended, and may have done it before.
-
-        Raises:
-            NotFoundError: If there is no memory with that id.
-            JournalUnavailableError: If the journal could not be written; then nothing is forgotten.
-        """
+        """Forget a memory permanently, and remove its points."""
         forgetting = self._log.forget([memory_id], self._clock())
         has_written()
         await self._writer.remove(self._log.points_of(forgetting))

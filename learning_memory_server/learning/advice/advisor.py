@@ -64,18 +64,7 @@ class Related:
 
 
 class Advisor:
-    """Shows what was learned before, at most two things, and keeps in the journal what it showed.
-
-    Args:
-        finder: Finds what bears on an entry.
-        log: Where advice is kept.
-        collector: Where the entries are.
-        values: The values.
-        clock: Tells the time.
-        withheld: The share of entries for which advice is withheld, so that its effect can be measured.
-        within: Seconds that it may take; None for no limit.
-        chance: Returns a random number from 0 to 1.
-    """
+    """Shows what was learned before, at most two things, and keeps in the journal what it showed."""
 
     def __init__(  # noqa: PLR0913 - what is found, where it is kept, and what decides
         self,
@@ -104,9 +93,6 @@ class Advisor:
 
         The same call again shows the same, and what was shown for an earlier hypothesis of the entry is not repeated.
         Silence if nothing is near enough, or the model or the engine are not ready or late.
-
-        Raises:
-            JournalUnavailableError: If it could not be recorded.
         """
         if channel is Channel.START and (
             ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
@@ -127,15 +113,8 @@ class Advisor:
     async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
         """Return the experience that bears on what a user has written, and record that it is shown.
 
-        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late.
-
-        Args:
-            prompt: What the user has written. Its beginning counts.
-            caller: The session.
-            shown: The ids of what it has been shown at prompts before.
-
-        Raises:
-            JournalUnavailableError: If it could not be recorded.
+        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late. Only
+        the beginning of the prompt counts. `shown` are the ids of what the session was shown at prompts before.
         """
         text = prompt[:_PROMPT_MAX]
         if len(set(terms(text))) < _TERMS_LEAST:
@@ -151,9 +130,6 @@ class Advisor:
         """Return whether a session may be shown these things outside a call about an entry, and record that.
 
         They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
-
-        Raises:
-            JournalUnavailableError: If it could not be recorded.
         """
         if entry := self._collector.find_current(caller):
             return not (items and self._record(entry, channel, items).withheld)

@@ -20,17 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What an agent names when it resolves an entry.
-
-    Args:
-        shown: The effects of what was shown for the entry unasked, by id. Only these say whether advice helps.
-        found: The rest of what exists.
-        not_recorded: A sentence for each other id.
-    """
+    """What an agent names when it resolves an entry."""
 
     shown: dict[str, Effect] = field(default_factory=dict)
-    found: list[Citation] = field(default_factory=list)
-    not_recorded: list[str] = field(default_factory=list)
+    """The effects of what was shown for the entry unasked, by id. Only these say whether advice helps."""
+    found: list[Citation] = field(default_factory=list)  # the rest of what exists
+    not_recorded: list[str] = field(default_factory=list)  # a sentence for each other id
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,27 +35,17 @@ UNCONFIRMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Tells a new session what its project knows.
+    """Tells a new session what its project knows."""
 
-    Args:
-        collector: Where the entries are.
-        values: Where the values are.
-        advisor: Records what is shown, and knows what is withheld.
-        budget: Bytes of UTF-8 that the text has at most.
-    """
-
-    collector: ObservationCollector
-    values: ValueListing
-    advisor: Advisor
-    budget: int
+    collector: ObservationCollector  # where the entries are
+    values: ValueListing  # where the values are
+    advisor: Advisor  # records what is shown, and knows what is withheld
+    budget: int  # bytes of UTF-8 that the text has at most
 
     def text(self, caller: Caller) -> str:
         """Return the text for a caller's project; empty if there is nothing to say.
 
         The values and lessons in it are recorded as advice. Without those that are withheld for an open entry.
-
-        Raises:
-            JournalUnavailableError: If they could not be recorded.
         """
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
@@ -83,15 +73,10 @@ def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a new session is told.
+    """What a new session is told."""
 
-    Args:
-        text: Lines, or nothing if there is no item or none fits.
-        items: The values and the experiences in it.
-    """
-
-    text: str
-    items: tuple[Item, ...]
+    text: str  # lines, or nothing if there is no item or none fits
+    items: tuple[Item, ...]  # the values and the experiences in it
 
 
 def context(  # noqa: PLR0913 - what there is to say, and how much of it
@@ -105,15 +90,8 @@ def context(  # noqa: PLR0913 - what there is to say, and how much of it
     """Return the open entries, the values in force, the latest lessons and what others do, each on a line.
 
     An item that does not fit is left out whole. Lessons of falsified entries come before those of confirmed ones, and a
-    lesson that is said already is not repeated.
-
-    Args:
-        still_open: Open entries, the most important first.
-        values: Values, the best first.
-        resolved: Resolved entries, the newest first.
-        budget: Bytes of UTF-8, line feeds included.
-        withheld: The ids of values and entries to leave out.
-        elsewhere: Entries at which somebody else is at work, the most important first.
+    lesson that is said already is not repeated. Entries and values come in order of importance. The text has at most
+    `budget` bytes of UTF-8.
     """
     text = _OPENING
     said: list[Item] = []

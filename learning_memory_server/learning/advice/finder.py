@@ -49,19 +49,12 @@ _REMEMBERED: Final = 2 * BACKGROUND
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The candidates for one goal and hypothesis.
+    """The candidates for one goal and hypothesis."""
 
-    Args:
-        experiences: Past experiences with their scores, in no order.
-        values: Values with their cosines, most similar first.
-        least: The least score of an experience that is shown.
-        measured: What was measured for the model.
-    """
-
-    experiences: list[Scored]
-    values: list[tuple[Value, float]]
-    least: float
-    measured: Measured
+    experiences: list[Scored]  # past experiences with their scores, in no order
+    values: list[tuple[Value, float]]  # values with their cosines, most similar first
+    least: float  # the least score of an experience that is shown
+    measured: Measured  # what was measured for the model
 
     def items(self) -> list[Item]:
         """Return what to show: experiences, then values if there is room for them."""
@@ -84,16 +77,7 @@ class Ranked:
 
 
 class AdviceFinder:
-    """Ranks what was learned before for a goal and a hypothesis.
-
-    Args:
-        collector: Where the entries are.
-        index: Where their vectors are, and the values'.
-        values: The values.
-        verdicts: The verdicts on them.
-        is_everywhere: Whether to look at other projects too.
-        background: How many of the newest entries are the background.
-    """
+    """Ranks what was learned before for a goal and a hypothesis."""
 
     def __init__(  # noqa: PLR0913 - four services
         self,
@@ -114,15 +98,7 @@ class AdviceFinder:
         self._terms: dict[str, tuple[Ghap, frozenset[str]]] = {}
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
-        """Return the candidates for an entry, None if the index is not open or nothing was measured for its model.
-
-        Args:
-            entry: The entry; it is not among them.
-            effects: How often each experience misled and helped.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
-        """
+        """Return the candidates for an entry, None if the index is not open or nothing was measured for its model."""
         return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
 
     async def rank_text(
@@ -130,14 +106,8 @@ class AdviceFinder:
     ) -> Ranked | None:
         """Return the candidates for what an agent or a user has written; see `rank`.
 
-        Args:
-            text: What was written.
-            project: The project.
-            effects: How often each experience misled and helped.
-            entry_id: The entry that it is part of, if any.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine failed.
+        `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
+        any.
         """
         if not self._index.is_open:
             return None

@@ -45,13 +45,7 @@ class AdviceLog(Records[Advice]):
     def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
         """Record what helped and what misled. What changes nothing is left out.
 
-        Args:
-            entry: The entry that the things were shown for.
-            effects: The effect of each, by its id; everything else had none.
-            at: When.
-
-        Raises:
-            JournalUnavailableError: If it could not be written.
+        What is not in `effects` had none.
         """
         changed = []
         for advice in self.of(entry):
@@ -117,11 +111,7 @@ class AdviceLog(Records[Advice]):
         return []
 
     def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
-        """Import and return advice that is new, except that on or with something that is forgotten here.
-
-        Raises:
-            JournalUnavailableError: If the journal cannot be written; then none is imported.
-        """
+        """Import and return advice that is new, except that on or with something that is forgotten here."""
         return self.add_new(
             each
             for each in given

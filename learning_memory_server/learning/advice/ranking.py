@@ -81,19 +81,12 @@ an agent with the same wrong guess does harm."""
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured for a model.
+    """What was measured for a model."""
 
-    Args:
-        threshold: The least score of an experience that is shown.
-        value_threshold: The least cosine of a value that is shown.
-        mean: The usual mean cosine of an experience and a goal with a hypothesis.
-        deviation: Its usual standard deviation in one store.
-    """
-
-    threshold: float
-    value_threshold: float
-    mean: float
-    deviation: float
+    threshold: float  # the least score of an experience that is shown
+    value_threshold: float  # the least cosine of a value that is shown
+    mean: float  # the usual mean cosine of an experience and a goal with a hypothesis
+    deviation: float  # its usual standard deviation in one store
 
     def least(self, entries: int) -> float:
         """Return the least score of an experience that is shown from a store of so many entries."""
@@ -149,12 +142,7 @@ class Background:
         return shared / self._total if self._total else 0.0
 
     def score(self, cosine: float, found: AbstractSet[str]) -> float:
-        """Return the score of an experience.
-
-        Args:
-            cosine: Of its vector and that of goal and hypothesis.
-            found: The distinct terms of its text.
-        """
+        """Return the score of an experience."""
         z = min(max((cosine - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
         return _COSINE * cosine + self.shared(found) + _Z * z
 
@@ -165,24 +153,14 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An experience and its score.
-
-    Args:
-        entry: The experience.
-        score: Its score.
-        shared: The part of it that shared terms add.
-    """
+    """An experience and its score."""
 
     entry: Ghap
     score: float
-    shared: float = 0.0
+    shared: float = 0.0  # the part of it that shared terms add
 
     def item(self, least: float) -> Item:
-        """Return what is kept of it if it is shown.
-
-        Args:
-            least: The least score of what is shown.
-        """
+        """Return what is kept of it if it is shown."""
         alone = self.score - self.shared
         with_terms = Reason.BOTH if alone > self.shared else Reason.TERMS
         reason = Reason.SIMILAR if alone >= least else with_terms
@@ -201,12 +179,7 @@ def sunk(score: float, misled: int, helped: int) -> float:
 
 
 def best(scored: Iterable[Scored], least: float) -> list[Scored]:
-    """Return the experiences to show, at most two: falsified hypotheses first among those that match as well.
-
-    Args:
-        scored: The candidates.
-        least: The least score.
-    """
+    """Return the experiences to show, at most two: falsified hypotheses first among those that match as well."""
     passing = [each for each in scored if each.score >= least]
     enough = max((each.score for each in passing), default=0.0) - _FALSIFIED_FIRST
 

@@ -28,35 +28,23 @@ held would have an error of 0. Source: A. Agresti and B. Caffo, The American Sta
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A judged entry for which there was advice.
+    """A judged entry for which there was advice."""
 
-    Args:
-        withheld: Whether the advice was withheld.
-        probability: The probability with which it was to be withheld, above 0 and below 1.
-        held: Whether the hypothesis held.
-    """
-
-    withheld: bool
-    probability: float
-    held: bool
+    withheld: bool  # whether the advice was withheld
+    probability: float  # the probability with which it was to be withheld, above 0 and below 1
+    held: bool  # whether the hypothesis held
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The entries whose advice was shown, or those whose advice was withheld.
+    """The entries whose advice was shown, or those whose advice was withheld."""
 
-    Args:
-        count: How many.
-        held: How many held.
-        share: The share that held, weighted by the inverse of the probability that an entry came into this arm; None
-            if the arm is empty.
-        effective: The number of equally weighted entries that would tell as much: at most `count`.
-    """
-
-    count: int
-    held: int
+    count: int  # how many
+    held: int  # how many held
     share: float | None
-    effective: float
+    """The share that held, weighted by the inverse of the probability that an entry came into this arm; None if the arm
+    is empty."""
+    effective: float  # the number of equally weighted entries that would tell as much: at most `count`
 
     @property
     def variance(self) -> float:
@@ -67,29 +55,20 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """By how much more often hypotheses held where advice was shown. Shares are from 0 to 1, lifts from -1 to 1.
+    """By how much more often hypotheses held where advice was shown. Shares are from 0 to 1, lifts from -1 to 1."""
 
-    Args:
-        shown: The entries with advice.
-        withheld: The entries whose advice was withheld.
-        difference: The difference of the shares, as it is; None if an arm is empty.
-        interval: Its 95 % interval, not shrunk.
-        estimate: The difference shrunk towards 0, as far as it is uncertain: what to believe while data are few.
-    """
-
-    shown: Arm
-    withheld: Arm
-    difference: float | None
-    interval: tuple[float, float]
+    shown: Arm  # the entries with advice
+    withheld: Arm  # the entries whose advice was withheld
+    difference: float | None  # the difference of the shares, as it is; None if an arm is empty
+    interval: tuple[float, float]  # its 95 % interval, not shrunk
     estimate: float | None
+    """The difference shrunk towards 0, as far as it is uncertain: what to believe while data are few."""
 
 
 def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
     """Return a trial of each judged entry for which there was advice.
 
-    Args:
-        advice: The advice on these entries, and perhaps on others. An entry's is all shown or all withheld.
-        entries: Resolved entries.
+    An entry's advice is all shown or all withheld.
     """
     first: dict[str, Advice] = {}
     for each in advice:
@@ -110,10 +89,8 @@ def lift(trials: Sequence[Trial]) -> Lift:
 
     The interval joins the Wilson intervals of both arms. Source: R. G. Newcombe, Interval estimation for the difference
     between independent proportions, Statistics in Medicine 17 (1998), 873-890, method 10. The estimate is the mean of
-    the posterior under a normal prior around 0.
-
-    Args:
-        trials: The entries. Those that could not have come into the other arm tell nothing and are left out.
+    the posterior under a normal prior around 0. Trials that could not have come into the other arm tell nothing and are
+    left out.
     """
     fair = [trial for trial in trials if 0 < trial.probability < 1]
     shown = _arm([(1 / (1 - trial.probability), trial.held) for trial in fair if not trial.withheld])

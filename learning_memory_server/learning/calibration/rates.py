@@ -51,12 +51,7 @@ def rates_by(entries: Iterable[Ghap], name_of: Callable[[Ghap], str]) -> list[Ra
 
 
 def track_record(entry: Ghap, alike: Mapping[OutcomeStatus, int]) -> str | None:
-    """Return one line on what became of resolved entries like this one, or None if too few are judged.
-
-    Args:
-        entry: The new entry.
-        alike: How many of the resolved entries of its project, domain and strategy ended in which way.
-    """
+    """Return one line on what became of resolved entries like this one, or None if too few are judged."""
     past = _rate_of(alike, "alike")
     if past.total < ENOUGH:
         return None

@@ -67,31 +67,20 @@ class Score:
     Sources: A. H. Murphy, A new vector partition of the probability score, J. Appl. Meteor. 12 (1973), 595-600; the two
     parts within bins: D. B. Stephenson et al., Two extra components in the Brier score decomposition, Weather and
     Forecasting 23 (2008), 752-757.
-
-    Args:
-        count: The number of forecasts.
-        confidence: Their mean confidence.
-        share: The share that came true. Confidence above it is overconfidence.
-        brier: The mean squared difference between confidence and outcome: 0 is perfect, 0.25 is what always saying 0.5
-            gets.
-        reliability: How far the confidence in each bin is from the share that held there; 0 is best.
-        resolution: How far the bins' shares are from the overall share; more is better.
-        uncertainty: What always saying the overall share would get.
-        within_bin_variance: How much confidence varies within bins.
-        within_bin_covariance: How much of that variation goes along with the outcome.
-        bins: The bins that have forecasts, by confidence.
     """
 
-    count: int
-    confidence: float | None = None
-    share: float | None = None
+    count: int  # the number of forecasts
+    confidence: float | None = None  # their mean confidence
+    share: float | None = None  # the share that came true. Confidence above it is overconfidence.
     brier: float | None = None
+    """The mean squared difference between confidence and outcome: 0 is perfect, 0.25 is what always saying 0.5 gets."""
     reliability: float | None = None
-    resolution: float | None = None
-    uncertainty: float | None = None
-    within_bin_variance: float | None = None
-    within_bin_covariance: float | None = None
-    bins: tuple[Bin, ...] = ()
+    """How far the confidence in each bin is from the share that held there; 0 is best."""
+    resolution: float | None = None  # how far the bins' shares are from the overall share; more is better
+    uncertainty: float | None = None  # what always saying the overall share would get
+    within_bin_variance: float | None = None  # how much confidence varies within bins
+    within_bin_covariance: float | None = None  # how much of that variation goes along with the outcome
+    bins: tuple[Bin, ...] = ()  # the bins that have forecasts, by confidence
 
 
 def first_stated(entries: Iterable[Ghap]) -> list[Forecast]:

@@ -23,11 +23,7 @@ misses copies with one word changed. Without copies, .95 is within .01 ARI of no
 
 
 def text_of(neighbours: Neighbours) -> NDArray[np.int64]:
-    """Return the number of each row's text, shape (n,): linked near copies share one, in order of their first row.
-
-    Args:
-        neighbours: The neighbours of the rows.
-    """
+    """Return the number of each row's text, shape (n,): linked near copies share one, in order of their first row."""
     from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -40,12 +36,7 @@ def text_of(neighbours: Neighbours) -> NDArray[np.int64]:
 
 
 def means_of(units: NDArray[np.float32], text: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the mean of each text's rows, scaled to length 1.
-
-    Args:
-        units: Shape (n, d), rows of length 1.
-        text: Shape (n,): the number of each row's text, from 0.
-    """
+    """Return the mean of each text's rows, scaled to length 1."""
     sums = np.zeros((int(text.max()) + 1, units.shape[1]), dtype=np.float32)
     np.add.at(sums, text, units)
     return unit_rows(sums)

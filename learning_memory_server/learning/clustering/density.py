@@ -38,13 +38,7 @@ def spread(
 ) -> NDArray[np.float32]:
     """Pull every point towards its neighbours, in few dimensions, where differences in density show.
 
-    Args:
-        units: Shape (n, d), rows of length 1.
-        neighbours: The neighbours of those rows.
-        pull: The weights from `pull_of`.
-
-    Returns:
-        Shape (n, at most 32), rows of length 1 (all zeros if the points are identical).
+    Returns at most 32 columns; rows have length 1, or are zeros if all points are identical.
     """
     points = unit_rows(_principal(units, _WIDE_DIMENSIONS))
     rows = neighbours.rows[:, : pull.shape[1]]
@@ -85,12 +79,7 @@ def _principal(points: NDArray[np.float32], dimensions: int) -> NDArray[np.float
 def distance_graph(points: NDArray[np.float32], neighbours: Neighbours) -> csr_array:
     """Return the neighbour graph with the points' distances: symmetric, and connected by bridges.
 
-    Args:
-        points: Shape (n, m), at least two rows.
-        neighbours: The edges; k is at least 1.
-
-    Returns:
-        Shape (n, n). No edge is stored for a distance that is unknown.
+    There must be at least two points, each with a neighbour. No edge is stored for a distance that is unknown.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415
 

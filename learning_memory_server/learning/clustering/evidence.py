@@ -26,51 +26,29 @@ _SAMPLE: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterEvidence:
-    """What a judgement needs to know about a cluster, computed once from its members.
+    """What a judgement needs to know about a cluster, computed once from its members."""
 
-    Args:
-        name: The cluster's id, quoted in reasons.
-        centroid: Shape (d,), float32, length 1: the weighted mean of the members.
-        size: The number of members.
-        loo_mean: The mean distance of a member to the centroid of the others.
-        loo_deviation: The standard deviation of those distances.
-        mean: The mean distance of a member to the centroid of all.
-        deviation: The standard deviation of those distances.
-        sample: Shape (at most 64, d), float16, rows of length 1: every k-th member, in the order given.
-    """
-
-    name: str
-    centroid: NDArray[np.float32]
-    size: int
-    loo_mean: float
-    loo_deviation: float
-    mean: float
-    deviation: float
+    name: str  # the cluster's id, quoted in reasons
+    centroid: NDArray[np.float32]  # shape (d,), float32, length 1: the weighted mean of the members
+    size: int  # the number of members
+    loo_mean: float  # the mean distance of a member to the centroid of the others
+    loo_deviation: float  # the standard deviation of those distances
+    mean: float  # the mean distance of a member to the centroid of all
+    deviation: float  # the standard deviation of those distances
     sample: NDArray[np.float16]
+    """Shape (at most 64, d), float16, rows of length 1: every k-th member, in the order given."""
 
     def nearness(self, unit: NDArray[np.float32]) -> float:
         """Return the mean of the cosine to the centroid and the average cosine to the three nearest of `sample`.
 
         The centroid says where the topic is; the nearest members, how far it reaches in this direction.
-
-        Args:
-            unit: Shape (d,), length 1.
         """
         cosines = np.sort(self.sample.astype(np.float32) @ unit)
         return float((self.centroid @ unit + cosines[-_NEAREST:].mean()) / 2)
 
     @classmethod
     def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:
-        """Compute the evidence of a cluster.
-
-        Args:
-            name: The cluster's id.
-            vectors: Shape (m, d), m at least 1; any length but zero.
-            weights: Shape (m,), each above 0.
-
-        Raises:
-            ValueError: If there are no members.
-        """
+        """Compute the evidence of a cluster."""
         if len(vectors) == 0:
             raise ValueError(f"{name} has no members to be judged by")
         members = unit_rows(vectors).astype(np.float64)

@@ -55,12 +55,7 @@ _RECORD_WORDS: Final = frozenset(
 def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[str] = ()) -> list[str]:
     """Label each cluster with its most distinctive terms, such as `flask app, token, static key`.
 
-    Args:
-        clusters: The texts of each cluster's members.
-        background: Texts in no cluster; terms in them are less distinctive.
-
-    Returns:
-        One label per cluster, in order; empty if a cluster's texts have no usable word.
+    Terms in `background`, the texts in no cluster, are less distinctive. A label is empty if no word is usable.
     """
     counts = [_texts_with_term(texts) for texts in clusters]
     everywhere = _texts_with_term(background)

@@ -34,12 +34,7 @@ _TINY: Final = 1e-6
 
 
 def group_of(groups: Groups, count: int) -> NDArray[np.int64]:
-    """Return the index of each row's group, or the number of groups for a row in none. Shape (count,).
-
-    Args:
-        groups: Disjoint rows.
-        count: The number of rows.
-    """
+    """Return the index of each row's group, or the number of groups for a row in none. Shape (count,)."""
     found = np.full(count, len(groups), dtype=np.int64)
     for position, members in enumerate(groups):
         found[members] = position
@@ -96,10 +91,7 @@ def best_level(
 def links_between(groups: Groups, rows: NDArray[np.int64], pull: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the total link weight between the members of every two groups, shape (g, g).
 
-    Args:
-        groups: Disjoint rows.
-        rows: Shape (n, at least k): the neighbours of each point.
-        pull: Shape (n, k): the weights of the first k neighbours.
+    Counts as many of each point's neighbours as `pull` has weights for.
     """
     count = len(groups)
     own = group_of(groups, len(rows))

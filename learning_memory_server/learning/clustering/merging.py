@@ -84,10 +84,6 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
 
     A pair costs the squared distance of its centres times (a * b / (a + b)) ** 0.6, for sizes a and b. The public Ward
     linkages start from single points and have a power of 1 only.
-
-    Args:
-        centres: Shape (g, m).
-        sizes: Shape (g,).
     """
     count = len(centres)
     centres = centres.astype(np.float64)
@@ -133,11 +129,6 @@ def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbour
 
     Each neighbour votes with the square of its cosine, and noise votes for noise. The winner needs half of all votes
     and a centroid that is similar enough. On three labelled sets 91 % of such votes were right.
-
-    Args:
-        units: Shape (n, d), rows of length 1.
-        groups: Disjoint rows.
-        neighbours: The neighbours of each point.
     """
     if not groups:
         return groups
@@ -169,13 +160,8 @@ def without_misplaced(
 ) -> Groups:
     """Drop members that are nearer to the mean of a neighbour's group than to the mean of their own group's others.
 
-    In balanced and skewed draws this raised purity by .01 and noise by .01, and lowered ARI by .003 at most.
-
-    Args:
-        units: Shape (n, d), rows of length 1.
-        groups: Disjoint rows.
-        neighbours: The neighbours of each point.
-        size: A group that falls below this size is dissolved.
+    In balanced and skewed draws this raised purity by .01 and noise by .01, and lowered ARI by .003 at most. A group
+    that falls below `size` is dissolved.
     """
     nobody = len(groups)
     now = group_of(groups, len(units))

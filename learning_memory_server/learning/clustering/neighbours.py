@@ -30,15 +30,11 @@ _GROUP: Final = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """The nearest other points of each point, nearest first, ties by row.
-
-    Args:
-        rows: Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour.
-        similarities: Shape (n, k), float32: their cosine similarities.
-    """
+    """The nearest other points of each point, nearest first, ties by row."""
 
     rows: NDArray[np.int64]
-    similarities: NDArray[np.float32]
+    """Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour."""
+    similarities: NDArray[np.float32]  # shape (n, k), float32: their cosine similarities
 
     @property
     def k(self) -> int:

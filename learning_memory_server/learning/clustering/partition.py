@@ -16,19 +16,14 @@ THIN_NOISE: Final = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """The points of one cluster.
-
-    Args:
-        members: Shape (m,), int64: the rows, most central first (cosine to the centroid, ties by row).
-        similarities: Shape (m,), float32: the cosine of each member to the centroid.
-        weights: Shape (m,), float64: the weight of each member.
-        centroid: Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1.
-    """
+    """The points of one cluster."""
 
     members: NDArray[np.int64]
-    similarities: NDArray[np.float32]
-    weights: NDArray[np.float64]
+    """Shape (m,), int64: the rows, most central first (cosine to the centroid, ties by row)."""
+    similarities: NDArray[np.float32]  # shape (m,), float32: the cosine of each member to the centroid
+    weights: NDArray[np.float64]  # shape (m,), float64: the weight of each member
     centroid: NDArray[np.float32]
+    """Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1."""
 
     @property
     def size(self) -> int:
@@ -38,36 +33,23 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """The largest smaller `min_cluster_size` that would have found more clusters.
-
-    Args:
-        min_cluster_size: The setting.
-        sizes: The sizes of the clusters it would have found, largest first.
-    """
+    """The largest smaller `min_cluster_size` that would have found more clusters."""
 
     min_cluster_size: int
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the sizes of the clusters it would have found, largest first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """The result of one clustering.
+    """The result of one clustering."""
 
-    Args:
-        clusters: Largest first, ties by lowest row.
-        noise: Rows in no cluster, ascending.
-        count: The number of points.
-        min_cluster_size: The effective setting: as configured, or derived from `count`.
-        min_samples: The setting.
-        near_miss: Looked for only if the partition is thin; None if no smaller setting finds more clusters.
-    """
-
-    clusters: tuple[Cluster, ...]
-    noise: NDArray[np.int64]
-    count: int
-    min_cluster_size: int
+    clusters: tuple[Cluster, ...]  # largest first, ties by lowest row
+    noise: NDArray[np.int64]  # rows in no cluster, ascending
+    count: int  # the number of points
+    min_cluster_size: int  # the effective setting: as configured, or derived from `count`
     min_samples: int
     near_miss: NearMiss | None = None
+    """Looked for only if the partition is thin; None if no smaller setting finds more clusters."""
 
     @property
     def is_thin(self) -> bool:

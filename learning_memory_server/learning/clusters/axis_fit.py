@@ -18,36 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedCluster:
-    """A cluster as the fit found it.
+    """A cluster as the fit found it."""
 
-    Args:
-        id: The id that clients see.
-        label: Its most distinctive terms.
-        members: Each member's cosine to the centroid, by entry id, most central first.
-        evidence: What a value is judged by.
-    """
-
-    id: ClusterId
-    label: str
-    members: Mapping[str, float]
-    evidence: ClusterEvidence
+    id: ClusterId  # the id that clients see
+    label: str  # its most distinctive terms
+    members: Mapping[str, float]  # each member's cosine to the centroid, by entry id, most central first
+    evidence: ClusterEvidence  # what a value is judged by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisFit:
-    """A fit of one axis.
-
-    Args:
-        at: When it was made.
-        clusters: Largest first.
-        numbers: The number of each entry's cluster, or None for noise.
-        explanation: Why there are few clusters, if so.
-    """
+    """A fit of one axis."""
 
     at: datetime
-    clusters: tuple[FittedCluster, ...]
-    numbers: Mapping[str, int | None]
-    explanation: str | None
+    clusters: tuple[FittedCluster, ...]  # largest first
+    numbers: Mapping[str, int | None]  # the number of each entry's cluster, or None for noise
+    explanation: str | None  # why there are few clusters, if so
 
     @classmethod
     def of(cls, axis: Axis, at: datetime, ids: Sequence[str], fit: Fit) -> AxisFit:

@@ -40,11 +40,7 @@ _LENGTH: Final = struct.Struct("<Q")
 class ChildFitting:
     """Runs fits in a child process.
 
-    Args:
-        min_cluster_size: As for `Clusterer`.
-        min_samples: As for `Clusterer`.
-        command: The command that runs this module, without its arguments; by default, this interpreter.
-        kept_seconds: How long the child is kept after a fit.
+    `command` runs this module; by default, this interpreter does.
     """
 
     def __init__(

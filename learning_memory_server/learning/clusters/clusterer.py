@@ -33,19 +33,7 @@ _LEAST: Final = {Axis.FULL: 20, Axis.STRATEGY: 20, Axis.SURPRISE: 8, Axis.ROOT_C
 
 
 class ExperienceClusterer:
-    """The clusters of every axis.
-
-    Args:
-        index: Where the vectors are.
-        writer: Brings the index up to date with the journal.
-        collector: Where the entries are.
-        fitting: Computes fits.
-        history: The log that keeps cluster numbers across restarts.
-        clock: Tells the time.
-        min_experiences: The minimum number of experiences for clustering; None means 8 on the axes surprise and
-            root_cause, which few experiences are on, and 20 on the others.
-        waited_for: The most experiences in a fit that a question waits for if there is an earlier one.
-    """
+    """The clusters of every axis."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -107,12 +95,7 @@ class ExperienceClusterer:
     async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:
         """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
 
-        Args:
-            cluster_id: The cluster, which may be gone.
-            within: See `cluster_axis`.
-
-        Raises:
-            LearningMemoryError: See `cluster_axis`.
+        The cluster may be gone. Raises what `cluster_axis` raises.
         """
         projects = {entry.project for entry in self._collector.list_resolved()}
         project = await self._lineages.owner(cluster_id, projects)

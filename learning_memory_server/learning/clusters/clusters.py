@@ -29,59 +29,33 @@ _BETWEEN_TERMS: Final = ", "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExperienceCluster:
-    """A cluster of experiences.
+    """A cluster of experiences."""
 
-    Args:
-        id: The id that clients see.
-        label: Its most distinctive terms.
-        members: The entries, most central first.
-        exemplars: The entries that represent it best.
-        mean_weight: The mean tier weight of the members.
-        outcomes: How the members ended, and when.
-        evidence: What a value is judged by, from the members the fit found.
-    """
-
-    id: ClusterId
-    label: str
-    members: tuple[Ghap, ...]
-    exemplars: tuple[Ghap, ...]
-    mean_weight: float
-    outcomes: Outcomes
-    evidence: ClusterEvidence
+    id: ClusterId  # the id that clients see
+    label: str  # its most distinctive terms
+    members: tuple[Ghap, ...]  # the entries, most central first
+    exemplars: tuple[Ghap, ...]  # the entries that represent it best
+    mean_weight: float  # the mean tier weight of the members
+    outcomes: Outcomes  # how the members ended, and when
+    evidence: ClusterEvidence  # what a value is judged by, from the members the fit found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisClusters:
-    """The clusters of one axis, largest first, and the noise.
-
-    Args:
-        axis: The axis.
-        clusters: The clusters.
-        noise: The experiences in no cluster, most recently resolved first.
-        total: The number of experiences.
-        explanation: Why the fit found few clusters, if so.
-        fitted_at: When the clusters were found.
-        stale: How many experiences have come or gone since, and are not taken into account yet.
-        lineage: The history of the clusters.
-        places: The number of each experience's cluster, or None for noise.
-    """
+    """The clusters of one axis, largest first, and the noise."""
 
     axis: Axis
     clusters: tuple[ExperienceCluster, ...]
-    noise: tuple[Ghap, ...]
-    total: int
-    explanation: str | None
-    fitted_at: datetime
-    stale: int
-    lineage: Lineage
-    places: Mapping[str, int | None]
+    noise: tuple[Ghap, ...]  # the experiences in no cluster, most recently resolved first
+    total: int  # the number of experiences
+    explanation: str | None  # why the fit found few clusters, if so
+    fitted_at: datetime  # when the clusters were found
+    stale: int  # how many experiences have come or gone since, and are not taken into account yet
+    lineage: Lineage  # the history of the clusters
+    places: Mapping[str, int | None]  # the number of each experience's cluster, or None for noise
 
     def get(self, cluster_id: ClusterId) -> ExperienceCluster:
-        """Return the cluster.
-
-        Raises:
-            NotFoundError: If no cluster has that id now; it says what became of one that had it.
-        """
+        """Return the cluster."""
         for cluster in self.clusters:
             if cluster.id == cluster_id:
                 return cluster
@@ -98,15 +72,7 @@ class AxisClusters:
 def clusters_of(
     axis: Axis, fit: AxisFit, lineage: Lineage, entries: Mapping[str, Ghap], stale: int
 ) -> AxisClusters:
-    """Build the view of an axis's clusters.
-
-    Args:
-        axis: The axis.
-        fit: Its last fit.
-        lineage: Its cluster numbers.
-        entries: All current experiences, by id.
-        stale: How many experiences have come or gone since the fit.
-    """
+    """Build the view of an axis's clusters."""
     places = {name: number for name, number in fit.numbers.items() if name in entries}
     clusters = []
     for fitted in fit.clusters:

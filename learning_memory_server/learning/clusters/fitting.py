@@ -26,41 +26,25 @@ _NAMED_BY: Final = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRequest:
-    """The input of a fit. Rows are in an order that does not depend on when they came.
+    """The input of a fit. Rows are in an order that does not depend on when they came."""
 
-    Args:
-        vectors: Shape (n, d): what values are compared with.
-        weights: Shape (n,), each above 0.
-        texts: What labels are made from, one text a row.
-        ids: The rows' ids.
-        before: The ids in each cluster of the previous run, by number.
-        next_number: The number of the next new cluster.
-        apart: What else `own_part` takes, each of shape (n, d), if tasks do not count.
-    """
-
-    vectors: NDArray[np.float32]
-    weights: NDArray[np.float64]
-    texts: Sequence[str]
-    ids: Sequence[str]
-    before: Mapping[int, frozenset[str]]
-    next_number: int
+    vectors: NDArray[np.float32]  # shape (n, d): what values are compared with
+    weights: NDArray[np.float64]  # shape (n,), each above 0
+    texts: Sequence[str]  # what labels are made from, one text a row
+    ids: Sequence[str]  # the rows' ids
+    before: Mapping[int, frozenset[str]]  # the ids in each cluster of the previous run, by number
+    next_number: int  # the number of the next new cluster
     apart: Sequence[NDArray[np.float32]] = ()
+    """What else `own_part` takes, each of shape (n, d), if tasks do not count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The output of a fit: the clusters with their labels, evidence and numbers.
-
-    Args:
-        partition: The clusters.
-        labels: The label of each.
-        evidence: What a value about each is judged by.
-        matching: Their numbers.
-    """
+    """The output of a fit: the clusters with their labels, evidence and numbers."""
 
     partition: Partition
-    labels: Sequence[str]
-    evidence: Sequence[ClusterEvidence]
+    labels: Sequence[str]  # the label of each
+    evidence: Sequence[ClusterEvidence]  # what a value about each is judged by
     matching: Matching
 
 

@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Lineage:
-    """The cluster numbers of one axis, of all projects or one.
-
-    Args:
-        members: The members of each cluster, by number, as of the last fit.
-        gone: The last members of each number no longer in use. A number is never reused.
-        next_number: Above every number assigned here.
-    """
+    """The cluster numbers of one axis, of all projects or one."""
 
     members: dict[int, set[str]] = field(default_factory=dict)
+    """The members of each cluster, by number, as of the last fit."""
     gone: dict[int, frozenset[str]] = field(default_factory=dict)
-    next_number: int = 0
+    """The last members of each number no longer in use. A number is never reused."""
+    next_number: int = 0  # above every number assigned here
 
     def number_of(self) -> dict[str, int]:
         """Return the number of each member's cluster."""
@@ -46,9 +42,7 @@ class Lineage:
     def apply(self, moved: Mapping[str, int | None], next_number: int) -> None:
         """Apply the changes of a fit.
 
-        Args:
-            moved: The new number, or None, of each experience whose number changed.
-            next_number: The number of the next new cluster.
+        `moved` has the new number, or None, of each experience whose number changed.
         """
         before = self.number_of()
         left: dict[int, set[str]] = {}
@@ -67,9 +61,7 @@ class Lineage:
     def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
         """Return where the last members of a cluster are now; None if its number was never assigned.
 
-        Args:
-            number: The cluster's number.
-            places: The current number of each experience, or None for noise.
+        `places` has the current number of each experience, or None for noise.
         """
         last = self.members.get(number) or self.gone.get(number)
         if last is None:
@@ -85,17 +77,11 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where the last members of a cluster that no longer exists are now.
+    """Where the last members of a cluster that no longer exists are now."""
 
-    Args:
-        clusters: How many are in which current cluster, most first.
-        loose: How many are in no cluster.
-        forgotten: How many have been forgotten.
-    """
-
-    clusters: Mapping[int, int]
-    loose: int
-    forgotten: int
+    clusters: Mapping[int, int]  # how many are in which current cluster, most first
+    loose: int  # how many are in no cluster
+    forgotten: int  # how many have been forgotten
 
     def error(self, gone: ClusterId) -> NotFoundError:
         """Return the error that tells a client what became of the cluster, and which one to use instead."""
@@ -131,11 +117,8 @@ class Whereabouts:
 class LineageLog:
     """The lineages in the journal, read once, at first use.
 
-    Reads and writes run in a thread: with 10,000 experiences a line can reach half a megabyte.
-
-    Args:
-        history: The log.
-        clock: Tells the time.
+    Reads and writes run in a thread: with 10,000 experiences a line can reach half a megabyte. Every method raises
+    `JournalUnavailableError` if the log cannot be read or written; then nothing has changed.
     """
 
     def __init__(self, history: Log, clock: Clock) -> None:
@@ -145,28 +128,16 @@ class LineageLog:
         self._lineages: dict[tuple[str, str | None], Lineage] | None = None
 
     async def of(self, axis: Axis, project: str | None) -> Lineage:
-        """Return the lineage of an axis, which callers must not change.
-
-        Raises:
-            JournalUnavailableError: If the log cannot be read.
-        """
+        """Return the lineage of an axis, which callers must not change."""
         return (await self._all()).setdefault((axis, _digest(project)), Lineage())
 
     async def next_number(self, axis: Axis) -> int:
-        """Return a number above every number of the axis, whatever its project.
-
-        Raises:
-            JournalUnavailableError: If the log cannot be read.
-        """
+        """Return a number above every number of the axis, whatever its project."""
         lineages = await self._all()
         return max((each.next_number for (name, _), each in lineages.items() if name == axis), default=0)
 
     async def owner(self, cluster: ClusterId, projects: Iterable[str]) -> str | None:
-        """Return which of the projects a cluster belongs to; None if it belongs to none of them.
-
-        Raises:
-            JournalUnavailableError: If the log cannot be read.
-        """
+        """Return which of the projects a cluster belongs to; None if it belongs to none of them."""
         lineages = await self._all()
         for project in projects:
             lineage = lineages.get((cluster.axis, _digest(project)))
@@ -187,11 +158,7 @@ class LineageLog:
     async def remember(
         self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]], matching: Matching
     ) -> None:
-        """Record which experiences a fit has moved and, for people who read the journal, what split and merged.
-
-        Raises:
-            JournalUnavailableError: If the line could not be written; then nothing has changed.
-        """
+        """Record which experiences a fit has moved and, for people who read the journal, what split and merged."""
         lineage = await self.of(axis, project)
         moved = await asyncio.to_thread(self._write, axis, project, lineage.number_of(), now, matching)
         lineage.apply(moved, matching.next_number)

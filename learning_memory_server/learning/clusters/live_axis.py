@@ -28,20 +28,7 @@ log = structlog.get_logger()
 
 
 class LiveAxis:
-    """The state of one axis's clusters.
-
-    Args:
-        axis: The axis.
-        project: The project whose experiences are clustered, or None for all.
-        index: Where the vectors are.
-        collector: Where the entries are.
-        fitting: Computes fits.
-        lineages: The history of cluster numbers.
-        clock: Tells the time.
-        min_experiences: The minimum number of experiences for clustering.
-        one_fit: A lock that makes the axes take turns, because they share numbers and the fitting process.
-        waited_for: The most experiences in a fit that a question waits for if there is an earlier one.
-    """
+    """The state of one axis's clusters."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -75,14 +62,7 @@ class LiveAxis:
     async def clusters(self, until: float | None) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
 
-        Args:
-            until: When to stop waiting for vectors, in the running loop's time; None for never.
-
-        Raises:
-            InsufficientDataError: If there are fewer experiences than `min_experiences`.
-            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
-            JournalUnavailableError: If the history of cluster numbers cannot be read or written.
-            LearningMemoryError: If the first fit failed.
+        `until`, in the loop's time, is when to stop waiting for vectors. Raises what `cluster_axis` raises.
         """
         if self._fit is None or self._fitted != self._source.stamp():
             self._shown = None
@@ -135,8 +115,7 @@ class LiveAxis:
     async def _wait_for(self, fitting: asyncio.Task[None], until: float | None) -> None:
         """Wait for a fit. It goes on without its caller: others may wait for it, too.
 
-        Raises:
-            NoAnswerError: If its vectors are still being read at the end of the wait.
+        Raises `NoAnswerError` if its vectors are still being read at the end of the wait.
         """
         left = None if until is None else max(until - asyncio.get_running_loop().time(), 0)
         await asyncio.wait([fitting], timeout=left)

@@ -17,20 +17,14 @@ INHERITED_SHARE: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How the clusters of a run continue those of the previous run.
+    """How the clusters of a run continue those of the previous run."""
 
-    Args:
-        numbers: The number of each current cluster, in the order given; unique.
-        next_number: The number of the next new cluster. It only grows.
-        split_from: For a new number, the previous number that most of its known members had.
-        merged_into: For a previous number that no cluster inherited, the current number that most of its members
-            have. A previous number that is neither here nor in `numbers` has no member in any cluster now.
-    """
-
-    numbers: tuple[int, ...]
-    next_number: int
-    split_from: Mapping[int, int]
+    numbers: tuple[int, ...]  # the number of each current cluster, in the order given; unique
+    next_number: int  # the number of the next new cluster. It only grows.
+    split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
     merged_into: Mapping[int, int]
+    """For a previous number that no cluster inherited, the current number that most of its members have. A previous
+    number that is neither here nor in `numbers` has no member in any cluster now."""
 
 
 def inherit(
@@ -39,15 +33,8 @@ def inherit(
     """Number the current clusters so that each keeps the number of the previous cluster it shares most members with.
 
     The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into a
-    cluster count, so new entries, deleted ones and noise never cost a cluster its number.
-
-    Args:
-        previous: The members' ids by number, as the previous run left them.
-        current: The members' ids of each cluster now; disjoint.
-        next_number: Above every number ever assigned.
-
-    Raises:
-        ValueError: If `next_number` has already been assigned.
+    cluster count, so new entries, deleted ones and noise never cost a cluster its number. `next_number` is above every
+    number ever assigned.
     """
     if previous and next_number <= max(previous):
         raise ValueError(f"next_number {next_number} is not above {max(previous)}, which is already assigned")

@@ -29,32 +29,18 @@ _SLICE: Final = 2_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """The input of a fit of one axis. Rows are ordered by text and then id, so that the order of writing is irrelevant.
+    """The input of a fit of one axis: rows ordered by text and then id, whatever the order of writing."""
 
-    Args:
-        ids: The entries' ids.
-        vectors: Shape (n, d).
-        apart: On the axes surprise and root_cause, what else `own_part` takes.
-        weights: Shape (n,), each above 0.
-        texts: What labels are made from: the texts of the vectors without the values of fields.
-    """
-
-    ids: Sequence[str]
-    vectors: NDArray[np.float32]
-    weights: NDArray[np.float64]
-    texts: Sequence[str]
+    ids: Sequence[str]  # the entries' ids
+    vectors: NDArray[np.float32]  # shape (n, d)
+    weights: NDArray[np.float64]  # shape (n,), each above 0
+    texts: Sequence[str]  # what labels are made from: the texts of the vectors without the values of fields
     apart: Sequence[NDArray[np.float32]] = ()
+    """On the axes surprise and root_cause, what else `own_part` takes."""
 
 
 class AxisSource:
-    """The experiences of one axis, as the journal and the index have them.
-
-    Args:
-        axis: The axis.
-        project: Only this project's; None means all.
-        index: Where the vectors are.
-        collector: Where the entries are.
-    """
+    """The experiences of one axis, as the journal and the index have them."""
 
     def __init__(
         self, axis: Axis, project: str | None, index: VectorIndex, collector: ObservationCollector
@@ -80,11 +66,7 @@ class AxisSource:
         }
 
     async def material(self) -> Material:
-        """Return the input of a fit: all indexed entries.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
-        """
+        """Return the input of a fit: all indexed entries."""
         vectors = await self._index.vectors(self._collection)
         others = [await self._index.vectors_of(other, list(vectors)) for other in self._others]
         # Read after the awaits: what was forgotten meanwhile is left out.

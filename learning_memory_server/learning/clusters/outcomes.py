@@ -21,17 +21,12 @@ RECENT: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How the members ended, and when.
+    """How the members ended, and when."""
 
-    Args:
-        by_status: The number of members per outcome, most frequent first.
-        by_root_cause: The number of members per root cause, most frequent first; members without one do not count.
-        times: When they were resolved, in order.
-    """
-
-    by_status: Mapping[OutcomeStatus, int]
+    by_status: Mapping[OutcomeStatus, int]  # the number of members per outcome, most frequent first
     by_root_cause: Mapping[RootCauseCategory, int]
-    times: Sequence[datetime]
+    """The number of members per root cause, most frequent first; members without one do not count."""
+    times: Sequence[datetime]  # when they were resolved, in order
 
     @classmethod
     def of(cls, members: Sequence[Ghap]) -> Outcomes:

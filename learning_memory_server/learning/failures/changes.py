@@ -30,21 +30,13 @@ Kind = Literal["program", "typo", "option", "without", "variable", "leave", "ent
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change from one command to another.
-
-    Args:
-        kind: Its kind.
-        old: The words that were replaced or left out.
-        new: The words in their place.
-        about: The program, and its sub-command if options were changed.
-        place: Where options were put, in words after the program.
-    """
+    """A change from one command to another."""
 
     kind: Kind
-    old: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    about: tuple[str, ...] = ()
-    place: int = field(default=0, compare=False)
+    old: tuple[str, ...] = ()  # the words that were replaced or left out
+    new: tuple[str, ...] = ()  # the words in their place
+    about: tuple[str, ...] = ()  # the program, and its sub-command if options were changed
+    place: int = field(default=0, compare=False)  # where options were put, in words after the program
 
     @property
     def is_small(self) -> bool:
@@ -56,15 +48,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was changed from a command that failed to one that succeeded.
-
-    Args:
-        edits: The changes of kinds that are known; none if the command is the same.
-        is_exact: Whether nothing else differs; else operands do.
-    """
+    """What was changed from a command that failed to one that succeeded."""
 
     edits: frozenset[Edit] = frozenset()
-    is_exact: bool = True
+    """The changes of kinds that are known; none if the command is the same."""
+    is_exact: bool = True  # whether nothing else differs; else operands do
 
 
 def change(failed: Command, succeeded: Command) -> Change | None:

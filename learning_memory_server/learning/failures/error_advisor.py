@@ -34,27 +34,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that ended.
-
-    Args:
-        project: The project's name.
-        session: The session: its hash, or an id of which the hash is kept.
-        command: The command.
-        output: What it wrote. Nothing is kept of it but the error's signature and what the error names.
-        has_failed: Whether it failed; None if the client does not say.
-        at: When it ended.
-        folder: The working directory, to which paths are made relative.
-        agent: Which of the session's agents ran it: each has its own next five commands.
-    """
+    """A command that ended."""
 
     project: str
-    session: str
+    session: str  # the session: its hash, or an id of which the hash is kept
     command: str
-    output: str
-    has_failed: bool | None
+    output: str  # what it wrote. Nothing is kept of it but the error's signature and what the error names.
+    has_failed: bool | None  # whether it failed; None if the client does not say
     at: datetime
-    folder: str | None = None
-    agent: str = ""
+    folder: str | None = None  # the working directory, to which paths are made relative
+    agent: str = ""  # which of the session's agents ran it: each has its own next five commands
 
     def with_known_end(self) -> Ran:
         """Return it with what can be known of its end where its status is that of a filter, or is not said.
@@ -74,15 +63,11 @@ class Ran:
 
 
 class Mended(NamedTuple):
-    """What a command that succeeded has mended.
-
-    Args:
-        ids: The ids of the failures, oldest first; whoever watches may have recorded none of them.
-        remedy: The command, as it may be kept.
-    """
+    """What a command that succeeded has mended."""
 
     ids: tuple[str, ...] = ()
-    remedy: str = ""
+    """The ids of the failures, oldest first; whoever watches may have recorded none of them."""
+    remedy: str = ""  # the command, as it may be kept
 
 
 @dataclass(eq=False, slots=True)
@@ -95,22 +80,14 @@ class _Waiting:
 
 
 class Watching:
-    """Takes the commands of sessions, each session's in order. It records nothing.
-
-    Args:
-        redaction: Removes secrets from everything that may be kept.
-    """
+    """Takes the commands of sessions, each session's in order. It records nothing."""
 
     def __init__(self, redaction: RedactionGate) -> None:
         self._redaction = redaction
         self._sessions: OrderedDict[tuple[str, str, str], list[_Waiting]] = OrderedDict()
 
     async def saw(self, ran: Ran) -> Failure | Mended:
-        """Take a command, and return the failure that it is, or what it has mended.
-
-        Raises:
-            LearningMemoryError: If it cannot be redacted.
-        """
+        """Take a command, and return the failure that it is, or what it has mended."""
         ran = ran.with_known_end()
         session = ran.session if _SESSION.fullmatch(ran.session) else session_hash(ran.session)
         about = (ran.project, session, ran.agent)
@@ -176,10 +153,6 @@ class Shield:
 
     Nothing is raised: whoever calls this runs next to an agent's work, and can mend neither a full disk nor a damaged
     journal. What could not be recorded is not answered either.
-
-    Args:
-        failures: Where failures are kept.
-        redaction: Removes secrets before anything is kept.
     """
 
     def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
@@ -189,9 +162,7 @@ class Shield:
     async def saw(self, ran: Ran) -> str | None:
         """Record a command that failed, or that mends one of the last failures of its session.
 
-        Returns:
-            One line about what mended its error before; None if nothing is known, remedies disagree, or it could not
-            be recorded.
+        Returns one line about what mended its error before, if remedies are known and agree.
         """
         try:
             result = await self._watching.saw(ran)

@@ -94,13 +94,7 @@ def run_of(  # noqa: PLR0913 - what is known of a command
 ) -> Run | None:
     """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
 
-    Args:
-        command: The command.
-        output: What it wrote, if it succeeded.
-        error: What the client says of one that failed: its exit status first, and what it wrote.
-        at: When it ended.
-        project: The project's name.
-        folder: The working directory.
+    `error` is what the client says of a command that failed: its exit status first, and what it wrote.
     """
     status = exit_status(error) if error else 0
     if status is None or not is_test_or_build(command):

@@ -76,19 +76,12 @@ _SAME: Final = {"gradlew": "gradle", "mvnw": "mvn"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the programs that a command runs.
+    """One of the programs that a command runs."""
 
-    Args:
-        joined: The operator before it.
-        words: Its words as they are written.
-        places: Where each of them begins and ends.
-        redirections: Where it reads or writes, other than what only concerns what is seen.
-    """
-
-    joined: str
-    words: tuple[str, ...]
-    places: tuple[tuple[int, int], ...]
-    redirections: tuple[str, ...] = ()
+    joined: str  # the operator before it
+    words: tuple[str, ...]  # its words as they are written
+    places: tuple[tuple[int, int], ...]  # where each of them begins and ends
+    redirections: tuple[str, ...] = ()  # where it reads or writes, other than what only concerns what is seen
 
     @property
     def start(self) -> int:
@@ -104,21 +97,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command.
+    """A command."""
 
-    Args:
-        text: Its text without comments.
-        steps: What it does, without what only shapes the output.
-        is_certain: Whether this is all that it does.
-        is_hidden: Whether its status is not that of its last step.
-        printed: What says its status in its output, a regular expression; empty if nothing does.
-    """
-
-    text: str
-    steps: tuple[Step, ...]
-    is_certain: bool
-    is_hidden: bool = False
-    printed: str = ""
+    text: str  # its text without comments
+    steps: tuple[Step, ...]  # what it does, without what only shapes the output
+    is_certain: bool  # whether this is all that it does
+    is_hidden: bool = False  # whether its status is not that of its last step
+    printed: str = ""  # what says its status in its output, a regular expression; empty if nothing does
 
     @property
     def words(self) -> frozenset[str]:

@@ -119,17 +119,11 @@ _LOCK_MAX: Final = 2_000_000
 
 
 class Remedy(NamedTuple):
-    """What an agent may be told.
+    """What an agent may be told."""
 
-    Args:
-        text: Its command with the edit.
-        support: The share of the evidence in favour of it, from 0 to 1.
-        failure: The failure that it was learned from.
-    """
-
-    text: str
-    support: float
-    failure: Failure
+    text: str  # its command with the edit
+    support: float  # the share of the evidence in favour of it, from 0 to 1
+    failure: Failure  # the failure that it was learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,13 +349,7 @@ def seen(known: Sequence[Failure]) -> int:
 
 
 def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
-    """Return what an agent is told.
-
-    Args:
-        known: What is known of the error, oldest first.
-        command: Its command that failed.
-        remedy: The remedy.
-    """
+    """Return what an agent is told."""
     times = seen(known)
     often = "once" if times == 1 else f"{times} times"
     return (

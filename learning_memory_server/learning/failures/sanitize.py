@@ -167,9 +167,7 @@ def shows_error(output: str) -> bool:
 def named_in(output: str, command: str) -> tuple[str, ...]:
     """Return what an error names: options, variables and commands, and with a `?` before it what it does not know.
 
-    Args:
-        output: The output.
-        command: The command. What the error does not know is in it, and a command in its place is much the same.
+    What the error does not know must be in the command, and a command in its place is much the same.
     """
     # A hint stands at either end; looking for it everywhere would take longer than everything else.
     lines = _lines(output)
@@ -253,11 +251,7 @@ _HOMES: Final = re.compile(
 def tidied(text: str, project: str, folder: str | None = None) -> str:
     """Return a text with paths relative to the project, and `~` in place of home folders.
 
-    Args:
-        text: The text.
-        project: The project's name.
-        folder: The project's folder. If it is not known, any that has the last part of the project's name is taken for
-            it.
+    If the project's folder is not known, any that has the last part of the project's name is taken for it.
     """
     text = text.replace(_HERE, "")
     # Unlike `Path.home`, it takes little time, and a user without an entry in the system's list.
@@ -293,34 +287,17 @@ _COMMAND_EXAMINED: Final = 5_000
 
 
 class Kept(NamedTuple):
-    """What may be kept of a command that failed.
-
-    Args:
-        command: The command.
-        signature: The error's signature; None if its output names none.
-        named: What the error names; see `named_in`.
-    """
+    """What may be kept of a command that failed."""
 
     command: str
-    signature: str | None
-    named: tuple[str, ...] = ()
+    signature: str | None  # the error's signature; None if its output names none
+    named: tuple[str, ...] = ()  # what the error names; see `named_in`
 
 
 async def kept(
     gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = ""
 ) -> Kept:
-    """Return what may be kept of a command and its output.
-
-    Args:
-        gate: Removes secrets.
-        command: The command.
-        project: The project's name.
-        folder: The project's folder, if it is known.
-        output: What the command wrote, if it failed.
-
-    Raises:
-        LearningMemoryError: If it cannot be redacted.
-    """
+    """Return what may be kept of a command and its output."""
     line = error_line(output) or ""
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: a secret of which the numbers are gone does not look like one any more.

@@ -49,36 +49,22 @@ _SHELL: Final = "Bash"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a session was about.
+    """What a session was about."""
 
-    Args:
-        session: Claude Code's id of the session.
-        folder: The folder that it started in, empty if it is not known.
-        prompt: What the user wrote first.
-        ending: What the agent wrote last.
-        at: When it wrote that.
-    """
-
-    session: str
-    folder: str
-    prompt: str
-    ending: str
-    at: datetime
+    session: str  # Claude Code's id of the session
+    folder: str  # the folder that it started in, empty if it is not known
+    prompt: str  # what the user wrote first
+    ending: str  # what the agent wrote last
+    at: datetime  # when it wrote that
 
 
 @dataclass(slots=True)
 class Passed:
-    """What was passed over.
+    """What was passed over."""
 
-    Args:
-        lines: How many lines were damaged, or longer than `LINE_MAX`.
-        files: Files that could not be read, with the reason.
-        outside: Symbolic links to something outside of the folder.
-    """
-
-    lines: int = 0
-    files: Counter[str] = field(default_factory=Counter)
-    outside: int = 0
+    lines: int = 0  # how many lines were damaged, or longer than `LINE_MAX`
+    files: Counter[str] = field(default_factory=Counter)  # files that could not be read, with the reason
+    outside: int = 0  # symbolic links to something outside of the folder
 
 
 def projects_folder(environment: Mapping[str, str]) -> Path:
@@ -96,9 +82,6 @@ def find_transcripts(place: Path, passed: Passed) -> list[Path]:
     """Return the transcripts in a folder and below, or the file itself.
 
     Links to files elsewhere are passed over, and links to folders are not followed.
-
-    Raises:
-        OSError: If the place does not exist or cannot be read.
     """
     if not place.is_dir():
         if not place.is_file():
@@ -142,11 +125,6 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
 
     Commands in the background, and those that the user refused or interrupted, are left out: nothing is known of them.
     Only one line is in RAM at a time.
-
-    Args:
-        path: The file.
-        passed: Is told what is passed over.
-        read: Is told, from time to time, how many bytes of the file were read.
     """
     waiting: OrderedDict[str, str] = OrderedDict()
     number = 0

@@ -34,15 +34,10 @@ _EMBED_WITHIN: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """The members of a cluster that are closest to a text, closest first, at most three of each.
+    """The members of a cluster that are closest to a text, closest first, at most three of each."""
 
-    Args:
-        lessons: Those with a lesson, by what the lesson says.
-        falsified: Those whose hypothesis failed, by what the hypothesis said.
-    """
-
-    lessons: tuple[Ghap, ...] = ()
-    falsified: tuple[Ghap, ...] = ()
+    lessons: tuple[Ghap, ...] = ()  # those with a lesson, by what the lesson says
+    falsified: tuple[Ghap, ...] = ()  # those whose hypothesis failed, by what the hypothesis said
 
 
 async def closest_members(
@@ -50,11 +45,7 @@ async def closest_members(
 ) -> Closest:
     """Return the members closest to a text. If the engine does not answer, the order of `members` decides.
 
-    Args:
-        index: Embeds texts, and has the members' vectors.
-        axis: The cluster's axis.
-        members: The cluster's members, most central first.
-        vector: Shape (d,), length 1: the text embedded as a document.
+    `members` come most central first; `vector` is the text embedded as a document.
     """
     near = await _by_stored_vector(index, axis, members, vector)
     learned = [entry for entry in near if lesson_of(entry)][:_EMBEDDED]

@@ -53,15 +53,7 @@ class Judgement:
 
 
 class ValueJudge:
-    """Records verdicts.
-
-    Args:
-        log: The values.
-        verdicts: The verdicts on them.
-        collector: Where the entries are.
-        index: Where the values' vectors are.
-        clock: Tells the time.
-    """
+    """Records verdicts."""
 
     def __init__(
         self,
@@ -78,13 +70,7 @@ class ValueJudge:
         self._clock = clock
 
     def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
-        """Record what an entry says about a value. The last verdict on a pair replaces earlier ones.
-
-        Raises:
-            NotFoundError: If there is no such value or entry.
-            InvalidInputError: If the entry is still open.
-            JournalUnavailableError: If the journal cannot be written.
-        """
+        """Record what an entry says about a value. The last verdict on a pair replaces earlier ones."""
         value = self._log.find(value_id)
         if value is None:
             raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
@@ -123,17 +109,7 @@ def learned_text(entry: Ghap) -> str:
 
 
 def require_resolved(field: str, ghap_ids: Iterable[str], collector: ObservationCollector) -> None:
-    """Require that every id is that of a resolved entry.
-
-    Args:
-        field: The argument that gave the ids.
-        ghap_ids: The ids.
-        collector: Where the entries are.
-
-    Raises:
-        NotFoundError: If an entry does not exist or was forgotten.
-        InvalidInputError: If one is still open.
-    """
+    """Require that every id is that of a resolved entry."""
     looked = collector.look_up(ghap_ids)
     if missing := [*looked.unknown, *looked.before]:
         raise NotFoundError(

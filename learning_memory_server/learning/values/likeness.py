@@ -37,11 +37,6 @@ async def values_like(
     """Return at most five values similar to a text, most similar first.
 
     Values that are not indexed yet are left out; without an engine, the result is empty.
-
-    Args:
-        index: Where the values' vectors are.
-        vector: Shape (d,), the text embedded as a document.
-        values: The candidates.
     """
     by_point = {point_id("value", value.id): value for value in values}
     if not by_point:

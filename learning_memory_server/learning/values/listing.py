@@ -42,14 +42,7 @@ _MATCHING_REQUEST: Final = 0.4
 
 
 class ValueListing:
-    """Lists values.
-
-    Args:
-        log: The values.
-        verdicts: The verdicts on them.
-        collector: Where the entries are.
-        index: Where the values' vectors and terms are.
-    """
+    """Lists values."""
 
     def __init__(
         self, log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector, index: VectorIndex
@@ -68,14 +61,7 @@ class ValueListing:
         order: ValueOrder = ValueOrder.SUPPORT,
         superseded: bool = False,
     ) -> list[Standing]:
-        """Return the standings of the values.
-
-        Args:
-            axis: Only values of this axis.
-            project: Only values of this project.
-            order: Which values come first.
-            superseded: Include superseded values.
-        """
+        """Return the standings of the values."""
         chosen = self._log.current(axis, project, superseded=superseded)
         return ordered(weigh_all(chosen, self._log, self._verdicts, self._collector), order)
 
@@ -109,10 +95,6 @@ class ValueListing:
 
         None come if none reaches the floor that was measured for the model, if there is no such floor, or if the index
         is not open or late.
-
-        Args:
-            query: The question.
-            project: Only values of this project.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force or not self._index.is_open:

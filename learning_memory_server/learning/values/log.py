@@ -48,13 +48,7 @@ class ValueLog(Records[Value]):
     def current(
         self, axis: Axis | None = None, project: str | None = None, *, superseded: bool = False
     ) -> list[Value]:
-        """Return the values that no other value supersedes, oldest first.
-
-        Args:
-            axis: Only values of this axis.
-            project: Only values of this project.
-            superseded: Include superseded values.
-        """
+        """Return the values that no other value supersedes, oldest first."""
         gone = {} if superseded else self.successors()
         return [
             value
@@ -65,12 +59,7 @@ class ValueLog(Records[Value]):
         ]
 
     def require_current(self, value_id: str) -> None:
-        """Check that a value to be superseded exists and is not superseded already.
-
-        Raises:
-            NotFoundError: If there is no such value.
-            InvalidInputError: If it is already superseded.
-        """
+        """Check that a value to be superseded exists and is not superseded already."""
         if self.find(value_id) is None:
             raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
         if successor := self.successors().get(value_id):

@@ -24,19 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A value and the verdicts on it.
-
-    Args:
-        value: The value.
-        supporting: The ids of the entries that support it, in the order of their verdicts.
-        contradicting: The ids of the entries that contradict it, in the order of their verdicts.
-        superseded_by: The id of the value that superseded it, if any.
-    """
+    """A value and the verdicts on it."""
 
     value: Value
-    supporting: tuple[str, ...] = ()
+    supporting: tuple[str, ...] = ()  # the ids of the entries that support it, in the order of their verdicts
     contradicting: tuple[str, ...] = ()
-    superseded_by: str | None = None
+    """The ids of the entries that contradict it, in the order of their verdicts."""
+    superseded_by: str | None = None  # the id of the value that superseded it, if any
 
     @property
     def support(self) -> Support:
@@ -52,14 +46,7 @@ class Standing:
 def weigh_all(
     values: Sequence[Value], log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector
 ) -> list[Standing]:
-    """Return the standings of values, in their order.
-
-    Args:
-        values: The values.
-        log: All values.
-        verdicts: The verdicts on them.
-        collector: Where the entries are.
-    """
+    """Return the standings of values, in their order."""
     given = verdicts.by_value()
     judged = {each.ghap_id for value in values for each in given.get(value.id, ())}
     known = {entry.id for entry in collector.look_up(judged).found}

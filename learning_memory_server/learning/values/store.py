@@ -52,30 +52,20 @@ _STORING_CLUSTERS: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of validating a text as a value.
+    """The result of validating a text as a value."""
 
-    Args:
-        topic: Whether its topic is the cluster's, and why.
-        similar: The values of the axis that say nearly the same.
-        closest: What the cluster's members learned and believed that is closest to it.
-    """
-
-    topic: TopicMatch
-    similar: tuple[Likeness, ...] = ()
+    topic: TopicMatch  # whether its topic is the cluster's, and why
+    similar: tuple[Likeness, ...] = ()  # the values of the axis that say nearly the same
     closest: Closest = field(default_factory=Closest)
+    """What the cluster's members learned and believed that is closest to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The entries an author gives for a value.
+    """The entries an author gives for a value."""
 
-    Args:
-        supported_by: The ids of the entries that support it.
-        contradicted_by: The ids of those that contradict it.
-    """
-
-    supported_by: tuple[str, ...] = ()
-    contradicted_by: tuple[str, ...] = ()
+    supported_by: tuple[str, ...] = ()  # the ids of the entries that support it
+    contradicted_by: tuple[str, ...] = ()  # the ids of those that contradict it
 
     @property
     def stances(self) -> dict[str, Stance]:
@@ -91,31 +81,15 @@ _NOTHING_CITED: Final = Cited()
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The result of storing a value.
+    """The result of storing a value."""
 
-    Args:
-        standing: The value, new or not.
-        similar: The values that say nearly the same as a new one.
-        is_new: Whether this call stored it; if not, the same value already existed.
-    """
-
-    standing: Standing
-    similar: tuple[Likeness, ...] = ()
-    is_new: bool = True
+    standing: Standing  # the value, new or not
+    similar: tuple[Likeness, ...] = ()  # the values that say nearly the same as a new one
+    is_new: bool = True  # whether this call stored it; if not, the same value already existed
 
 
 class ValueStore:
-    """Tests texts against clusters, and stores those on topic as values.
-
-    Args:
-        log: Where values are kept.
-        verdicts: The verdicts on them.
-        collector: Where experiences are.
-        clusterer: Where clusters come from.
-        index: Embeds the texts.
-        writer: Indexes the values.
-        clock: Tells the time.
-    """
+    """Tests texts against clusters, and stores those on topic as values."""
 
     def __init__(  # noqa: PLR0913 - a value depends on every other service
         self,
@@ -138,10 +112,7 @@ class ValueStore:
     async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
         """Test whether a text's topic is a cluster's, and find what to compare it with.
 
-        Raises:
-            NotFoundError: If there is no such cluster.
-            InsufficientDataError: If there are too few experiences for clusters.
-            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
+        Raises what `store` raises.
         """
         vector = await self._index.embed(text, _EMBED_WITHIN)
         with each_request_within(_VALIDATING):
@@ -165,14 +136,6 @@ class ValueStore:
 
         If the project already has a current value with the same text and axis, that value is returned, with the
         verdicts, even if it is the one to be superseded: a text cannot supersede itself.
-
-        Args:
-            caller: Who stores it.
-            text: The value.
-            cluster_id: The cluster it was learned from.
-            axis: The cluster's axis.
-            supersedes: The id of the value it replaces.
-            cited: The entries that support and contradict it.
 
         Raises:
             InvalidInputError: If the axis is not the cluster's, the text is not valid, the value to supersede is
@@ -225,11 +188,7 @@ class ValueStore:
         return Stored(self._weighed([value])[0], similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
-        """Import values as they were judged elsewhere, and return those whose ids are new.
-
-        Raises:
-            JournalUnavailableError: If the journal cannot be written; then none is imported.
-        """
+        """Import values as they were judged elsewhere, and return those whose ids are new."""
         new = self._log.add_new(values)
         self._writer.postpone([document_of(value) for value in new])
         return new
@@ -267,12 +226,7 @@ class ValueStore:
             return ()
 
     def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
-        """Return the current value that already has this text, if there is one to return.
-
-        Raises:
-            InvalidInputError: If that value cannot replace the one to be superseded.
-            NotFoundError: If the value to be superseded does not exist.
-        """
+        """Return the current value that already has this text, if there is one to return."""
         same = self._log.find_same(text, axis, project)
         if same and supersedes in (None, same.id, same.supersedes):
             return same

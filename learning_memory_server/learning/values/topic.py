@@ -46,42 +46,26 @@ _ROUNDING: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The nearest cluster other than a text's own.
-
-    Args:
-        name: Its id.
-        similarity: The cosine of the text to its centroid.
-        margin: How much nearer the text's own cluster is, by this module's nearness; negative if it is farther.
-    """
+    """The nearest cluster other than a text's own."""
 
     name: str
-    similarity: float
+    similarity: float  # the cosine of the text to its centroid
     margin: float
+    """How much nearer the text's own cluster is, by this module's nearness; negative if it is farther."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMatch:
-    """Whether a text's topic is a cluster's, with every number behind it.
+    """Whether a text's topic is a cluster's, with every number behind it."""
 
-    Args:
-        valid: Whether both conditions hold.
-        similarity: The cosine of the text to its cluster's centroid.
-        centroid_distance: 1 - similarity.
-        threshold: The largest distance that passes.
-        mean: The mean distance of members to the centroid, themselves included.
-        deviation: The standard deviation of those distances.
-        rival: The nearest other cluster, if there is one.
-        reason: The reason, in words.
-    """
-
-    valid: bool
-    similarity: float
-    centroid_distance: float
-    threshold: float
-    mean: float
-    deviation: float
-    rival: Rival | None
-    reason: str
+    valid: bool  # whether both conditions hold
+    similarity: float  # the cosine of the text to its cluster's centroid
+    centroid_distance: float  # 1 - similarity
+    threshold: float  # the largest distance that passes
+    mean: float  # the mean distance of members to the centroid, themselves included
+    deviation: float  # the standard deviation of those distances
+    rival: Rival | None  # the nearest other cluster, if there is one
+    reason: str  # the reason, in words
 
     @property
     def strict_threshold(self) -> float:
@@ -94,10 +78,7 @@ def match_topic(
 ) -> TopicMatch:
     """Test whether a text's topic is a cluster's.
 
-    Args:
-        candidate: Shape (d,): the text's vector.
-        own: The cluster it claims to represent.
-        others: The other clusters of the axis. Without any, only the distance decides.
+    Without other clusters, only the distance decides.
     """
     unit = unit_rows(np.asarray(candidate, dtype=np.float32)[None])[0]
     similarity = float(own.centroid @ unit)

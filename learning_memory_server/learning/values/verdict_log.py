@@ -25,17 +25,7 @@ class VerdictLog(Records[Verdict]):
         super().__init__(log, VERDICT)
 
     def record(self, caller: Caller, value: Value, at: datetime, stances: Mapping[str, Stance]) -> None:
-        """Write verdicts on a value, all or none. Those that change nothing are left out.
-
-        Args:
-            caller: Who gives them.
-            value: The value.
-            at: When.
-            stances: What each entry says about the value, by the entry's id.
-
-        Raises:
-            JournalUnavailableError: If they could not be written.
-        """
+        """Write verdicts on a value, all or none. Those that change nothing are left out."""
         new = []
         for ghap_id, stance in stances.items():
             before = self.find(verdict_id(value.id, ghap_id))
@@ -63,11 +53,7 @@ class VerdictLog(Records[Verdict]):
         return []
 
     def import_new(self, verdicts: Iterable[Verdict], forgotten: Container[str]) -> list[Verdict]:
-        """Import and return verdicts that are new, except those on values or entries that are forgotten here.
-
-        Raises:
-            JournalUnavailableError: If the journal cannot be written; then none is imported.
-        """
+        """Import and return verdicts that are new, except those on values or entries that are forgotten here."""
         return self.add_new(
             each for each in verdicts if each.value_id not in forgotten and each.ghap_id not in forgotten
         )
