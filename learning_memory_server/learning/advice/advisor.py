@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -63,30 +63,20 @@ class Related:
     values: tuple[Value, ...] = ()
 
 
+@dataclass(eq=False)
 class Advisor:
     """Shows what was learned before, at most two things, and keeps in the journal what it showed."""
 
-    def __init__(  # noqa: PLR0913 - what is found, where it is kept, and what decides
-        self,
-        finder: AdviceFinder,
-        log: AdviceLog,
-        collector: ObservationCollector,
-        values: ValueLog,
-        clock: Clock,
-        *,
-        withheld: float = 0.0,
-        within: float | None = WITHIN,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        self._finder = finder
-        self._log = log
-        self._collector = collector
-        self._values = values
-        self._clock = clock
-        self._withheld = withheld
-        self._within = within
-        self._chance = chance
-        self._ahead: dict[tuple[str, str, str], Ahead] = {}
+    finder: AdviceFinder
+    log: AdviceLog
+    collector: ObservationCollector
+    values: ValueLog
+    clock: Clock
+    _: KW_ONLY
+    withheld: float = 0.0  # the share of entries whose advice is withheld, to measure its effect
+    within: float | None = WITHIN  # seconds that it may take; None for no limit
+    chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
+    _ahead: dict[tuple[str, str, str], Ahead] = field(default_factory=dict, init=False)
 
     async def advise(self, entry: Ghap, channel: Channel) -> Related:
         """Return what to show for an entry's present hypothesis, and record it.
@@ -99,7 +89,7 @@ class Advisor:
         ):
             for early, shown in ahead.items.items():
                 self._record(entry, early, shown, ahead.toss)
-        before = self._log.of(entry)
+        before = self.log.of(entry)
         this = advice_id(entry.id, entry.iteration_count, channel)
         if known := next((advice for advice in before if advice.id == this), None):
             return self._shown(known)
@@ -119,7 +109,7 @@ class Advisor:
         text = prompt[:_PROMPT_MAX]
         if len(set(terms(text))) < _TERMS_LEAST:
             return None
-        ranked = await self._ranked(self._finder.rank_text(text, caller.project, self._log.effects()))
+        ranked = await self._ranked(self.finder.rank_text(text, caller.project, self.log.effects()))
         found = ranked.for_prompt() if ranked else None
         if found is None or found[0].id in shown:
             return None
@@ -131,7 +121,7 @@ class Advisor:
 
         They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
         """
-        if entry := self._collector.find_current(caller):
+        if entry := self.collector.find_current(caller):
             return not (items and self._record(entry, channel, items).withheld)
         key = caller.project, caller.session, caller.agent or ""
         if (ahead := self._ahead.get(key)) is None:
@@ -144,16 +134,16 @@ class Advisor:
 
     def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
         """Return the ids of what is withheld for these entries."""
-        return self._log.withheld_from(entries)
+        return self.log.withheld_from(entries)
 
     def _tossed(self) -> Toss:
-        return Toss(bool(self._withheld) and self._chance() < self._withheld, self._withheld)
+        return Toss(bool(self.withheld) and self.chance() < self.withheld, self.withheld)
 
     def _record(
         self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None
     ) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
-        before = self._log.of(entry)
+        before = self.log.of(entry)
         this = advice_id(entry.id, entry.iteration_count, channel)
         known = next((advice for advice in before if advice.id == this), None)
         if known:
@@ -167,25 +157,25 @@ class Advisor:
                 channel,
                 tuple(items),
                 entry.project,
-                self._clock(),
+                self.clock(),
                 withheld=toss.withheld,
                 probability=toss.probability,
             )
         if advice != known:
-            self._log.add(advice)
+            self.log.add(advice)
         return advice
 
     async def _ranked(self, ranking: Awaitable[Ranked | None]) -> Ranked | None:
         """Return what a ranking finds in time."""
         try:
-            async with asyncio.timeout(self._within):
+            async with asyncio.timeout(self.within):
                 return await ranking
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
             return None
 
     async def _find(self, entry: Ghap) -> list[Item]:
-        ranked = await self._ranked(self._finder.rank(entry, self._log.effects()))
+        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()))
         return ranked.items() if ranked else []
 
     def _shown(self, advice: Advice) -> Related:
@@ -193,8 +183,8 @@ class Advisor:
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
-        entries = self._collector.look_up(ids).found
-        values = (self._values.find(name) for name in ids)
+        entries = self.collector.look_up(ids).found
+        values = (self.values.find(name) for name in ids)
         return Related(entries, tuple(value for value in values if value))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -76,26 +76,18 @@ class Ranked:
         return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value_threshold]
 
 
+@dataclass(eq=False)
 class AdviceFinder:
     """Ranks what was learned before for a goal and a hypothesis."""
 
-    def __init__(  # noqa: PLR0913 - four services
-        self,
-        collector: ObservationCollector,
-        index: VectorIndex,
-        values: ValueLog,
-        verdicts: VerdictLog,
-        *,
-        is_everywhere: bool,
-        background: int = BACKGROUND,
-    ) -> None:
-        self._collector = collector
-        self._index = index
-        self._values = values
-        self._verdicts = verdicts
-        self._is_everywhere = is_everywhere
-        self._background = background
-        self._terms: dict[str, tuple[Ghap, frozenset[str]]] = {}
+    collector: ObservationCollector
+    index: VectorIndex
+    values: ValueLog
+    verdicts: VerdictLog
+    _: KW_ONLY
+    is_everywhere: bool  # whether to look at other projects too
+    background: int = BACKGROUND  # how many of the newest entries are the background
+    _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
         """Return the candidates for an entry, None if the index is not open or nothing was measured for its model."""
@@ -109,17 +101,17 @@ class AdviceFinder:
         `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
         any.
         """
-        if not self._index.is_open:
+        if not self.index.is_open:
             return None
-        measured = measured_for(await self._index.identity())
+        measured = measured_for(await self.index.identity())
         if measured is None:
             return None
-        within = None if self._is_everywhere else project
-        vector = await self._index.embed_query(text)
-        timeline = self._collector.timeline
+        within = None if self.is_everywhere else project
+        vector = await self.index.embed_query(text)
+        timeline = self.collector.timeline
         newest = {
             point_id("ghap", each.id): each
-            for each in islice(timeline.newest(within), self._background)
+            for each in islice(timeline.newest(within), self.background)
             if each.id != entry_id
         }
         cosines = await self._cosines(vector, newest)
@@ -151,7 +143,7 @@ class AdviceFinder:
     async def _cosines(self, vector: NDArray[np.float32], newest: Mapping[str, Ghap]) -> dict[str, float]:
         if not newest:
             return {}
-        hits = await self._index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys())
+        hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys())
         return {hit.id: hit.score for hit in hits}
 
     async def _pending(
@@ -162,29 +154,29 @@ class AdviceFinder:
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []
-        vectors = await self._index.embed_all([axis_texts(each)[Axis.FULL] for each in few])
+        vectors = await self.index.embed_all([axis_texts(each)[Axis.FULL] for each in few])
         return [(each, float(row @ vector)) for each, row in zip(few, vectors, strict=True)]
 
     async def _others(
         self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
         """Return the nearest of the entries that are not among the newest, with their cosines."""
-        hits = await self._index.nearest(
+        hits = await self.index.nearest(
             _FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine()
         )
         missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
-        records = await self._index.retrieve(_FULL, list(missing)) if missing else []
+        records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
         # Through the collector, so that nothing forgotten is found.
-        found = self._collector.look_up(name for name in points if name != entry_id).found
+        found = self.collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     async def _near_values(
         self, vector: NDArray[np.float32], entry_id: str, project: str | None
     ) -> list[tuple[Value, float]]:
         """Return the most similar values in force that nothing contradicts, with their cosines."""
-        current = self._values.current(project=project)
-        standings = weigh_all(current, self._values, self._verdicts, self._collector) if current else []
+        current = self.values.current(project=project)
+        standings = weigh_all(current, self.values, self.verdicts, self.collector) if current else []
         trusted = {
             point_id("value", each.value.id): each.value
             for each in standings
@@ -192,7 +184,7 @@ class AdviceFinder:
         }
         if not trusted:
             return []
-        hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=trusted.keys())
+        hits = await self.index.nearest(Collection.VALUES, vector, limit=1, ids=trusted.keys())
         return [(trusted[hit.id], hit.score) for hit in hits]
 
     def _terms_of(self, entry: Ghap) -> frozenset[str]:

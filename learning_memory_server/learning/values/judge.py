@@ -52,33 +52,26 @@ class Judgement:
     standing: Standing
 
 
+@dataclass(eq=False)
 class ValueJudge:
     """Records verdicts."""
 
-    def __init__(
-        self,
-        log: ValueLog,
-        verdicts: VerdictLog,
-        collector: ObservationCollector,
-        index: VectorIndex,
-        clock: Clock,
-    ) -> None:
-        self._log = log
-        self._verdicts = verdicts
-        self._collector = collector
-        self._index = index
-        self._clock = clock
+    log: ValueLog
+    verdicts: VerdictLog
+    collector: ObservationCollector
+    index: VectorIndex
+    clock: Clock
 
     def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
         """Record what an entry says about a value. The last verdict on a pair replaces earlier ones."""
-        value = self._log.find(value_id)
+        value = self.log.find(value_id)
         if value is None:
             raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
-        done = caller.request and caller.again and self._verdicts.find_by_request(caller.request)
+        done = caller.request and caller.again and self.verdicts.find_by_request(caller.request)
         if not done:
-            require_resolved("ghap_id", [ghap_id], self._collector)
-            self._verdicts.record(caller, value, self._clock(), {ghap_id: stance})
-        (standing,) = weigh_all([value], self._log, self._verdicts, self._collector)
+            require_resolved("ghap_id", [ghap_id], self.collector)
+            self.verdicts.record(caller, value, self.clock(), {ghap_id: stance})
+        (standing,) = weigh_all([value], self.log, self.verdicts, self.collector)
         return Judgement(ghap_id, stance, standing)
 
     async def find_near(self, entry: Ghap) -> Value | None:
@@ -87,17 +80,17 @@ class ValueJudge:
         Values that are superseded or that already have a verdict on the entry are left out, and an abandoned entry
         bears on none: nothing was found out.
         """
-        values = self._log.current()
-        judged = {each.value_id for each in self._verdicts.all() if each.ghap_id == entry.id}
+        values = self.log.current()
+        judged = {each.value_id for each in self.verdicts.all() if each.ghap_id == entry.id}
         by_point = {point_id("value", value.id): value for value in values if value.id not in judged}
-        if not by_point or not self._index.is_open or entry.outcome.status is OutcomeStatus.ABANDONED:
+        if not by_point or not self.index.is_open or entry.outcome.status is OutcomeStatus.ABANDONED:
             return None
         try:
             # The model may be late, too.
             async with asyncio.timeout(_NAME_WITHIN):
-                vector = await self._index.embed(learned_text(entry), _NAME_WITHIN)
+                vector = await self.index.embed(learned_text(entry), _NAME_WITHIN)
                 with each_request_within(_REQUEST_WITHIN):
-                    hits = await self._index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
+                    hits = await self.index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return None
         return next((by_point[hit.id] for hit in hits if hit.score >= NEAR), None)

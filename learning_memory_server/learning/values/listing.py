@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
@@ -41,17 +42,15 @@ _MATCHING_REQUEST: Final = 0.4
 """Seconds that one request to a server may take for that."""
 
 
+@dataclass(eq=False)
 class ValueListing:
     """Lists values."""
 
-    def __init__(
-        self, log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector, index: VectorIndex
-    ) -> None:
-        self._log = log
-        self._verdicts = verdicts
-        self._collector = collector
-        self._index = index
-        self._told = False
+    log: ValueLog
+    verdicts: VerdictLog
+    collector: ObservationCollector
+    index: VectorIndex
+    _told: bool = field(default=False, init=False)
 
     def list_values(
         self,
@@ -62,8 +61,8 @@ class ValueListing:
         superseded: bool = False,
     ) -> list[Standing]:
         """Return the standings of the values."""
-        chosen = self._log.current(axis, project, superseded=superseded)
-        return ordered(weigh_all(chosen, self._log, self._verdicts, self._collector), order)
+        chosen = self.log.current(axis, project, superseded=superseded)
+        return ordered(weigh_all(chosen, self.log, self.verdicts, self.collector), order)
 
     async def by_relevance(
         self, query: str, standings: Sequence[Standing]
@@ -75,9 +74,9 @@ class ValueListing:
         by_id = {each.value.id: each for each in standings}
         mode = mode_for(query)
         try:
-            async with self._index.in_time(_INDEX_WITHIN):
+            async with self.index.in_time(_INDEX_WITHIN):
                 with each_request_within(_REQUEST_WITHIN):
-                    matches = await self._index.search_hybrid(
+                    matches = await self.index.search_hybrid(
                         Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
                         lambda payload: payload["value_id"] in by_id,
                         model_within=_MODEL_WITHIN,
@@ -97,16 +96,16 @@ class ValueListing:
         is not open or late.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
-        if not in_force or not self._index.is_open:
+        if not in_force or not self.index.is_open:
             return []
         asked = Query(Collection.VALUES, query, _MATCHING, Filter())
         try:
             async with asyncio.timeout(_MATCHING_WITHIN):
-                bar = await bar_of(self._index, Collection.VALUES, query, None, is_measured=True)
+                bar = await bar_of(self.index, Collection.VALUES, query, None, is_measured=True)
                 if bar is None:
                     return []
                 with each_request_within(_MATCHING_REQUEST):
-                    matches = await self._index.search_hybrid(
+                    matches = await self.index.search_hybrid(
                         asked, lambda payload: payload["value_id"] in in_force, model_within=_MATCHING_WITHIN
                     )
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):

@@ -88,38 +88,29 @@ class Stored:
     is_new: bool = True  # whether this call stored it; if not, the same value already existed
 
 
+@dataclass(eq=False)
 class ValueStore:
     """Tests texts against clusters, and stores those on topic as values."""
 
-    def __init__(  # noqa: PLR0913 - a value depends on every other service
-        self,
-        log: ValueLog,
-        verdicts: VerdictLog,
-        collector: ObservationCollector,
-        clusterer: ExperienceClusterer,
-        index: VectorIndex,
-        writer: IndexWriter,
-        clock: Clock,
-    ) -> None:
-        self._log = log
-        self._verdicts = verdicts
-        self._collector = collector
-        self._clusterer = clusterer
-        self._index = index
-        self._writer = writer
-        self._clock = clock
+    log: ValueLog
+    verdicts: VerdictLog
+    collector: ObservationCollector
+    clusterer: ExperienceClusterer
+    index: VectorIndex
+    writer: IndexWriter
+    clock: Clock
 
     async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
         """Test whether a text's topic is a cluster's, and find what to compare it with.
 
         Raises what `store` raises.
         """
-        vector = await self._index.embed(text, _EMBED_WITHIN)
+        vector = await self.index.embed(text, _EMBED_WITHIN)
         with each_request_within(_VALIDATING):
             cluster, match = await self._match(vector, cluster_id, _VALIDATING_CLUSTERS)
             similar, closest = await asyncio.gather(
                 self._similar(vector, cluster_id.axis),
-                closest_members(self._index, cluster_id.axis, cluster.members, vector),
+                closest_members(self.index, cluster_id.axis, cluster.members, vector),
             )
         return Trial(match, similar, closest)
 
@@ -144,7 +135,7 @@ class ValueStore:
             InsufficientDataError: If there are too few experiences for clusters.
             EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
-        if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
+        if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             return Stored(self._weighed([done])[0])
         if cluster_id.axis is not axis:
             raise InvalidInputError(
@@ -153,7 +144,7 @@ class ValueStore:
         self._require_citable(cited)
         if same := self._find_same(caller.project, text, axis, supersedes):
             return self._existing(caller, same, cited)
-        vector = await self._index.embed(text, _EMBED_WITHIN)
+        vector = await self.index.embed(text, _EMBED_WITHIN)
         with each_request_within(_STORING):
             cluster, match = await self._match(vector, cluster_id, _STORING_CLUSTERS)
         if not match.valid:
@@ -165,12 +156,12 @@ class ValueStore:
             )
         with each_request_within(_STORING):
             similar = await self._similar(vector, axis, supersedes)
-        origin = await self._index.origin(Collection.of(axis))
+        origin = await self.index.origin(Collection.of(axis))
         # Another call may have stored it during the awaits above; from here to the append there are none.
         self._require_citable(cited)
         if same := self._find_same(caller.project, text, axis, supersedes):
             return self._existing(caller, same, cited)
-        now = self._clock()
+        now = self.clock()
         value = Value(
             id=new_value_id(now),
             text=text,
@@ -182,19 +173,19 @@ class ValueStore:
             evidence=_evidence_of(cluster, match, origin),
         )
         # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
-        self._verdicts.record(caller, value, self._clock(), cited.stances)
-        self._log.add(value)
-        await self._writer.write([document_of(value)], within=_STORING)
+        self.verdicts.record(caller, value, self.clock(), cited.stances)
+        self.log.add(value)
+        await self.writer.write([document_of(value)], within=_STORING)
         return Stored(self._weighed([value])[0], similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
         """Import values as they were judged elsewhere, and return those whose ids are new."""
-        new = self._log.add_new(values)
-        self._writer.postpone([document_of(value) for value in new])
+        new = self.log.add_new(values)
+        self.writer.postpone([document_of(value) for value in new])
         return new
 
     def _existing(self, caller: Caller, value: Value, cited: Cited) -> Stored:
-        self._verdicts.record(caller, value, self._clock(), cited.stances)
+        self.verdicts.record(caller, value, self.clock(), cited.stances)
         return Stored(self._weighed([value])[0], is_new=False)
 
     def _require_citable(self, cited: Cited) -> None:
@@ -202,15 +193,15 @@ class ValueStore:
             raise InvalidInputError(
                 f"supported_by, contradicted_by: {', '.join(twice)} is in both; an entry has one verdict on a value."
             )
-        require_resolved("supported_by", cited.supported_by, self._collector)
-        require_resolved("contradicted_by", cited.contradicted_by, self._collector)
+        require_resolved("supported_by", cited.supported_by, self.collector)
+        require_resolved("contradicted_by", cited.contradicted_by, self.collector)
 
     async def _match(
         self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
     ) -> tuple[ExperienceCluster, TopicMatch]:
         from learning_memory_server.learning.values.topic import match_topic  # noqa: PLC0415 - numpy
 
-        found = await self._clusterer.clusters_with(cluster_id, within)
+        found = await self.clusterer.clusters_with(cluster_id, within)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
         return cluster, match_topic(vector, cluster.evidence, others)
@@ -218,20 +209,20 @@ class ValueStore:
     async def _similar(
         self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
     ) -> tuple[Likeness, ...]:
-        others = [value for value in self._log.current(axis) if value.id != besides]
+        others = [value for value in self.log.current(axis) if value.id != besides]
         try:
-            async with self._index.in_time(_VALIDATING):
-                return await values_like(self._index, vector, others)
+            async with self.index.in_time(_VALIDATING):
+                return await values_like(self.index, vector, others)
         except StorageUnavailableError:
             return ()
 
     def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
         """Return the current value that already has this text, if there is one to return."""
-        same = self._log.find_same(text, axis, project)
+        same = self.log.find_same(text, axis, project)
         if same and supersedes in (None, same.id, same.supersedes):
             return same
         if supersedes is not None:
-            self._log.require_current(supersedes)
+            self.log.require_current(supersedes)
         if same:
             raise InvalidInputError(
                 f"supersedes: {same.id} already has this text and cannot replace another value.",
@@ -240,7 +231,7 @@ class ValueStore:
         return None
 
     def _weighed(self, values: Sequence[Value]) -> list[Standing]:
-        return weigh_all(values, self._log, self._verdicts, self._collector)
+        return weigh_all(values, self.log, self.verdicts, self.collector)
 
 
 def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> Evidence:
