@@ -29,9 +29,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.task_projection import own_part
+from learning_memory_server.learning.clustering.task_projection import without_task
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
-from learning_memory_server.learning.clusters.material import AxisSource, Material
+from learning_memory_server.learning.clusters.live_axis import AxisSource, Material
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
@@ -132,7 +132,7 @@ def methods(material: Material, causes: Names) -> dict[str, Callable[[Labels], L
     from sklearn.cluster import KMeans  # noqa: PLC0415 - a second
 
     clusterer = Clusterer()
-    own = own_part(material.vectors, *material.apart)
+    own = without_task(material.vectors, *material.apart)
 
     def ours(rows: Labels) -> Labels:
         request = FitRequest(

@@ -42,7 +42,7 @@ from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.evidence import ClusterEvidence
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-from learning_memory_server.learning.clusters.matching import inherit
+from learning_memory_server.learning.clusters.fitting import inherit
 from learning_memory_server.learning.values.topic import match_topic
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.learning.clustering.partition import Partition
+    from learning_memory_server.learning.clustering.clusterer import Partition
 
     Vectors = NDArray[np.float32]
     Labels = NDArray[np.int64]

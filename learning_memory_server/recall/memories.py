@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.memories.prefilter import needles
+from learning_memory_server.capture.memories.log import needles
 from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import (
     DeadlineExceededError,

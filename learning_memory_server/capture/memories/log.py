@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.capture.memories.prefilter import touched
 from learning_memory_server.index.memory_documents import chunk_texts, documents_of, point_ids
+from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import Memory
 
 if TYPE_CHECKING:
     from learning_memory_server.index.chunking.chunking import Chunker
+    from learning_memory_server.index.chunking.structure import Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.memory_documents import ChunkText
@@ -98,3 +99,36 @@ class MemoryLog(Records[Memory]):
 def _canonical(metadata: Mapping[str, Any]) -> str:
     # To Python, 1, 1.0 and True are equal; as JSON they differ.
     return json.dumps(metadata, sort_keys=True)
+
+
+_FEW: Final = 64
+"""Up to this many chunks, all are ranked."""
+_MOST: Final = 4_000
+"""The most chunks that are ranked, in a fifth of a second."""
+_STEM: Final = 3
+"""From this length on, the last character of a term may come from the stemmer, not the text."""
+
+
+def needles(query: str) -> list[str]:
+    """Return strings such that any text sharing a term with the query contains one, but for a few irregular forms."""
+    return sorted({term[:-1] if len(term) >= _STEM else term for term in terms(query)})
+
+
+def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collection[int]:
+    """Return the numbers of the chunks that may share terms with a query; if there are many, those with the most.
+
+    The first chunk is always among them, because its header has the title. So are chunks that are not ASCII, because
+    their terms can be spelled in several ways. `wanted` are the query's `needles`.
+    """
+    if len(spans) <= _FEW:
+        return range(len(spans))
+    hits: dict[int, int] = {0: 0}
+    for number, (start, end) in enumerate(spans):
+        chunk = text[start:end]
+        lowered = chunk.lower()
+        count = sum(needle in lowered for needle in wanted)
+        if count or not chunk.isascii():
+            hits[number] = count
+    if len(hits) <= _MOST:
+        return hits.keys()
+    return set(sorted(hits, key=lambda number: (-hits[number], number))[:_MOST])

@@ -34,7 +34,7 @@ _LEAST_LEFT: Final = 0.1
 """The least length that is left of a vector. Below, the text says nothing but its task, and stays as it is."""
 
 
-def own_part(
+def without_task(
     vectors: NDArray[np.float32],
     strategy: NDArray[np.float32],
     story: NDArray[np.float32],

@@ -20,7 +20,7 @@ from learning_memory_server.model.cluster import ClusterId
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.learning.clusters.matching import Matching
+    from learning_memory_server.learning.clusters.fitting import Matching
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.vocabulary import Axis
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.index.document import Collection
-from learning_memory_server.learning.values.closest import Closest, closest_members
+from learning_memory_server.learning.values.closest import Closest, closest_members, values_like
 from learning_memory_server.learning.values.judge import require_resolved
-from learning_memory_server.learning.values.likeness import values_like
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.learning.values.standing import weigh_all
 from learning_memory_server.model.value import Evidence, Value, new_value_id
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
-    from learning_memory_server.learning.values.likeness import Likeness
+    from learning_memory_server.learning.values.closest import Likeness
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.topic import TopicMatch

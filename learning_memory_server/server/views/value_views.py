@@ -11,8 +11,8 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.closest import lesson_of
 
 if TYPE_CHECKING:
+    from learning_memory_server.learning.values.closest import Likeness
     from learning_memory_server.learning.values.judge import Judgement
-    from learning_memory_server.learning.values.likeness import Likeness
     from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.store import Trial
     from learning_memory_server.model.value import Value

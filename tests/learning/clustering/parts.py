@@ -12,7 +12,7 @@ from learning_memory_server.learning.clustering.neighbours import unit_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.learning.clustering.partition import Partition
+    from learning_memory_server.learning.clustering.clusterer import Partition
 
     Vectors = NDArray[np.float32]
 

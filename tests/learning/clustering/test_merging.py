@@ -8,10 +8,11 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import silhouette_score
 
 from learning_memory_server.learning.clustering.density import pull_of
-from learning_memory_server.learning.clustering.levels import best_level, links_between
 from learning_memory_server.learning.clustering.merging import (
+    best_level,
     join_path,
     joined,
+    links_between,
     readmitted,
     without_misplaced,
 )

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-from learning_memory_server.learning.clustering.task_projection import own_part
+from learning_memory_server.learning.clustering.task_projection import without_task
 from tests.learning.clustering.parts import causes_in_tasks
 
 
@@ -22,7 +22,7 @@ def test_causes_are_clustered_across_tasks() -> None:
     assert agreement(texts, cause) < 0.1
     assert agreement(texts, task) > 0.9
 
-    own = own_part(texts, strategies, stories)
+    own = without_task(texts, strategies, stories)
 
     assert agreement(own, cause) > 0.9
     assert agreement(own, task) < 0.1
@@ -30,7 +30,7 @@ def test_causes_are_clustered_across_tasks() -> None:
 
 def test_the_rest_is_orthogonal_to_the_task_and_has_length_one() -> None:
     texts, strategies, stories, _, _ = causes_in_tasks()
-    own = own_part(7 * texts, 3 * strategies, stories)
+    own = without_task(7 * texts, 3 * strategies, stories)
 
     np.testing.assert_allclose(np.linalg.norm(own, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(np.vecdot(own, strategies), 0, atol=1e-5)
@@ -44,7 +44,7 @@ def test_of_a_root_cause_and_its_surprise_counts_what_both_say() -> None:
 
     story = 2 * mistake + hypothesis + outcome + 2 * goal
 
-    own = own_part(3 * (mistake + hypothesis + goal), goal, story, 5 * (mistake + outcome + goal))
+    own = without_task(3 * (mistake + hypothesis + goal), goal, story, 5 * (mistake + outcome + goal))
 
     np.testing.assert_allclose(own, unit_rows(2 * mistake + hypothesis + outcome), atol=1e-5)
 
@@ -54,19 +54,19 @@ def test_a_root_cause_without_a_surprise_counts_alone() -> None:
     nothing = np.zeros_like(texts)
 
     np.testing.assert_allclose(
-        own_part(texts, strategies, stories, nothing), own_part(texts, strategies, stories), atol=1e-5
+        without_task(texts, strategies, stories, nothing), without_task(texts, strategies, stories), atol=1e-5
     )
 
 
 def test_a_text_that_says_nothing_but_its_task_stays_as_it_is() -> None:
     texts, _, stories, _, _ = causes_in_tasks()
-    np.testing.assert_allclose(own_part(texts, texts, stories), texts, atol=1e-6)
+    np.testing.assert_allclose(without_task(texts, texts, stories), texts, atol=1e-6)
 
 
 def test_a_text_that_hardly_says_more_than_its_task_stays_as_it_is() -> None:
     axes = np.eye(4, dtype=np.float32)
     texts = unit_rows(axes[[0, 0]] + np.array([[0.07], [0.14]]) * axes[1])
 
-    own = own_part(texts, axes[[0, 0]], texts)
+    own = without_task(texts, axes[[0, 0]], texts)
 
     np.testing.assert_allclose(own, [texts[0], axes[1]], atol=1e-5)

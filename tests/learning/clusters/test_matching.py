@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.clusters.matching import Matching, inherit
+from learning_memory_server.learning.clusters.fitting import Matching, inherit
 
 GONE = -1
 

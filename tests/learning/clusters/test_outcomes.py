@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from learning_memory_server.learning.clusters.outcomes import Outcomes
+from learning_memory_server.learning.clusters.clusters import Outcomes
 from learning_memory_server.model.entry import Ghap, RootCause
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
 from tests.support import CONFIRMED, NOON, numbered
