@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.capture.entries.persister import ExperienceSource, ObservationPersister
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.engines.edge import EdgeStore
@@ -304,7 +303,7 @@ async def open_parts(
 
     index = VectorIndex(embeddings, open_store, SHAPES, is_on_server=True)
     values = ValueLog(journal.values)
-    writer = IndexWriter(index, [ExperienceSource(collector), values], OutdatedPoints(path / "outdated.json"))
+    writer = IndexWriter(index, [collector, values], OutdatedPoints(path / "outdated.json"))
     parts = Parts(
         journal=journal,
         clock=ticking,

@@ -10,7 +10,7 @@ import stamina
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from learning_memory_server.capture.entries.persister import ObservationPersister
+from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
 from learning_memory_server.index.engines.edge import EdgeStore

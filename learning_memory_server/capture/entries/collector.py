@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from learning_memory_server.capture.entries.open_entries import OpenEntries
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import point_id
+from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.entry_codec import GHAP
 from learning_memory_server.journal.records import Records
@@ -19,6 +20,9 @@ from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import Owner
+    from learning_memory_server.index.document import Document
+    from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.advice import Citation
@@ -232,9 +236,18 @@ class ObservationCollector:
         """Return a resolved entry, None if there is none with that id or it was forgotten."""
         return self._resolved.find(ghap_id)
 
-    def has_resolved(self, ghap_id: str) -> bool:
-        """Return whether an entry is resolved, or forgotten."""
-        return self._resolved.has_had(ghap_id)
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents of all axes of all resolved entries for the index."""
+        for entry in self.list_resolved():
+            yield from documents_of(entry)
+
+    def forgotten(self) -> Iterator[str]:
+        """Return the point ids of forgotten entries."""
+        return (point_id("ghap", ghap_id) for ghap_id in self.all_forgotten())
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point is of an entry that is resolved or forgotten."""
+        return self._resolved.has_had(str(payload.get("ghap_id")))
 
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
@@ -354,6 +367,17 @@ class ObservationCollector:
             return None
         still_open = (entry for entry in self._open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self._resolved.find_by_request(caller.request)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationPersister:
+    """Writes resolved entries to the index."""
+
+    writer: IndexWriter
+
+    async def persist(self, entry: Ghap) -> bool:
+        """Index the entry. Return whether it is in the index now; if not, it is pending."""
+        return await self.writer.write(documents_of(entry))
 
 
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The stored result of a fit: the members of each cluster, what values are judged by, and why there are few clusters."""
+"""The stored result of a fit: each cluster's members, what values are judged by, and why there are few clusters."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.live_sessions import LiveSessions
-from learning_memory_server.capture.entries.persister import ExperienceSource, ObservationPersister
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.embedding.loading import ModelExporter
@@ -119,7 +118,7 @@ class Services:
             self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.circuits is not None
         )
         self.sources: tuple[DocumentSource, ...] = (
-            ExperienceSource(self.collector),
+            self.collector,
             self.value_log,
             self.memory_log,
         )

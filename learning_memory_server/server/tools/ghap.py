@@ -9,9 +9,8 @@ import structlog
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import Owner
-from learning_memory_server.capture.entries.persister import ObservationPersister
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.advice import text

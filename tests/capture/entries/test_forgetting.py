@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.capture.entries.persister import ExperienceSource
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.journal.journal import Journal
@@ -46,7 +45,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
     for reader in (collector, ObservationCollector(journal, TickingClock()), reloaded(journal)):
         assert ids(reader.list_resolved()) == [FOUR[2].id, FOUR[0].id]
         assert ids(reader.list_resolved(EntryQuery(project=ALICE.project))) == [FOUR[2].id, FOUR[0].id]
-        documents = ExperienceSource(reader).documents()
+        documents = reader.documents()
         assert {document.payload["ghap_id"] for document in documents} == {FOUR[0].id, FOUR[2].id}
         found = search_lexical(reader, ExperienceQuery("goal1 goal3 of the checkout")).found
         assert {one.entry.id for one in found} <= {FOUR[0].id, FOUR[2].id}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning_memory_server.capture.entries.persister import ExperienceSource
 from learning_memory_server.errors import DiskFullError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import documents_of
@@ -48,7 +47,7 @@ async def test_the_source_is_every_resolved_entry_on_every_axis(tmp_path: Path) 
         entries = [about("pool", 1), full_ghap()]
         parts.collector.add_resolved(entries)
 
-        documents = list(ExperienceSource(parts.collector).documents())
+        documents = list(parts.collector.documents())
 
         assert sorted(documents, key=repr) == sorted(
             (document for entry in entries for document in documents_of(entry)), key=repr
