@@ -28,8 +28,8 @@ from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.memory_documents import SHAPES, point_ids
 from learning_memory_server.index.memory_query import MemoryQuery
-from learning_memory_server.index.outdated import OutdatedPoints
 from learning_memory_server.index.ranking.terms import encode_query
+from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller

@@ -17,7 +17,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord

@@ -89,7 +89,7 @@ async def describe(services: Services) -> dict[str, Any]:
             with each_request_within(_COUNT_SECONDS):
                 points = await services.index.counts()
         except StorageUnavailableError as error:
-            services.writer.doubt(error)
+            services.writer.invalidate(error)
     return {
         "model": services.embeddings.state.value,
         "runtime": services.embeddings.runtime,

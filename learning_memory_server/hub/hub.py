@@ -113,7 +113,7 @@ class Hub:
         self._record()
         locations.end_silence(str(self._place.storage))
         background = [
-            asyncio.create_task(self._services.writer.run_after(self._used)),
+            asyncio.create_task(self._services.writer.run(self._used)),
             asyncio.create_task(self._watch()),
         ]
         log.info("hub.started", pid=os.getpid(), version=self._program["version"])

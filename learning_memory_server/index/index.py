@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
@@ -15,16 +15,15 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
     LostPointsError,
+    NoAnswerError,
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.embedding import completed, embed
-from learning_memory_server.index.in_time import in_time
 from learning_memory_server.index.ranking.hybrid import search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.index.rebuilding import refill
 from learning_memory_server.index.recipe import Blueprints, points_of
-from learning_memory_server.index.together import all_done
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
     )
     from learning_memory_server.index.ranking.hybrid import Match, Query
 
+T = TypeVar("T")
+
 log = structlog.get_logger()
 
 _LOOKS: Final = 3
@@ -54,6 +55,9 @@ _READ_BATCH: Final = 200
 
 class VectorIndex:
     """Documents in, hits out. Everything in it can be rebuilt from the journal.
+
+    Methods that open the index raise `EmbeddingUnavailableError` or `StorageUnavailableError` if that is not possible;
+    the others raise them if it is not open. All raise `StorageUnavailableError` if the engine failed.
 
     Attributes:
         is_on_server: As given.
@@ -88,17 +92,23 @@ class VectorIndex:
         """Whether searches and writes are possible without waiting."""
         return self._store is not None
 
-    def in_time(self, seconds: float) -> AbstractAsyncContextManager[None]:
-        """Limit how long a block waits for a server, see `in_time`. An engine in this process is at most busy."""
-        return in_time(seconds if self.is_on_server else None)
-
-    async def open(self) -> None:
-        """Wait for the model, open the engine and ensure every collection. Idempotent.
+    @asynccontextmanager
+    async def in_time(self, seconds: float) -> AsyncIterator[None]:
+        """Limit how long a block waits for a server. An engine in this process is at most busy.
 
         Raises:
-            EmbeddingUnavailableError: If there is no model.
-            StorageUnavailableError: If the engine cannot be opened.
+            NoAnswerError: If the block takes longer.
         """
+        try:
+            async with asyncio.timeout(seconds if self.is_on_server else None):
+                yield
+        except TimeoutError:
+            raise NoAnswerError(
+                "The index did not answer in time.", hint="Call again in a few seconds."
+            ) from None
+
+    async def open(self) -> None:
+        """Wait for the model, open the engine and ensure every collection. Idempotent."""
         await self._open()
 
     async def _open(self) -> VectorStore:
@@ -134,9 +144,6 @@ class VectorIndex:
         Args:
             text: The document's text.
             within: The most seconds to wait; None for no limit.
-
-        Raises:
-            EmbeddingUnavailableError: If the model cannot be loaded, fails, or is late.
         """
         vector: NDArray[np.float32] = (await self.embed_all([text], within))[0]
         return vector
@@ -155,10 +162,6 @@ class VectorIndex:
         Args:
             documents: The documents.
             vectors: Their vectors, of shape (len(documents), dimension); None to compute them.
-
-        Raises:
-            EmbeddingUnavailableError: If the model is not loaded yet; this never waits for it.
-            StorageUnavailableError: If the engine failed.
         """
         store = self._opened()
         if vectors is None:
@@ -172,11 +175,7 @@ class VectorIndex:
         )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
-        """Remove the points from every collection.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index is not open, or the engine failed.
-        """
+        """Remove the points from every collection."""
         store = self._opened()
         await all_done(self._change(each, store.delete(each, point_ids)) for each in Collection)
 
@@ -197,9 +196,6 @@ class VectorIndex:
             documents: Returns all documents that belong in it, as of each call.
             progress: Called with the number of points just written.
             outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If that is not possible; nothing has changed.
         """
         store = await self._open()
         # An interrupted rebuild may have left points with their earlier texts.
@@ -260,7 +256,6 @@ class VectorIndex:
         Raises:
             EmbeddingUnavailableError: If the model is not loaded yet, which this never waits for, or is late.
             LostPointsError: If fewer points were found than there should be.
-            StorageUnavailableError: If the engine failed.
         """
         store = self._opened()
         timer = timer or SearchTimer(query.collection)
@@ -292,28 +287,17 @@ class VectorIndex:
             limit: The most points to return.
             where: Consider only points that match; None for all points.
             ids: Consider only these; None for all points.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
         """
         store = await self._open()
         return await store.search(collection, vector, limit=limit, where=where, ids=ids)
 
     async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
-        """Open the index and return the vectors of all points, by point id.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
+        """Open the index and return the vectors of all points, by point id."""
         store = await self._open()
         return _vectors_in(await store.scroll(collection, with_vectors=True))
 
     async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Open the index and return the vectors of the points that exist among `ids`, by point id.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
+        """Open the index and return the vectors of the points that exist among `ids`, by point id."""
         found: dict[str, NDArray[np.float32]] = {}
         for start in range(0, len(ids), _READ_BATCH):
             some = ids[start : start + _READ_BATCH]
@@ -323,24 +307,16 @@ class VectorIndex:
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
-        """Open the index and return the points that exist among `ids`, in the order of `ids`.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
+        """Open the index and return the points that exist among `ids`, in the order of `ids`."""
         store = await self._open()
         return await store.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
-        """Open the index and return the number of points in a collection; raises what `size` raises."""
+        """Open the index and return the number of points in a collection."""
         return await (await self._open()).count(collection)
 
     async def size(self, collection: str) -> int:
-        """Open the index and return how many points a collection should have, without asking a server if possible.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
-        """
+        """Open the index and return how many points a collection should have, without asking a server if possible."""
         return await (await self._open()).size(collection)
 
     def generation(self, collection: Collection) -> int:
@@ -377,11 +353,7 @@ class VectorIndex:
         self._generations[collection] += 1
 
     def require_open(self) -> None:
-        """Do nothing if searches and writes are possible without a wait.
-
-        Raises:
-            EmbeddingUnavailableError, StorageUnavailableError: If they are not; it says why.
-        """
+        """Do nothing if searches and writes are possible without a wait."""
         self._opened()
 
     def _opened(self) -> VectorStore:
@@ -395,3 +367,15 @@ class VectorIndex:
 
 def _vectors_in(records: Iterable[Record]) -> dict[str, NDArray[np.float32]]:
     return {record.id: record.vector for record in records if record.vector is not None}
+
+
+async def all_done(requests: Iterable[Awaitable[T]]) -> list[T]:
+    """Make requests at once, and return the results in order. If any fails, wait for the others, and raise its error.
+
+    A request that was left alone would still be using a connection when the store is closed.
+    """
+    results = await asyncio.gather(*requests, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]

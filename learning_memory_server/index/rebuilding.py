@@ -1,12 +1,20 @@
-"""Filling a collection again while it answers."""
+"""Building collections again from the journal: on demand, or because points are outdated."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.index.document import in_batches
+import structlog
+
+from learning_memory_server.index.document import Collection, in_batches
 from learning_memory_server.index.recipe import points_of
+from learning_memory_server.system import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,8 +22,122 @@ if TYPE_CHECKING:
 
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Rebuild
+    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.reconciling import DocumentSource
 
 _BATCH: Final = 128
+
+log = structlog.get_logger()
+
+
+class OutdatedPoints:
+    """The ids of points that must be rebuilt because their records were rewritten, in a file that outlasts the process.
+
+    Args:
+        path: The file; it exists only while there are such points.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def ids(self) -> frozenset[str]:
+        """Return the ids."""
+        try:
+            return frozenset(map(str, json.loads(self._path.read_bytes())))
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, ValueError, TypeError) as error:
+            log.warning("outdated.unreadable", type=type(error).__name__)
+            return frozenset()
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Add ids, and wait for the disk.
+
+        Raises:
+            OSError: If they cannot be written.
+        """
+        if new := self.ids().union(ids):
+            files.replace(self._path, json.dumps(sorted(new)).encode())
+
+    def discard(self, ids: AbstractSet[str]) -> None:
+        """Remove ids whose points have been rebuilt.
+
+        Raises:
+            OSError: If that cannot be written; they are then rebuilt once more.
+        """
+        if left := self.ids() - ids:
+            files.replace(self._path, json.dumps(sorted(left)).encode())
+        else:
+            files.remove(self._path)
+
+
+class Rebuilder:
+    """Rebuilds collections, one call after another.
+
+    Args:
+        index: The index.
+        sources: Everything that belongs there.
+        outdated: The points that must be rebuilt.
+        reconcile: Compares index and journal, and writes what is missing.
+    """
+
+    def __init__(
+        self,
+        index: VectorIndex,
+        sources: Sequence[DocumentSource],
+        outdated: OutdatedPoints,
+        reconcile: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._index = index
+        self._sources = sources
+        self._outdated = outdated
+        self._reconcile = reconcile
+        self._one_at_a_time = asyncio.Lock()
+
+    async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
+        """Rebuild collections from the journal; see `IndexWriter.rebuild`."""
+        async with self._one_at_a_time:
+            return await self._rebuild(collections, progress)
+
+    async def renew(self, progress: Callable[[int, int], None]) -> bool:
+        """Rebuild the outdated points; see `IndexWriter.renew`. Return whether there were any."""
+        if not self._outdated.ids():
+            return False
+        async with self._one_at_a_time:
+            outdated = self._outdated.ids()
+            if not outdated:
+                # Another call has done it.
+                return False
+            await self._index.remove(sorted(outdated))
+            await self._reconcile()
+            await self._rebuild(list(Collection), progress, outdated)
+            self._outdated.discard(outdated)
+        log.info("points.renewed", count=len(outdated))
+        return True
+
+    async def _rebuild(
+        self,
+        collections: Sequence[Collection],
+        progress: Callable[[int, int], None],
+        outdated: Container[str] | None = None,
+    ) -> int:
+        total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, max(done, total))
+
+        for collection in collections:
+            await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            # Last-moment writes went into the collection that has been replaced.
+            await self._reconcile()
+        return done
+
+    def _belonging(self, collection: Collection) -> Iterator[Document]:
+        for source in self._sources:
+            yield from (document for document in source.documents() if document.collection == collection)
 
 
 async def refill(

@@ -89,7 +89,7 @@ class ExperienceSearcher:
                 except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
                     log.warning("search.degraded", reason=error.message)
-                    self._writer.doubt(error)
+                    self._writer.invalidate(error)
         async with self._lexical_turn:
             # The journal is read here, so that no two threads read it at the same time.
             entries = self._collector.list_resolved(query.where)

@@ -120,7 +120,7 @@ class MemorySearcher:
                 except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                     # The journal can still answer, and `mode` says that it did.
                     log.warning("search.degraded", reason=error.message)
-                    self._writer.doubt(error)
+                    self._writer.invalidate(error)
         try:
             async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
                 # The journal is read here, so that no two threads read it at the same time.

@@ -57,7 +57,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             may_tell=(lambda: True) if settings.project else telling,
         )
         server = build_server(calls)
-        indexing = asyncio.create_task(services.writer.run_after(used))
+        indexing = asyncio.create_task(services.writer.run(used))
         try:
             await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()
         finally:

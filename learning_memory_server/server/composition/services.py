@@ -24,7 +24,7 @@ from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
-from learning_memory_server.index.outdated import OutdatedPoints
+from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
@@ -67,9 +67,9 @@ from learning_memory_server.system.locking import hold
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
-    from learning_memory_server.index.comparing import DocumentSource
     from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.reconciling import DocumentSource
     from learning_memory_server.learning.clusters.fitting import Fitting
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.server.settings import Settings

@@ -1,0 +1,234 @@
+"""Makes the index have exactly what the journal says it should have.
+
+The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
+bring the two together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.index.document import Collection, in_batches
+from learning_memory_server.system.memory_release import trim_heap
+
+if TYPE_CHECKING:
+    from learning_memory_server.index.document import Document
+    from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.index import VectorIndex
+
+_COMPARED_AT_ONCE: Final = 64
+"""How many documents are compared with the index before other tasks get to run."""
+_LEAST_SHARE: Final = 0.5
+"""The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
+ranking the journal by terms finds more."""
+_SORTED_AT_ONCE: Final = 64
+"""How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
+_STEP: Final = 8
+"""How many documents are written at a time. That takes about a quarter of a second, so `pending` falls that often."""
+_ARRIVES_WITHIN: Final = 10.0
+"""Seconds within which a server that answers again does what it was asked earlier."""
+
+log = structlog.get_logger()
+
+
+class DocumentSource(Protocol):
+    """A kind of record in the journal that belongs in the index."""
+
+    def documents(self) -> Iterable[Document]:
+        """Return the documents of all records."""
+        ...
+
+    def forgotten(self) -> Iterable[str]:
+        """Return the point ids of all forgotten records."""
+        ...
+
+    def knows(self, payload: Payload) -> bool:
+        """Return whether a point names a record of this kind that the journal has, or has forgotten."""
+        ...
+
+
+class Reconciler:
+    """Knows what is to be written and removed, and does it.
+
+    Attributes:
+        is_known: Whether index and journal have been compared, and nothing has invalidated the result.
+        searchable: The collections that searches use. Documents that are pending since, or an invalidated comparison,
+            do not change that: whether the engine answers is seen by asking it.
+        superfluous: How many points belonged to no record at the last comparison. They are left alone: their record may
+            be in a damaged line of the journal.
+        pending_deletes: The ids of the points still to be removed.
+        is_flushed: Whether nothing was changed since this was last set.
+
+    Args:
+        index: The index.
+        sources: Everything that belongs there.
+        wake: Set when something is left to be done that nobody waits for.
+    """
+
+    def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], wake: asyncio.Event) -> None:
+        self.is_known = False
+        self.searchable: set[Collection] = set()
+        self.superfluous = 0
+        self.pending_deletes: set[str] = set()
+        self.is_flushed = True
+        self._index = index
+        self._sources = sources
+        self._wake = wake
+        self._pending: dict[tuple[str, str], Document] = {}
+        # Never cleared: what is forgotten does not come back.
+        self._removed: set[str] = set()
+        self._given_up: set[str] = set()
+        self._looked_at_again: dict[str, float] = {}
+        self._catching_up = asyncio.Lock()
+
+    @property
+    def pending(self) -> int:
+        """How many documents are still to be written."""
+        return len(self._pending)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Add documents to write, replacing earlier versions of them."""
+        self._pending.update({_key(document): document for document in documents})
+
+    def remove(self, points: AbstractSet[str]) -> None:
+        """Add points to remove, including any that are being written right now."""
+        self._removed |= points
+        self._drop(points, points)
+
+    async def reconcile(self) -> None:
+        """Compare index and journal, and write what is missing."""
+        await self.compare()
+        await self.catch_up()
+
+    async def compare(self) -> None:
+        """Find what the index lacks, and what it has and should not have."""
+        stored, former = await self._index.stored_ids(), await self._index.former_ids()
+        there = set().union(*stored.values())
+        wanted, missing = Counter[str](), Counter[str]()
+        for source in self._sources:
+            async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
+                for document in batch:
+                    wanted[document.collection] += 1
+                    former[document.collection].discard(document.point_id)
+                    if document.point_id in stored[document.collection]:
+                        stored[document.collection].remove(document.point_id)
+                    else:
+                        missing[document.collection] += 1
+                        self.add([document])
+            self._drop(set(source.forgotten()), there)
+        # Other variants hold nothing that could be missed: texts are in the journal alone.
+        self.pending_deletes.update(*former.values())
+        superfluous = 0
+        for collection, ids in stored.items():
+            # A record that was divided into other documents since then has no use for the earlier ones.
+            points = await self._index.retrieve(collection, sorted(ids - self.pending_deletes))
+            stale = {
+                point.id for point in points if any(source.knows(point.payload) for source in self._sources)
+            }
+            self.pending_deletes |= stale
+            superfluous += len(points) - len(stale)
+        self.superfluous = superfluous
+        self.searchable |= {each for each in Collection if missing[each] <= (1 - _LEAST_SHARE) * wanted[each]}
+        if self.pending and not self.is_known:
+            log.info("index.incomplete", missing=self.pending)
+        self.is_known = True
+
+    async def catch_up(self) -> int:
+        """Write what is pending at the start and return how many points were written.
+
+        What becomes pending meanwhile may be left for the next time. Otherwise calls that never stop writing would keep
+        the index from ever being complete.
+        """
+        written = 0
+        # One at a time: two would embed the same documents.
+        async with self._catching_up:
+            unremoved: StorageUnavailableError | None = None
+            try:
+                await self.delete_pending()
+            except StorageUnavailableError as error:
+                # That alone may be forbidden.
+                unremoved = error
+            missing = frozenset(self._pending)
+            while not missing.isdisjoint(self._pending):
+                for batch in self._batches():
+                    await self.write(batch)
+                    written += len(batch)
+                if self.pending:
+                    # After 1,000 texts, torch alone keeps 280 MB of freed RAM.
+                    trim_heap()
+            if self.is_known:
+                self.searchable.update(Collection)
+            if written:
+                log.info("index.caught_up", count=written)
+            if unremoved:
+                raise unremoved
+            await self.delete_pending()
+        return written
+
+    async def write(self, documents: Sequence[Document]) -> None:
+        """Write some of the pending documents."""
+        try:
+            await self._index.write(documents)
+        except (NoAnswerError, asyncio.CancelledError):
+            # What became of it is not known. It may even be done later.
+            self._given_up.update(document.point_id for document in documents)
+            raise
+        for document in documents:
+            # A newer version of it may be pending by now.
+            if self._pending.get(_key(document)) is document:
+                del self._pending[_key(document)]
+            if document.point_id in self._removed:
+                # It was forgotten while it was being written.
+                self.pending_deletes.add(document.point_id)
+        if self.pending_deletes:
+            self._wake.set()
+        self.is_flushed = False
+
+    async def delete_pending(self) -> None:
+        """Remove the points that are to be removed."""
+        if points := sorted(self.pending_deletes):
+            await self._index.remove(points)
+            self.pending_deletes.difference_update(points)
+            for point in self._given_up.intersection(points):
+                self._looked_at_again[point] = asyncio.get_running_loop().time() + _ARRIVES_WITHIN
+                self._given_up.discard(point)
+            self.is_flushed = False
+
+    def lose(self) -> None:
+        """Record that the index has lost points, perhaps all of them."""
+        self.is_known = False
+        self.searchable.clear()
+
+    def look_again(self) -> None:
+        """Let points be removed once more whose write was given up before their removal: it may have arrived since."""
+        now = asyncio.get_running_loop().time()
+        for point in [point for point, due in self._looked_at_again.items() if due <= now]:
+            del self._looked_at_again[point]
+            self.pending_deletes.add(point)
+
+    def _batches(self) -> Iterator[list[Document]]:
+        """Yield small batches of what has been pending longest, skipping what is no longer pending by then."""
+        waiting = sorted(
+            islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text)
+        )
+        for start in range(0, len(waiting), _STEP):
+            batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]
+            if batch:
+                yield batch
+
+    def _drop(self, forgotten: AbstractSet[str], stored: AbstractSet[str]) -> None:
+        """Drop pending documents that are forgotten, and remove forgotten points that are stored."""
+        self.pending_deletes |= forgotten & stored
+        self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
+
+
+def _key(document: Document) -> tuple[str, str]:
+    return document.collection, document.point_id
