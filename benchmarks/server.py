@@ -255,8 +255,8 @@ async def seconds_of(operation: Callable[[], Awaitable[Any]]) -> float:
 
 async def recovered(services: Services) -> None:
     """Wait until the server is known to be well, and has everything."""
-    assert services.circuits  # noqa: S101 - there is a server
-    while services.circuits.is_open or not services.writer.is_complete:  # noqa: ASYNC110 - what changes is elsewhere
+    assert services.availability  # noqa: S101 - there is a server
+    while services.availability.is_open or not services.writer.is_complete:  # noqa: ASYNC110 - what changes is elsewhere
         await asyncio.sleep(0.05)
 
 

@@ -154,7 +154,7 @@ def _server(settings: Settings) -> dict[str, Any] | None:
 def _describe_server(server: Mapping[str, Any]) -> str | Text:
     if "error" in server:
         return Text(server["error"], "red")
-    from learning_memory_server.index.engines.qdrant_circuits import product  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
 
     return product(server["version"])
 

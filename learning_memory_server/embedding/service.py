@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from learning_memory_server.embedding.executors import Lane, ServerLane
 from learning_memory_server.embedding.lazy import LazyModel, ModelState
 from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
-from learning_memory_server.system.waiting import REACH_SECONDS
+from learning_memory_server.embedding.work_queue import WorkQueue
+from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
+from learning_memory_server.system.waiting import (
+    LOAD_SECONDS,
+    REACH_SECONDS,
+    REQUEST_SECONDS,
+    Circuit,
+    is_own_delay,
+    is_waited_for,
+    request_seconds,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +37,77 @@ _BATCH: Final = 8
 _CACHED: Final = 256
 """How many query vectors are cached (0.4 MB at 384 dimensions)."""
 _RETRY_SECONDS: Final = 30.0
+_LATE: Final = "The embedding model did not answer in time."
+_HINT: Final = "Try again in a few seconds."
+
+
+class _LocalModel:
+    """One kind of request to a model in this process."""
+
+    def __init__(self, thread: Executor) -> None:
+        self.queue = WorkQueue(thread)
+
+    @asynccontextmanager
+    async def in_time(self, within: float | None) -> AsyncIterator[None]:
+        """Limit how long the block waits for the model; None for no limit."""
+        try:
+            async with asyncio.timeout(within):
+                yield
+        except TimeoutError:
+            raise EmbeddingUnavailableError(_LATE, hint=_HINT) from None
+
+
+class _ServedModel(_LocalModel):
+    """One kind of request to a model on a server, with a circuit before it.
+
+    A request always comes to its own end, only its caller leaves: Ollama aborts loading a model when the client that
+    asked for it disconnects. If a request still hangs when the circuit closes, later ones do not wait for it.
+
+    Args:
+        kind: The kind of request, for the log.
+        probe: Makes such a request; see `Circuit.open`.
+        on_closed: Called each time that the server has come back.
+    """
+
+    def __init__(
+        self, kind: str, probe: Callable[[], Awaitable[object]], on_closed: Callable[[], None] = lambda: None
+    ) -> None:
+        self._thread = DaemonThread()
+        super().__init__(self._thread)
+        self._probe = probe
+        self._on_closed = on_closed
+        self.circuit = Circuit(f"model: {kind}", self._closed, REACH_SECONDS + LOAD_SECONDS)
+
+    @asynccontextmanager
+    async def in_time(self, within: float | None) -> AsyncIterator[None]:
+        """Limit how long the block waits for the model, and open the circuit if it does not answer.
+
+        While the circuit is open, this fails at once where a caller waits. The background gives the server a moment.
+        """
+        until = None
+        if within is not None or is_waited_for():
+            self.circuit.require_closed()
+            seconds = request_seconds(LOAD_SECONDS if within is None else within)
+            until = asyncio.get_running_loop().time() + seconds
+        else:
+            await self.circuit.require_closing(REQUEST_SECONDS)
+        try:
+            async with asyncio.timeout_at(until):
+                yield
+        except TimeoutError:
+            if until is None or is_own_delay(until):
+                raise EmbeddingUnavailableError(_LATE, hint=_HINT) from None
+            late = ModelServerAwayError(_LATE, hint=_HINT)
+            self.circuit.open(late, self._probe)
+            raise late from None
+        except ModelServerAwayError as error:
+            self.circuit.open(error, self._probe)
+            raise
+
+    def _closed(self) -> None:
+        self._thread.leave()
+        self.queue.repeat()
+        self._on_closed()
 
 
 class EmbeddingService:
@@ -34,6 +115,9 @@ class EmbeddingService:
 
     A model in this process has one thread, because two runs at the same time are slower than one after the other. On a
     server, queries and documents have a thread and a circuit each (see `waiting`).
+
+    Whatever needs the model waits until it is loaded, and no longer than the seconds `within`. It raises
+    `EmbeddingUnavailableError` if the model cannot be loaded, fails, or does not answer in time.
 
     Attributes:
         listeners: Called each time that the model's server has come back.
@@ -54,13 +138,13 @@ class EmbeddingService:
         self.listeners: list[Callable[[], None]] = []
         self._cached: OrderedDict[tuple[EmbeddingIdentity, str], NDArray[np.float32]] = OrderedDict()
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedding")
-        self._here = self._queries = self._documents = Lane(thread)
-        self._served: list[ServerLane] = []
+        self._here = self._queries = self._documents = _LocalModel(thread)
+        self._served: list[_ServedModel] = []
         submit = thread.submit
         if reach is not None:
             self._served = [
-                ServerLane("queries", lambda: self._probe(reach, lambda model: model.embed_query(PROBE))),
-                ServerLane(
+                _ServedModel("queries", lambda: self._probe(reach, lambda model: model.embed_query(PROBE))),
+                _ServedModel(
                     "documents",
                     lambda: self._probe(reach, lambda model: model.embed_documents([PROBE])),
                     self._returned,
@@ -85,11 +169,7 @@ class EmbeddingService:
         return self._model.start()
 
     async def identity(self) -> EmbeddingIdentity:
-        """Wait for the model and return its identity: only vectors of the same identity are comparable.
-
-        Raises:
-            EmbeddingUnavailableError: If it cannot be loaded.
-        """
+        """Wait for the model and return its identity: only vectors of the same identity are comparable."""
         if self.state is ModelState.READY:
             return self.start().result().identity
         async with self._documents.in_time(None):
@@ -98,14 +178,7 @@ class EmbeddingService:
     async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension), once the model is loaded.
 
-        Where a caller waits (see `waiting`), this fails at once while the model's server is away.
-
-        Args:
-            texts: The documents.
-            within: The most seconds to wait; None for no limit.
-
-        Raises:
-            EmbeddingUnavailableError: If the model cannot be loaded, fails, or does not answer in time.
+        Where a caller waits (see `waiting`), or with a limit, this fails at once while the model's server is away.
         """
         async with self._documents.in_time(within):
             if len(texts) <= _BATCH:
@@ -127,14 +200,6 @@ class EmbeddingService:
 
         Queries that wait at the same time are embedded as one batch. The last few hundred are cached, so that a
         repeated query, or its next page, costs nothing.
-
-        Args:
-            text: The query.
-            within: The most seconds to wait; None for no limit. With a limit, this fails at once while the model's
-                server is away.
-
-        Raises:
-            EmbeddingUnavailableError: If the model cannot be loaded, fails, or does not answer in time.
         """
         if self.state is ModelState.READY:
             known = (self.start().result().identity, text)
@@ -144,7 +209,7 @@ class EmbeddingService:
         async with self._queries.in_time(within):
             model = await self._model.get()
             with self._model.errors("failed"):
-                vector = await self._queries.turns.embed_query(model, text)
+                vector = await self._queries.queue.embed_query(model, text)
         # Later callers get this same array from the cache.
         vector.flags.writeable = False
         self._cached[model.identity, text] = vector
@@ -153,24 +218,24 @@ class EmbeddingService:
         return vector
 
     async def stop(self) -> None:
-        """Stop what goes on in the background, then `close`."""
-        for lane in self._served:
-            await lane.close()
+        """Stop what runs in the background, then `close`."""
+        for served in self._served:
+            await served.circuit.close()
         self.close()
 
     def close(self) -> None:
         """Cancel what is waiting and accept no more work. Does not wait for what is running."""
-        for lane in (self._here, *self._served):
-            lane.turns.close()
+        for model in (self._here, *self._served):
+            model.queue.close()
 
     async def run_for_query(self, work: Callable[[], T]) -> T:
         """Run another model's work for a query in this model's thread, ahead of queued documents."""
-        return await self._here.turns.run_for_query(work)
+        return await self._here.queue.run_for_query(work)
 
     async def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         model = await self._model.get()
         with self._model.errors("failed"):
-            return await self._documents.turns.run(lambda: model.embed_documents(texts))
+            return await self._documents.queue.run(lambda: model.embed_documents(texts))
 
     async def _probe(self, reach: Callable[[], object], request: Callable[[Embedder], object]) -> None:
         """Ask whether the server is there, and only then make a request that may take as long as loading a model."""

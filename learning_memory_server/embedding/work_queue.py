@@ -1,4 +1,4 @@
-"""Whose turn it is with a model: waiting queries first, then other work for queries, then documents."""
+"""Priority queue for model work: waiting queries first, then other work for queries, then documents."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _QUERY_CHARACTERS: Final = 1_000
 tokens take 50 ms."""
 
 
-class Turns:
-    """Runs a model in a thread, one turn after another.
+class WorkQueue:
+    """Runs a model in a thread, one piece of work after another.
 
     Args:
         thread: Where; it runs one thing at a time.
@@ -53,7 +53,7 @@ class Turns:
         if query is None or query.model is not model or query.result.done():
             query = self._asked[text] = _Query(model, text)
             self._queries.append(query)
-            self._thread.submit(self._take_turn)
+            self._thread.submit(self._run_next)
         query.callers += 1
         try:
             return await asyncio.shield(asyncio.wrap_future(query.result))
@@ -81,7 +81,7 @@ class Turns:
         """Run again what documents still wait for; the first answer counts."""
         for job in self._unanswered:
             self._documents.put(job)
-            self._thread.submit(self._take_turn)
+            self._thread.submit(self._run_next)
 
     def close(self) -> None:
         """Cancel what is waiting and accept no more work. Does not wait for what is running. Idempotent."""
@@ -94,11 +94,11 @@ class Turns:
 
     async def _submit(self, waiting: queue.SimpleQueue[Job[Any]], job: Job[T]) -> T:
         waiting.put(job)
-        # One turn for each job, but a turn takes whatever is first by then.
-        self._thread.submit(self._take_turn)
+        # One run for each job, but a run takes whatever is first by then.
+        self._thread.submit(self._run_next)
         return await asyncio.wrap_future(job.result)
 
-    def _take_turn(self) -> None:
+    def _run_next(self) -> None:
         if queries := self._take_queries():
             _answer(queries)
         elif job := self._take():

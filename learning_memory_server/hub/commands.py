@@ -96,7 +96,7 @@ async def describe(services: Services) -> dict[str, Any]:
         "pending": services.writer.missing,
         "complete": services.writer.is_complete,
         "points": points,
-        **(services.circuits.pauses.describe() if services.circuits else {}),
+        **(services.availability.refusal() if services.availability else {}),
         "journal_bytes": services.journal.size(),
     }
 

@@ -24,8 +24,12 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.rebuilding import Rebuilder
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.system.memory_release import trim_heap
-from learning_memory_server.system.retry import is_transient
-from learning_memory_server.system.waiting import REQUEST_SECONDS, WRITE_SECONDS, each_request_within
+from learning_memory_server.system.waiting import (
+    REQUEST_SECONDS,
+    WRITE_SECONDS,
+    each_request_within,
+    is_transient,
+)
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Collection, Document

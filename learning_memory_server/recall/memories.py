@@ -31,8 +31,12 @@ from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.dates import with_iso_dates
-from learning_memory_server.system.retry import attempts, is_transient
-from learning_memory_server.system.waiting import SEARCH_MEMORY_SECONDS, each_request_within
+from learning_memory_server.system.waiting import (
+    SEARCH_MEMORY_SECONDS,
+    attempts,
+    each_request_within,
+    is_transient,
+)
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.log import MemoryLog

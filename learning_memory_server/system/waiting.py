@@ -1,4 +1,4 @@
-"""How long anything waits for a server, and what happens while it does not answer.
+"""Timeouts, retries and circuit breakers: how long anything waits for a server, and what happens while it is away.
 
 | tool | at most | then |
 | --- | --- | --- |
@@ -20,11 +20,25 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.errors import LearningMemoryError, ModelServerAwayError, NoAnswerError
+from learning_memory_server.errors import (
+    DiskFullError,
+    LearningMemoryError,
+    LostPointsError,
+    ModelServerAwayError,
+    NoAnswerError,
+    RefusedError,
+    StorageUnavailableError,
+    WrongDimensionError,
+)
+
+if TYPE_CHECKING:
+    # stamina has no public name for this type.
+    from stamina._core import _RetryContextIterator
+    from stamina.instrumentation import RetryDetails
 
 SEARCH_SECONDS: Final = 2.0
 """Seconds that a search has, its lexical answer included."""
@@ -48,6 +62,8 @@ _PROBE_EVERY_SECONDS: Final = 3.0
 """Seconds from the beginning of one probe to the next."""
 _BUSY_SECONDS: Final = 0.25
 """A deadline that is noticed this much too late says that this process was busy, and nothing about the server."""
+
+_ATTEMPTS: Final = 3
 
 _patience: ContextVar[float | None] = ContextVar("patience", default=None)
 
@@ -158,3 +174,37 @@ async def _answers(probe: Callable[[], Awaitable[object]], within: float) -> boo
         # A refusal is an answer.
         return True
     return True
+
+
+def attempts(
+    what: str, on: Callable[[Exception], bool] | tuple[type[Exception], ...], first_wait: float
+) -> _RetryContextIterator:
+    """Return three attempts to loop over with `for` or `async for`; the last one raises its error.
+
+    The second comes after `first_wait` seconds, and the third after twice as long. The log calls the work `what`.
+    """
+    import stamina  # noqa: PLC0415 - deferred to the first use
+
+    # Instead of stamina's own log line, which quotes the error's message.
+    stamina.instrumentation.set_on_retry_hooks([_log_retry])
+    retries = stamina.retry_context(
+        on=on, attempts=_ATTEMPTS, timeout=None, wait_initial=first_wait, wait_exp_base=2, wait_jitter=0
+    )
+    return retries.with_name(what, (), {})
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether the engine might succeed if the request were repeated."""
+    permanent = isinstance(error, (DiskFullError, LostPointsError, RefusedError, WrongDimensionError))
+    return isinstance(error, StorageUnavailableError) and not permanent
+
+
+def _log_retry(details: RetryDetails) -> None:
+    log.warning(
+        "attempt.failed",
+        what=details.name,
+        attempt=details.retry_num,
+        of=_ATTEMPTS,
+        wait_seconds=round(details.wait_for, 3),
+        type=type(details.caused_by).__name__,
+    )

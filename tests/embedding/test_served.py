@@ -261,7 +261,7 @@ def test_a_server_that_loads_its_model_for_long_is_asked_for_a_vector_once(serve
             assert server.asked[2:] == ["reach", PROBE]
             server.release()
             server.heal()
-            await seconds_until(lambda: not service._served[0]._circuit.is_open)
+            await seconds_until(lambda: not service._served[0].circuit.is_open)
             assert (await service.embed_query("query", 1)).shape == (16,)
             assert server.asked.count(PROBE) == 1
 

@@ -189,8 +189,8 @@ async def mode(services: Services) -> SearchMode:
 
 
 def is_away(services: Services) -> bool:
-    assert services.circuits
-    return services.circuits.is_open
+    assert services.availability
+    return services.availability.is_open
 
 
 def holds(services: Services, double: QdrantDouble) -> bool:

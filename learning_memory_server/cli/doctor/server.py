@@ -14,8 +14,8 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.index.engines.owner import find_owner, open_owner
-from learning_memory_server.index.engines.qdrant_circuits import product
 from learning_memory_server.index.engines.qdrant_examining import examine
+from learning_memory_server.index.engines.qdrant_requests import product
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal

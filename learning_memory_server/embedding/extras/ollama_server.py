@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
-from learning_memory_server.system.retry import attempts
+from learning_memory_server.system.waiting import attempts
 
 if TYPE_CHECKING:
     import httpx

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
     from learning_memory_server.index.engines.owner import Owner
-    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.engines.qdrant_requests import Availability
 
 _TIMEOUT_SECONDS: Final = 10.0
 
@@ -44,7 +44,7 @@ class QdrantStore:
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         spread: How a cluster spreads new collections.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
-        circuits: See `Requests`.
+        availability: See `Requests`.
         before_use: Called before the first point is written, once the server has answered.
 
     Raises:
@@ -60,11 +60,11 @@ class QdrantStore:
         timeout: float = _TIMEOUT_SECONDS,
         spread: Spread | None = None,
         allow_plaintext_key: bool = False,
-        circuits: Circuits | None = None,
+        availability: Availability | None = None,
         before_use: Callable[[], None] = lambda: None,
     ) -> None:
         self.requests = Requests(
-            urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, circuits=circuits
+            urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, availability=availability
         )
         self.catalog = Catalog(self.requests, spread or Spread())
         self._owner = owner

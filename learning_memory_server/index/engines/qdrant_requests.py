@@ -1,28 +1,28 @@
-"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, and who is asked next."""
+"""Requests to a Qdrant server, or to the nodes of one cluster: connections, deadlines, and which node is asked next."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+
+import structlog
 
 from learning_memory_server.errors import (
     DiskFullError,
-    InvalidSettingsError,
     NoAnswerError,
     RefusedError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.engines.addresses import DEFAULT_PORT, is_here
-from learning_memory_server.index.engines.qdrant_circuits import Circuits
+from learning_memory_server.index.engines.addresses import checked_address, is_here
 from learning_memory_server.index.engines.qdrant_errors import Kind, request_errors
-from learning_memory_server.system.waiting import is_own_delay, request_seconds
+from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
@@ -39,6 +39,127 @@ _VERSION_SECONDS: Final = 0.5
 """Seconds for the server's version, which nothing depends on."""
 _KEPT_SECONDS: Final = 60.0
 """How long an idle connection is kept. A new one costs a round trip, three with TLS."""
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+_TRIED: Final = ("1.15.5", "1.18.3")
+"""The versions of Qdrant that this program was tried with."""
+
+log = structlog.get_logger()
+
+
+def product(version: str) -> str:
+    """Name a version of Qdrant and, if this program was not tried with it, those with which it was."""
+    tried = "" if version in _TRIED else f"; this was tried with {' and '.join(_TRIED)}"
+    return f"Qdrant {version}{tried}"
+
+
+class _Pause(NamedTuple):
+    """Why requests are not made, until when in the loop's time, and how many seconds that is in all."""
+
+    error: StorageUnavailableError
+    until: float
+    seconds: float
+
+
+class Availability:
+    """What a server does not do for now, and its version. It outlasts a store, which is opened again when that is over.
+
+    A server that does not answer has a circuit before each of its addresses, for reads and writes apart. One that
+    refuses is left alone: for as long as it says, or else for 1, 2, 4 and at most 60 seconds. That holds for the kind
+    of request that it refuses, and for one collection if the refusal is about one.
+
+    Attributes:
+        listeners: Called each time that requests of a kind get answers again.
+        version: The server's version; None until it has been asked.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self.version: str | None = None
+        self._circuits: dict[tuple[bool, str], Circuit] = {}
+        self._pauses: dict[tuple[Kind, str | None], _Pause] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the server's `version`, and whether it is one that was `tried`, if they are known, and `refusal`."""
+        known = {} if self.version is None else {"version": self.version, "tried": self.version in _TRIED}
+        return known | self.refusal()
+
+    def refusal(self) -> dict[str, Any]:
+        """Return why reading or writing was `refused`, and the `retry_seconds` left; nothing if neither is."""
+        pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not Kind.CREATE]
+        if not pauses:
+            return {}
+        last = max(pauses, key=lambda pause: pause.until)
+        return {"refused": last.error.sentence, "retry_seconds": max(0, round(last.until - _now()))}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any circuit is open."""
+        return any(circuit.is_open for circuit in self._circuits.values())
+
+    def circuit(self, kind: Kind, url: str) -> Circuit:
+        """Return the circuit for a kind of request to an address, by its URL."""
+        is_read = kind is Kind.READ
+        key = (is_read, url)
+        if key not in self._circuits:
+            name = f"qdrant: {'reads' if is_read else 'writes'} at {url.partition('//')[2]}"
+            self._circuits[key] = Circuit(name, lambda: self._closed(key))
+        return self._circuits[key]
+
+    def require(self, kind: Kind, collection: str) -> None:
+        """Raise the refusal of such requests, with the seconds that are left of the pause, if they were refused lately.
+
+        Args:
+            kind: The kind of request.
+            collection: The collection's name on the server.
+        """
+        for key in ((kind, None), (kind, collection)):
+            pause = self._pauses.get(key)
+            if pause is not None and _now() < pause.until:
+                again = copy(pause.error)
+                again.retry_seconds = pause.until - _now()
+                raise again from pause.error
+
+    def refused(
+        self, kind: Kind, collection: str | None, error: StorageUnavailableError, said: float | None = None
+    ) -> None:
+        """Begin a pause, and give the error its seconds.
+
+        Args:
+            kind: The kind of request that was refused.
+            collection: The collection's name on the server; None if the refusal is about all.
+            error: The refusal.
+            said: The seconds after which the server says to come back, if it does.
+        """
+        last = self._pauses.get((kind, collection))
+        if last is not None and _now() < last.until:
+            # It was on its way when the pause began.
+            error.retry_seconds = last.until - _now()
+            return
+        grown = min(2 * last.seconds, _LONGEST_PAUSE_SECONDS) if last else _FIRST_PAUSE_SECONDS
+        seconds = grown if said is None else max(said, _FIRST_PAUSE_SECONDS)
+        self._pauses[kind, collection] = _Pause(error, _now() + seconds, seconds)
+        error.retry_seconds = seconds
+        log.warning(
+            "requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds
+        )
+
+    def answered(self, kind: Kind, collection: str) -> None:
+        """Forget the refusals of such requests."""
+        self._pauses.pop((kind, None), None)
+        self._pauses.pop((kind, collection), None)
+
+    async def close(self) -> None:
+        """Stop probing. Idempotent."""
+        for circuit in self._circuits.values():
+            await circuit.close()
+
+    def _closed(self, key: tuple[bool, str]) -> None:
+        others = [circuit for other, circuit in self._circuits.items() if other != key and other[0] == key[0]]
+        if all(circuit.is_open for circuit in others):
+            # While another address answered, nothing was missed.
+            for listener in self.listeners:
+                listener()
 
 
 class _Node(NamedTuple):
@@ -57,7 +178,7 @@ class Requests:
         api_key: The server's key.
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
-        circuits: The circuits before the server; None for circuits that end with this.
+        availability: What is known of the server; None to begin with nothing.
 
     Raises:
         InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
@@ -70,7 +191,7 @@ class Requests:
         timeout: float,
         *,
         allow_plaintext_key: bool,
-        circuits: Circuits | None = None,
+        availability: Availability | None = None,
     ) -> None:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
@@ -80,8 +201,8 @@ class Requests:
             _Node(url, address, self._connect(url)) for url, address in zip(urls, addresses, strict=True)
         ]
         self._closed = False
-        self.circuits = circuits or Circuits()
-        self._own_circuits = None if circuits else self.circuits
+        self.availability = availability or Availability()
+        self._is_shared = availability is not None
 
     async def ask(
         self,
@@ -101,17 +222,18 @@ class Requests:
             probe: Makes a request of the same kind that changes nothing; None if `call` changes nothing.
         """
         self.require_open()
-        pauses = self.circuits.pauses
-        pauses.require_none(kind, collection)
+        self.availability.require(kind, collection)
         try:
             answer = await self._ask_each(collection, kind, call, probe or call)
         except RefusedError as error:
-            pauses.begin(kind, collection if error.is_of_collection else None, error, error.seconds)
+            self.availability.refused(
+                kind, collection if error.is_of_collection else None, error, error.seconds
+            )
             raise
         except DiskFullError as error:
-            pauses.begin(kind, None, error, None)
+            self.availability.refused(kind, None, error)
             raise
-        pauses.end(kind, collection)
+        self.availability.answered(kind, collection)
         return answer
 
     async def _ask_each(
@@ -125,18 +247,17 @@ class Requests:
 
         Addresses whose circuits are open are passed over.
         """
-        now = asyncio.get_running_loop().time
         most = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout
-        until = now() + request_seconds(most)
-        nodes = [(node, self.circuits.of(kind, node.url)) for node in self._nodes]
+        until = _now() + request_seconds(most)
+        nodes = [(node, self.availability.circuit(kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
         if not asked:
             nodes[0][1].require_closed()
         failure: NoAnswerError | None = None
         for node, circuit in asked:
-            if failure and until - now() < _LEAST_SECONDS:
+            if failure and until - _now() < _LEAST_SECONDS:
                 break
-            deadline = until if node is asked[-1][0] else min(now() + _EACH_WITHIN, until)
+            deadline = until if node is asked[-1][0] else min(_now() + _EACH_WITHIN, until)
             try:
                 async with request_errors(collection, self.address, kind), asyncio.timeout_at(deadline):
                     answer = await call(node.client)
@@ -167,12 +288,12 @@ class Requests:
         return (await self.ask("", Kind.READ, lambda client: client.info())).version
 
     async def note_version(self, client: AsyncQdrantClient | None = None) -> None:
-        """Note the server's version with its circuits. It is of no importance if this fails."""
+        """Note the server's version. Best effort."""
         asked = client or self._nodes[0].client
         # Not as `ask` does: a proxy may refuse this alone.
         with suppress(StorageUnavailableError):
             async with request_errors("", self.address), asyncio.timeout(_VERSION_SECONDS):
-                self.circuits.version = (await asked.info()).version
+                self.availability.version = (await asked.info()).version
 
     async def ask_every(
         self, call: Callable[[AsyncQdrantClient], Awaitable[T]]
@@ -191,8 +312,8 @@ class Requests:
         """Release the connections. Idempotent."""
         if not self._closed:
             self._closed = True
-            if self._own_circuits:
-                await self._own_circuits.close()
+            if not self._is_shared:
+                await self.availability.close()
             for node in self._nodes:
                 async with request_errors("", node.address):
                     await node.client.close()
@@ -235,40 +356,6 @@ async def changing_no_aliases(client: AsyncQdrantClient) -> None:
     await client.update_collection_aliases([])
 
 
-def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:
-    """Return `host:port`, the only part of a server's URL that messages show.
-
-    Raises:
-        InvalidSettingsError: If the URL is malformed or contains credentials, which the vendor's client silently
-            drops; if the key cannot be a header, which the vendor's client would quote in its error; or if it would
-            leave this machine in plain text.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port or DEFAULT_PORT
-    except ValueError as error:
-        raise InvalidSettingsError(
-            "The Qdrant URL is malformed.",
-            hint="It must look like https://host:6333; several are a list, or separated by commas.",
-        ) from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
-    if parts.username or parts.password:
-        raise InvalidSettingsError(
-            "The Qdrant URL must not contain a user name or password; use the API key."
-        )
-    if api_key is not None and re.fullmatch(r"[!-~]+", api_key) is None:
-        raise InvalidSettingsError(
-            "The Qdrant API key is empty, or contains white space or non-ASCII letters."
-        )
-    if api_key and parts.scheme == "http" and not allow_plaintext_key and not is_here(parts.hostname):
-        raise InvalidSettingsError(
-            f"The Qdrant API key would be sent to {parts.hostname} in plain text.",
-            hint="Use an https:// URL, or allow it with the setting qdrant_allow_plaintext_key.",
-        )
-    return f"{parts.hostname}:{port}"
-
-
 def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
     import httpx  # noqa: PLC0415 - comes with qdrant_client
     from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - a second to import
@@ -295,3 +382,7 @@ def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
             max_connections=None, max_keepalive_connections=20, keepalive_expiry=_KEPT_SECONDS
         ),
     )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
     from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant import QdrantStore
-    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()
@@ -121,7 +121,7 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
 def open_store(
     settings: Settings,
     identity: EmbeddingIdentity,
-    circuits: Circuits | None = None,
+    availability: Availability | None = None,
     before_use: Callable[[str, str], None] | None = None,
 ) -> VectorStore:
     """Return the configured engine for one identity: two models never share a collection.
@@ -130,18 +130,18 @@ def open_store(
     """
     if settings.qdrant_url is None:
         return open_embedded(settings, identity)
-    return open_server(settings, settings.qdrant_url, settings.qdrant_key, circuits, before_use)
+    return open_server(settings, settings.qdrant_url, settings.qdrant_key, availability, before_use)
 
 
-def server_circuits() -> Circuits:
-    """Return circuits before a server."""
-    from learning_memory_server.index.engines.qdrant_circuits import Circuits  # noqa: PLC0415
+def server_availability() -> Availability:
+    """Return what is known of a server: nothing yet."""
+    from learning_memory_server.index.engines.qdrant_requests import Availability  # noqa: PLC0415
 
-    return Circuits()
+    return Availability()
 
 
 async def server_version(settings: Settings, url: str) -> dict[str, Any]:
-    """Ask a Qdrant server for its version, without opening or creating anything; see `Circuits.describe`."""
+    """Ask a Qdrant server for its version, without opening or creating anything; see `Availability.describe`."""
     from learning_memory_server.index.engines.qdrant_requests import Requests  # noqa: PLC0415
 
     requests = Requests(
@@ -151,8 +151,8 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
     )
     try:
-        requests.circuits.version = await requests.version()
-        return requests.circuits.describe()
+        requests.availability.version = await requests.version()
+        return requests.availability.describe()
     finally:
         await requests.close()
 
@@ -188,7 +188,7 @@ def open_server(
     settings: Settings,
     url: str,
     key: str | None,
-    circuits: Circuits | None = None,
+    availability: Availability | None = None,
     before_use: Callable[[str, str], None] | None = None,
 ) -> QdrantStore:
     """Return a Qdrant server for the owner of the storage folder, without connecting to it.
@@ -211,6 +211,6 @@ def open_server(
         api_key=key,
         spread=spread,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
-        circuits=circuits,
+        availability=availability,
         before_use=partial(before_use, url, owner.name) if before_use else lambda: None,
     )

@@ -55,7 +55,7 @@ from learning_memory_server.server.composition.backends import (
     open_store,
     redaction_gate,
     remove_unused_indexes,
-    server_circuits,
+    server_availability,
 )
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.composition.statistics import Statistics
@@ -68,7 +68,7 @@ from learning_memory_server.system.locking import hold
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.index.engines.base import VectorStore
-    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.index.reconciling import DocumentSource
     from learning_memory_server.learning.clusters.fitting import Fitting
     from learning_memory_server.model.moment import Clock
@@ -112,10 +112,10 @@ class Services:
         reranker = settings.reranker_model
         self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
         self.outdated = OutdatedPoints(settings.outdated_file)
-        self.circuits = server_circuits() if settings.qdrant_url else None
-        open_engine = partial(_open_store, settings, self.outdated, self.circuits, self.note_server)
+        self.availability = server_availability() if settings.qdrant_url else None
+        open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
         self.index = VectorIndex(
-            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.circuits is not None
+            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
         )
         self.sources: tuple[DocumentSource, ...] = (
             self.collector,
@@ -124,8 +124,8 @@ class Services:
         )
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
-        if self.circuits:
-            self.circuits.listeners.append(self.writer.server_returned)
+        if self.availability:
+            self.availability.listeners.append(self.writer.server_returned)
 
         # Entries and memories: writing and finding them.
         self.persister = ObservationPersister(self.writer)
@@ -188,7 +188,7 @@ class Services:
             self.memory_log,
             self.embeddings,
             self.writer,
-            self.circuits,
+            self.availability,
             self.redaction,
         )
         self.dashboard = Dashboard(
@@ -300,8 +300,8 @@ async def services_over(
         await services.clusterer.close()
         exporter.stop()
         await services.writer.stop()
-        if services.circuits:
-            await services.circuits.close()
+        if services.availability:
+            await services.availability.close()
         await services.index.close()
 
 
@@ -319,7 +319,7 @@ def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
 def _open_store(
     settings: Settings,
     outdated: OutdatedPoints,
-    circuits: Circuits | None,
+    availability: Availability | None,
     before_use: Callable[[str, str], None],
     identity: EmbeddingIdentity,
 ) -> VectorStore:
@@ -327,4 +327,4 @@ def _open_store(
     if outdated.ids():
         with suppress(StorageUnavailableError):
             remove_unused_indexes(settings, identity)
-    return open_store(settings, identity, circuits, before_use)
+    return open_store(settings, identity, availability, before_use)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.capture.memories.log import MemoryLog
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.engines.qdrant_circuits import Circuits
+    from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.learning.advice.log import AdviceLog
@@ -43,7 +43,7 @@ class Statistics:
     memories: MemoryLog
     embeddings: EmbeddingService
     writer: IndexWriter
-    circuits: Circuits | None
+    availability: Availability | None
     redaction: RedactionGate
 
     async def collect(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Statistics:
                 # Unknown until the index has been compared with the journal.
                 **({} if self.writer.missing is None else {"pending": self.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),
-                **(self.circuits.describe() if self.circuits else {}),
+                **(self.availability.describe() if self.availability else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},
             **({"notice": damage_notice(damaged)} if damaged else {}),

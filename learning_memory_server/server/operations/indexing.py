@@ -79,7 +79,7 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
         "missing": missing,
         "superfluous": services.writer.superfluous,
         "notices": services.index.notices,
-        **(services.circuits.pauses.describe() if services.circuits else {}),
+        **(services.availability.refusal() if services.availability else {}),
     }
 
 

@@ -31,9 +31,9 @@ def store_of(url: str, owner: Path, key: str | None = None, spread: Spread | Non
 
 async def answering(store: QdrantStore) -> None:
     """Wait until the store's circuits have seen that the server answers again."""
-    circuits = store.requests.circuits
+    availability = store.requests.availability
     async with asyncio.timeout(30):
-        while circuits.is_open:  # noqa: ASYNC110 - closed by probes
+        while availability.is_open:  # noqa: ASYNC110 - closed by probes
             await asyncio.sleep(0.01)
 
 

@@ -11,8 +11,8 @@ import pytest
 from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_circuits import Pauses
 from learning_memory_server.index.engines.qdrant_errors import Kind
+from learning_memory_server.index.engines.qdrant_requests import Availability
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, serving
 from tests.index.engines.double_engine import Answer, recorded
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def left(pauses: Pauses, kind: Kind = Kind.WRITE, collection: str = "a") -> float:
+def left(server: Availability, kind: Kind = Kind.WRITE, collection: str = "a") -> float:
     """Return how long a pause will last, 0 if there is none."""
     try:
-        pauses.require_none(kind, collection)
+        server.require(kind, collection)
     except StorageUnavailableError as error:
         return error.retry_seconds or 0.0
     return 0.0
@@ -38,33 +38,33 @@ def left(pauses: Pauses, kind: Kind = Kind.WRITE, collection: str = "a") -> floa
 
 def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
     async def scenario() -> None:
-        pauses, refusal = Pauses(), RefusedError("No.", hint="Ask for more.")
+        server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
         for seconds in SECONDS:
-            pauses.begin(Kind.WRITE, None, refusal, None)
+            server.refused(Kind.WRITE, None, refusal, None)
             assert refusal.retry_seconds == seconds
             # A request that was on its way by then does not make it longer.
-            pauses.begin(Kind.WRITE, None, RefusedError("No."), None)
+            server.refused(Kind.WRITE, None, RefusedError("No."), None)
             await asyncio.sleep(seconds - 0.5)
-            assert left(pauses)
+            assert left(server)
             await asyncio.sleep(0.6)
-            assert not left(pauses)
-        pauses.end(Kind.WRITE, "a")
-        pauses.begin(Kind.WRITE, None, refusal, None)
-        assert left(pauses) == pytest.approx(1, abs=0.2)
+            assert not left(server)
+        server.answered(Kind.WRITE, "a")
+        server.refused(Kind.WRITE, None, refusal, None)
+        assert left(server) == pytest.approx(1, abs=0.2)
         with pytest.raises(RefusedError, match=r"^No\.$") as caught:
-            pauses.require_none(Kind.WRITE, "b")
+            server.require(Kind.WRITE, "b")
         assert caught.value.hint == "Ask for more."
 
     fast_forward(scenario())
 
 
 async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
-    pauses = Pauses()
-    pauses.begin(Kind.WRITE, "a", RefusedError("No."), 60.0)
-    assert left(pauses, Kind.WRITE, "a") == pytest.approx(60, abs=1)
-    assert not left(pauses, Kind.WRITE, "b")
-    assert not left(pauses, Kind.READ, "a")
-    assert not left(pauses, Kind.CREATE, "a")
+    server = Availability()
+    server.refused(Kind.WRITE, "a", RefusedError("No."), 60.0)
+    assert left(server, Kind.WRITE, "a") == pytest.approx(60, abs=1)
+    assert not left(server, Kind.WRITE, "b")
+    assert not left(server, Kind.READ, "a")
+    assert not left(server, Kind.CREATE, "a")
 
 
 @asynccontextmanager
@@ -98,7 +98,7 @@ def test_an_address_that_hangs_is_passed_over_until_it_is_back(
         now = asyncio.get_running_loop().time
         async with cluster(tmp_path, spec, double, second) as store:
             returned: list[float] = []
-            store.requests.circuits.listeners.append(lambda: returned.append(now()))
+            store.requests.availability.listeners.append(lambda: returned.append(now()))
             double.refuse(Wrong.HANGS)
             began = now()
             await store.upsert("notes", [point(1)])
@@ -130,7 +130,7 @@ def test_while_no_address_answers_requests_fail_at_once_and_each_is_probed(
         now = asyncio.get_running_loop().time
         async with cluster(tmp_path, spec, double, second) as store:
             returned: list[float] = []
-            store.requests.circuits.listeners.append(lambda: returned.append(now()))
+            store.requests.availability.listeners.append(lambda: returned.append(now()))
             for node in (double, second):
                 node.refuse(Wrong.RESETS)
             both = f"{double.server_port}, 127.0.0.1:{second.server_port} cannot be reached"
@@ -211,7 +211,7 @@ async def test_a_proxy_without_a_server_behind_it_opens_the_circuit(
         for _ in range(3):
             with pytest.raises(NoAnswerError, match="status 503"):
                 await store.count("notes")
-        assert store.requests.circuits.is_open
+        assert store.requests.availability.is_open
         double.heal()
         await answering(store)
         assert await store.count("notes") == 0

@@ -368,7 +368,7 @@ async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_k
     await store.ensure(SPEC)
     assert await store.count("notes") == 1
     double.heal()
-    store.requests.circuits.pauses.end(Kind.CREATE, "")
+    store.requests.availability.answered(Kind.CREATE, "")
     for _ in range(2):
         await store.ensure(SPEC)
     changes = [each for each in double.asked if each.method == "PATCH"]
@@ -424,7 +424,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
     double.heal()
     await answering(store)
     await store.upsert("notes", [Point(ID, EAST, {})])
-    store.requests.circuits.pauses.end(Kind.READ, "")
+    store.requests.availability.answered(Kind.READ, "")
     assert await store.count("notes") == 1
     # What the probes wrote is nothing.
     upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]

@@ -7,7 +7,7 @@ import stamina
 from structlog.testing import capture_logs
 
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
-from learning_memory_server.system.retry import attempts, is_transient
+from learning_memory_server.system.waiting import attempts, is_transient
 
 
 def fail(error: Exception, first_wait: float = 0.01) -> list[int]:
