@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.journal.codec import value_from_data
+from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
@@ -62,7 +62,7 @@ async def _filled(services: Services) -> dict[str, str]:
     collector.start(ALICE, **{**PARTS, "prediction": f"{TOKEN} works"})
     abandoned = collector.resolve(ALICE, status=OutcomeStatus.ABANDONED, result="Another task came.")
     still_open = collector.start(BOB, **{**PARTS, "goal": f"Replace {TOKEN}"}).entry
-    value = replace(value_from_data(value_record(1).data), text=f"Never commit {TOKEN}")
+    value = replace(VALUE.decode(value_record(1).data), text=f"Never commit {TOKEN}")
     services.value_log.add(value)
     text = "".join(f"# Part {n}\n\n{'The deploy runs on the old machine. ' * 30}\n\n" for n in range(5))
     memory = await services.memories.add(

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import MALFORMED
+from learning_memory_server.journal.codec import GHAP, MALFORMED
 from learning_memory_server.journal.content import Purge
 from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
 from learning_memory_server.journal.formats import CURRENT, versions_of
 from learning_memory_server.journal.line import DamagedLineError
 from learning_memory_server.journal.log import Log
@@ -161,7 +160,7 @@ class Journal:
         """Write or replace the file of an open entry."""
         path = self._open_file(ghap.id)
         with journal_errors(path):
-            self._disk.replace(path, open_file_of({"v": self._form.version, **ghap_to_data(ghap)}))
+            self._disk.replace(path, open_file_of({"v": self._form.version, **GHAP.encode(ghap)}))
 
     def close_entry(self, ghap_id: str) -> None:
         """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
@@ -194,7 +193,7 @@ class Journal:
         version = open_version(text)
         self._form.refuse_newer(version)
         try:
-            entry = ghap_from_data(self._form.upgraded("ghap", content_of(text), version))
+            entry = GHAP.decode(self._form.upgraded("ghap", content_of(text), version))
             if entry.id != path.stem or entry.created_at.tzinfo is None or entry.resolution:
                 raise ValueError(path.name)
         except MALFORMED as error:

@@ -6,14 +6,12 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model.advice import Citation
+from learning_memory_server.model.run import Run
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.advice import Citation
-    from learning_memory_server.model.run import Run
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
 """How much an experience counts in the centroid of a cluster, by tier."""

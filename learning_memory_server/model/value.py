@@ -6,10 +6,8 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.cluster import ClusterId
 
 
 class ValueOrder(StrEnum):

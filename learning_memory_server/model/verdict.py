@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.vocabulary import Stance
+from learning_memory_server.model.vocabulary import Stance
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
@@ -42,7 +42,7 @@ class Person:
         return await self.do("call", tool=tool, arguments=arguments, project=self.name, session=self.name)
 
     async def take_shared(self) -> None:
-        await self.do("add", entries=[ghap_to_data(entry) for entry in SHARED])
+        await self.do("add", entries=[GHAP.encode(entry) for entry in SHARED])
         self.kept.update(entry.id for entry in SHARED)
 
     async def run(self, operations: int) -> None:

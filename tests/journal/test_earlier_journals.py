@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.codec import value_to_data
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP, VALUE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
@@ -136,9 +135,9 @@ def test_everything_that_was_written_is_read(earlier: Journal) -> None:
 
     collector = ObservationCollector(earlier, TickingClock())
     written = data_of("entries/2026-11.jsonl")
-    assert [ghap_to_data(entry) for entry in reversed(collector.list_resolved())] == written
+    assert [GHAP.encode(entry) for entry in reversed(collector.list_resolved())] == written
     (value,) = ValueLog(earlier.values).all()
-    assert [value_to_data(value)] == [{**data, "earlier": True} for data in data_of("values.jsonl")]
+    assert [VALUE.encode(value)] == [{**data, "earlier": True} for data in data_of("values.jsonl")]
     assert value.is_earlier
     assert set(value.evidence.member_ids) == {CONFIRMED.id, FALSIFIED.id, ABANDONED.id}
     assert [record.data for record in earlier.clusters.read().records] == data_of("clusters.jsonl")

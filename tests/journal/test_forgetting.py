@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.journal.entry_codec import GHAP, ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
@@ -27,7 +27,7 @@ A, B, C = numbered(1), numbered(2), numbered(3)
 
 def line(number: int, *, month: int = 0) -> JournalRecord:
     entry = numbered(number, goal=f"goal {number}")
-    return JournalRecord("ghap", entry.id, NOON + timedelta(days=31 * month), ghap_to_data(entry))
+    return JournalRecord("ghap", entry.id, NOON + timedelta(days=31 * month), GHAP.encode(entry))
 
 
 def ids_of(log: Log) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.entry_codec import ghap_from_data, ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
@@ -136,7 +136,7 @@ def test_an_open_file_names_its_version_and_is_upgraded(tmp_path: Path) -> None:
     path = tmp_path / "open" / f"{ghap().id}.json"
     content = json.loads(path.read_bytes())
     assert content.pop("sum") == digest(content)
-    assert content == {"v": 4, **ghap_to_data(ghap())}
+    assert content == {"v": 4, **GHAP.encode(ghap())}
 
     path.write_text(json.dumps({**content, "title": "as it was called once"}))
 
@@ -164,8 +164,8 @@ def test_a_newer_open_file_is_refused_before_anything_is_changed(tmp_path: Path)
     newer = Format((*CURRENT.upgrades, goal_from_title))
     Journal(tmp_path, form=newer).save_open(ghap(id="ghap_newer"))
     log = Journal(tmp_path).entries
-    log.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
-    log.append([JournalRecord("ghap", ghap().id, NOON, ghap_to_data(ghap(resolution=CONFIRMED)))])
+    log.append([JournalRecord("ghap", entry.id, NOON, GHAP.encode(entry))])
+    log.append([JournalRecord("ghap", ghap().id, NOON, GHAP.encode(ghap(resolution=CONFIRMED)))])
     (segment,) = log.segments()
     segment.write_bytes(segment.read_bytes() + b'{"torn')
     before = tree(tmp_path)
@@ -186,4 +186,4 @@ def test_a_program_without_tombstones_refuses_them_and_brings_nothing_back() -> 
 
     # To such a program, every line is an entry.
     with pytest.raises(JournalUnavailableError, match="this program does not understand it"):
-        JournalRecord.from_line(line).decoded(ghap_from_data)
+        JournalRecord.from_line(line).decoded(GHAP.decode)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from tests.support import CONFIRMED, NOON, ghap, numbered
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def keep(journal: Journal, entry: Ghap) -> None:
-    journal.entries.append([JournalRecord("ghap", entry.id, entry.outcome.resolved_at, ghap_to_data(entry))])
+    journal.entries.append([JournalRecord("ghap", entry.id, entry.outcome.resolved_at, GHAP.encode(entry))])
 
 
 def test_open_entries_come_back_oldest_first(journal: Journal) -> None:
@@ -89,7 +89,7 @@ def test_a_half_written_open_file_is_not_an_entry(journal: Journal) -> None:
         '"text"',
         "\x00\x00",
         "[" * 100_000,
-        json.dumps(ghap_to_data(ghap())),
+        json.dumps(GHAP.encode(ghap())),
     ],
 )
 def test_an_open_file_that_is_not_an_entry_is_named_and_does_not_affect_the_others(
@@ -118,7 +118,7 @@ def test_an_open_file_with_an_invalid_part_is_skipped(journal: Journal, changed:
 def test_an_open_entry_keeps_its_file_despite_a_damaged_line(journal: Journal) -> None:
     entry = ghap()
     journal.save_open(entry)
-    journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
+    journal.entries.append([JournalRecord("ghap", entry.id, NOON, GHAP.encode(entry))])
     (segment,) = journal.entries.segments()
     segment.write_bytes(segment.read_bytes().replace(entry.goal.encode(), entry.goal.upper().encode()))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.entry_codec import GHAP, ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.support import NOON, numbered
@@ -24,9 +24,9 @@ def records(journal: Journal) -> Records[Ghap]:
 
 
 def test_the_log_is_read_once_at_the_first_use(records: Records[Ghap], journal: Journal) -> None:
-    journal.entries.append([JournalRecord("ghap", A.id, NOON, ghap_to_data(A))])
+    journal.entries.append([JournalRecord("ghap", A.id, NOON, GHAP.encode(A))])
     assert records.all() == [A]
-    journal.entries.append([JournalRecord("ghap", B.id, NOON, ghap_to_data(B))])
+    journal.entries.append([JournalRecord("ghap", B.id, NOON, GHAP.encode(B))])
     assert records.all() == [A]
 
 

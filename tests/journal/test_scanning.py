@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
@@ -44,7 +44,7 @@ def scanner() -> Scanner:
 
 
 def line_of(form: Format = CURRENT) -> bytes:
-    return JournalRecord("ghap", ENTRY.id, NOON, ghap_to_data(ENTRY)).to_line(form)
+    return JournalRecord("ghap", ENTRY.id, NOON, GHAP.encode(ENTRY)).to_line(form)
 
 
 def scanned(journal: Journal, *only: tuple[str, str]) -> tuple[list[Finding], dict[bytes, bytes]]:
@@ -96,14 +96,14 @@ def test_ids_and_times_are_never_secrets() -> None:
     scanned = everything.line(line_of(), "")
     data = json.loads(scanned.text)["data"]
     kept = {"id", "agent_session", "created_at", "domain", "strategy"}
-    assert {key: data[key] for key in kept} == {key: ghap_to_data(ENTRY)[key] for key in kept}
+    assert {key: data[key] for key in kept} == {key: GHAP.encode(ENTRY)[key] for key in kept}
     assert data["goal"] == data["resolution"]["result"] == "[redacted: any]"
     assert data["resolution"]["status"] == "confirmed"
 
 
 def test_every_line_counts_superseded_forgotten_and_of_other_kinds(journal: Journal) -> None:
-    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, ghap_to_data(ENTRY))])
-    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, ghap_to_data(numbered(1)))])
+    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, GHAP.encode(ENTRY))])
+    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, GHAP.encode(numbered(1)))])
     journal.values.append([JournalRecord("value", "gone", NOON, {"text": TOKEN})])
     forget(journal.values, "value", "gone")
     journal.clusters.append([JournalRecord("dream", "d", NOON, {"deep": [{"er": TOKEN}]})])
@@ -140,7 +140,7 @@ def test_only_the_named_records_are_looked_at_and_what_names_none(journal: Journ
 
 
 def test_a_line_that_lacks_only_its_line_feed_stays_readable(journal: Journal) -> None:
-    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, ghap_to_data(ENTRY))])
+    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, GHAP.encode(ENTRY))])
     (path,) = journal.entries.segments()
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
 
@@ -161,7 +161,7 @@ def test_a_damaged_line_loses_its_secret_byte_for_byte_and_can_be_named() -> Non
 
 
 def test_a_rewrite_that_dies_at_any_step_leaves_each_file_rewritten_or_unchanged(journal: Journal) -> None:
-    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, ghap_to_data(ENTRY))])
+    journal.entries.append([JournalRecord("ghap", ENTRY.id, NOON, GHAP.encode(ENTRY))])
     journal.values.append([JournalRecord("value", "v", NOON, {"text": TOKEN})])
     journal.memories.append([JournalRecord("memory", "m", NOON, {"text": TOKEN})])
     journal.save_open(ghap(goal=TOKEN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.run import Run
 from learning_memory_server.server.replies import STORED_TEXT
@@ -31,11 +31,11 @@ async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_jour
         requests=("front:1",),
         runs=(Run(NOON, "pytest", 1, passed=3, failed=1),),
     )
-    assert private < ghap_to_data(kept).keys()
+    assert private < GHAP.encode(kept).keys()
     shown = entry_views.open_entry(kept)
     assert shown.keys() == entry_views.OpenEntry.__annotations__.keys()
     assert shown == {
-        **{name: part for name, part in ghap_to_data(kept).items() if name not in private},
+        **{name: part for name, part in GHAP.encode(kept).items() if name not in private},
         "runs": ["pytest: exit 1, 1 failed, 3 passed"],
         "iteration_count": 2,
     }

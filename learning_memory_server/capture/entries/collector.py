@@ -14,7 +14,7 @@ from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.entry_query import EntryQuery
-from learning_memory_server.journal.entry_codec import GHAP
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 

@@ -23,7 +23,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.link import HubLink, hello_of
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.ipc.socket_security import has_hubs
@@ -132,7 +132,7 @@ class Connection:
         try:
             with working("Importing") as report:
                 for start in range(0, len(entries), _BATCH):
-                    batch = [ghap_to_data(entry) for entry in entries[start : start + _BATCH]]
+                    batch = [GHAP.encode(entry) for entry in entries[start : start + _BATCH]]
                     reply = await self._operate(report, "add", {"entries": batch})
                     self.redacted.update(reply.get("redacted", {}))
                     new += len(reply["added"])

@@ -12,14 +12,7 @@ from learning_memory_server.cli.doctor.finding import green, red, yellow
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
 from learning_memory_server.index.engines.server_log import server_from_data
-from learning_memory_server.journal.codec import (
-    advice_from_data,
-    failure_from_data,
-    memory_from_data,
-    value_from_data,
-    verdict_from_data,
-)
-from learning_memory_server.journal.entry_codec import ghap_from_data
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 
 if TYPE_CHECKING:
@@ -34,12 +27,12 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     """Read everything in the journal, and find out which process has locked it."""
     journal = Journal(settings.journal_directory)
     readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
-        ("entry", journal.entries, ghap_from_data),
-        ("value", journal.values, value_from_data),
-        ("verdict", journal.verdicts, verdict_from_data),
-        ("advice line", journal.advice, advice_from_data),
-        ("failure line", journal.failures, failure_from_data),
-        ("memory", journal.memories, memory_from_data),
+        ("entry", journal.entries, GHAP.decode),
+        ("value", journal.values, VALUE.decode),
+        ("verdict", journal.verdicts, VERDICT.decode),
+        ("advice line", journal.advice, ADVICE.decode),
+        ("failure line", journal.failures, FAILURE.decode),
+        ("memory", journal.memories, MEMORY.decode),
         ("cluster change", journal.clusters, None),
         ("evidence line", journal.evidence, None),
         ("server line", journal.servers, server_from_data),

@@ -20,7 +20,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Numbering, compare
 from learning_memory_server.journal.archive.contents import contents_here, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ async def _import(report: ArchiveReport, settings: Settings) -> Done:
             done.forgotten, done.noted = gone["forgotten"], gone["noted"]
         done.imported["entry"] = await connection.add(entries)
         if still_open:
-            added = await connection.run("add_open", entries=[ghap_to_data(entry) for entry in still_open])
+            added = await connection.run("add_open", entries=[GHAP.encode(entry) for entry in still_open])
             done.imported["open entry"] = len(added["added"])
         await _add_records(connection, report, done.imported)
         done.redacted = dict(connection.redacted)

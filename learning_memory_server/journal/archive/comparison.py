@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.journal.archive.contents import GHAP, comparable, is_forgotten
+from learning_memory_server.journal.archive.contents import comparable, is_forgotten
+from learning_memory_server.journal.codec import GHAP
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.archive.contents import Contents
@@ -68,7 +69,7 @@ class Comparison:
 def compare(theirs: Contents, ours: Contents) -> Comparison:
     """Compare the content of an archive with that of a journal."""
     sorts = {"entry": Difference(), "open entry": Difference()}
-    gone = {record_id for kind, record_id in ours.forgotten if kind == GHAP}
+    gone = {record_id for kind, record_id in ours.forgotten if kind == GHAP.kind}
     for ghap_id, entry in theirs.entries.items():
         here = ours.entries.get(ghap_id) or ours.open.get(ghap_id)
         _sort(sorts["entry"], ghap_id, _same(entry, here), known=here is not None, gone=ghap_id in gone)
@@ -82,7 +83,7 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
         same = found is not None and _content(found) == _content(record)
         difference = sorts.setdefault(record.kind, Difference())
         _sort(difference, record.id, same, known=found is not None, gone=is_forgotten(record, ours.forgotten))
-    present = {(GHAP, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
+    present = {(GHAP.kind, ghap_id) for ghap_id in (*ours.entries, *ours.open)} | ours.records.keys()
     return Comparison(
         sorts,
         numbering_of(theirs.clusters, ours.clusters, is_empty=not (ours.entries or gone)),

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from learning_memory_server.journal.archive.contents import GHAP, is_forgotten
+from learning_memory_server.journal.archive.contents import is_forgotten
 from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.replacing import replace_archive
 from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import open_version
 
@@ -72,7 +73,7 @@ def _without(archive: Archive, forgotten: set[Key]) -> Snapshot:
 
 def _keep_open(kept: Snapshot, name: str, text: bytes, forgotten: set[Key]) -> None:
     is_damaged = name.startswith(DAMAGED)
-    if (GHAP, PurePosixPath(name).stem) in forgotten or (is_damaged and names_any(text, forgotten)):
+    if (GHAP.kind, PurePosixPath(name).stem) in forgotten or (is_damaged and names_any(text, forgotten)):
         kept.forgotten += 1
     elif is_damaged:
         kept.piece(name).add(text)

@@ -236,7 +236,7 @@ class ValueStore:
 def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> Evidence:
     return Evidence(
         member_ids=tuple(member.id for member in cluster.members),
-        centroid=tuple(float(x) for x in cluster.evidence.centroid),
+        centroid=tuple(round(float(x), 6) for x in cluster.evidence.centroid),
         similarity=match.similarity,
         centroid_distance=match.centroid_distance,
         threshold=match.threshold,

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
-from learning_memory_server.journal.archive.contents import CLUSTERS, GHAP, checked_record
+from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record
 from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
-from learning_memory_server.journal.codec import (
-    advice_from_data,
-    failure_from_data,
-    memory_from_data,
-    value_from_data,
-    verdict_from_data,
-)
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.operations.forgetting import forgetful
@@ -69,7 +63,7 @@ async def apply_deletions(
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
-    about = {*forgotten.get(GHAP, ()), *forgotten.get("value", ())} if existing_too else set()
+    about = {*forgotten.get(GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
     logs: dict[str, Forgetful] = {"verdict": services.verdicts, "advice": services.advice_log}
     for kind, log in (logs | forgetful(services)).items():
         looked = log.look_up(forgotten.get(kind, ()))
@@ -93,7 +87,7 @@ def _entry(number: int, data: object) -> Ghap:
     place = f"entries[{number}]"
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
         raise InvalidInputError(f"{place}: must be an object with an id.")
-    record = JournalRecord(GHAP, data["id"], utc_now(), data)
+    record = JournalRecord(GHAP.kind, data["id"], utc_now(), data)
     _check_line(place, record)
     try:
         return entry_of_record(record)
@@ -139,23 +133,23 @@ def _import_clusters(services: Services, records: list[JournalRecord]) -> list[s
 
 
 def _import_values(services: Services, records: list[JournalRecord]) -> list[str]:
-    return [value.id for value in services.values.add_new(value_from_data(record.data) for record in records)]
+    return [value.id for value in services.values.add_new(VALUE.decode(record.data) for record in records)]
 
 
 def _import_verdicts(services: Services, records: list[JournalRecord]) -> list[str]:
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
-    verdicts = (verdict_from_data(record.data) for record in records)
+    verdicts = (VERDICT.decode(record.data) for record in records)
     return [verdict.id for verdict in services.verdicts.import_new(verdicts, gone)]
 
 
 def _import_advice(services: Services, records: list[JournalRecord]) -> list[str]:
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
-    given = (advice_from_data(record.data) for record in records)
+    given = (ADVICE.decode(record.data) for record in records)
     return [advice.id for advice in services.advice_log.import_new(given, gone)]
 
 
 def _import_failures(services: Services, records: list[JournalRecord]) -> list[str]:
-    given = (failure_from_data(record.data) for record in records)
+    given = (FAILURE.decode(record.data) for record in records)
     return [failure.id for failure in services.failure_log.add_new(given)]
 
 
@@ -163,7 +157,7 @@ def _import_memories(services: Services, records: list[JournalRecord]) -> list[s
     log = services.memory_log
     new = set(log.look_up(record.id for record in records).unknown)
     added = []
-    for memory in (memory_from_data(record.data) for record in records):
+    for memory in (MEMORY.decode(record.data) for record in records):
         if memory.id in new:
             log.add(memory)
             new.remove(memory.id)

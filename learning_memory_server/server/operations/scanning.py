@@ -17,17 +17,8 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.memory_documents import point_ids
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    FAILURE,
-    MEMORY,
-    VALUE,
-    VERDICT,
-    memory_from_data,
-    memory_to_data,
-)
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.disk import journal_errors
-from learning_memory_server.journal.entry_codec import GHAP, ghap_from_data, ghap_to_data
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.server.composition.backends import remove_unused_indexes
@@ -56,7 +47,7 @@ async def redact_stored(services: Services, report: Report, *, records: list[_Ki
     wanted = {(kind, record_id) for kind, record_id in records}
 
     def redacted(entry: Ghap) -> Ghap:
-        return ghap_from_data(scanner.redact(GHAP.kind, ghap_to_data(entry)).data)
+        return GHAP.decode(scanner.redact(GHAP.kind, GHAP.encode(entry)).data)
 
     # First: an entry that is resolved from now on is stored without its secrets.
     changed = services.collector.rewrite_open([name for kind, name in wanted if kind == GHAP.kind], redacted)
@@ -89,8 +80,8 @@ def _chunked(line: bytes, chunk: Callable[[str], Chunking]) -> bytes:
     record = _record(line)
     if record is None or record.kind != MEMORY.kind or record.is_tombstone or "cuts" in record.data:
         return line
-    memory = record.decoded(memory_from_data)
-    return with_data(line, memory_to_data(replace(memory, chunking=chunk(memory.text))))
+    memory = record.decoded(MEMORY.decode)
+    return with_data(line, MEMORY.encode(replace(memory, chunking=chunk(memory.text))))
 
 
 def _rewrite(services: Services, lines: Lines) -> int:

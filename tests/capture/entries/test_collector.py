@@ -13,7 +13,7 @@ from learning_memory_server.errors import (
     NoActiveGhapError,
     NotFoundError,
 )
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.caller import Caller
@@ -352,7 +352,7 @@ def test_a_resolution_succeeds_though_the_open_file_cannot_be_removed(
 def test_an_open_file_of_a_resolved_entry_is_not_open_before_recovery(journal: Journal) -> None:
     resolved = ghap(resolution=CONFIRMED)
     journal.save_open(ghap())
-    journal.entries.append([JournalRecord("ghap", resolved.id, NOON, ghap_to_data(resolved))])
+    journal.entries.append([JournalRecord("ghap", resolved.id, NOON, GHAP.encode(resolved))])
 
     collector = ObservationCollector(Journal(journal.path), TickingClock())
 
@@ -362,7 +362,7 @@ def test_an_open_file_of_a_resolved_entry_is_not_open_before_recovery(journal: J
 
 def test_an_entry_that_cannot_be_understood_raises_nothing_but_expected_errors(journal: Journal) -> None:
     for entry in (numbered(1), numbered(2)):
-        data = ghap_to_data(entry)
+        data = GHAP.encode(entry)
         if entry == numbered(1):
             data["domain"] = "cooking"
         journal.entries.append([JournalRecord("ghap", entry.id, NOON, data)])

@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
     NotFoundError,
 )
 from learning_memory_server.index.entry_query import EntryQuery
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.caller import MAIN_AGENT
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def test_a_later_line_supersedes_an_earlier_one(journal: Journal) -> None:
     for result in ("first", "second"):
         entry = numbered(1, resolution=replace(CONFIRMED, result=result))
-        journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
+        journal.entries.append([JournalRecord("ghap", entry.id, NOON, GHAP.encode(entry))])
 
     assert [entry.outcome.result for entry in reloaded(journal).list_resolved()] == ["second"]
 

@@ -15,7 +15,7 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
-from learning_memory_server.journal.codec import memory_to_data
+from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model import limits
 from tests.capture.memories.journalled import TEXT, reloaded
@@ -48,7 +48,7 @@ async def test_odd_metadata_in_the_journal_stops_neither_indexing_nor_searches(t
     async with open_shelf(tmp_path) as shelf:
         good = (await shelf.add(TEXT, **TAGGED)).memory
         odd = replace(good, id="odd", metadata={"source": 5, "tags": [1, {"a": 2}, None], "title": []})
-        data = memory_to_data(odd)
+        data = MEMORY.encode(odd)
         shelf.journal.memories.append([JournalRecord("memory", odd.id, NOON, data)])
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()

@@ -18,7 +18,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
@@ -64,7 +64,7 @@ def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
 def entry_data(old: dict[str, Any]) -> dict[str, Any]:
     parsed = parse_entries([json.dumps(old).encode()], project="garden")
     (entry,) = parsed.entries.values()
-    return ghap_to_data(entry)
+    return GHAP.encode(entry)
 
 
 def test_every_command_prints_the_same_with_and_without_a_hub(

@@ -17,7 +17,7 @@ from learning_memory_server.cli.demo.demo import examples
 from learning_memory_server.cli.demo.server import call, connect
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.journal.entry_codec import ghap_from_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
 
@@ -31,7 +31,7 @@ def entry(example: dict[str, Any]) -> Ghap:
     told = {name: part for name, part in example.items() if name not in {"steps", "written_for"}}
     parts = {name: told.pop(name) for name in ("domain", "strategy", "goal")} | example["steps"][-1]
     made = {"id": "ghap_1", "project": "demo", "agent_session": "demo", "created_at": at}
-    return ghap_from_data({**made, **parts, "resolution": {"resolved_at": at, **told}})
+    return GHAP.decode({**made, **parts, "resolution": {"resolved_at": at, **told}})
 
 
 def test_every_example_says_in_the_file_that_it_was_written_for_the_demo() -> None:

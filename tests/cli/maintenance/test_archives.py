@@ -18,7 +18,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
@@ -71,7 +71,7 @@ def test_an_import_keeps_what_differs_here_and_what_was_forgotten_here(
     there = Journal(elsewhere / "journal")
     gone, other = list(held(full).entries.values())[:2]
     forget(there.entries, "ghap", gone.id)
-    changed = ghap_to_data(other) | {"goal": "another goal"}
+    changed = GHAP.encode(other) | {"goal": "another goal"}
     there.entries.append([JournalRecord("ghap", other.id, NOON, changed)])
     result = run_there("import", exported(run, tmp_path / "a.tar"))
     assert "entry 21 new, 1 differing (ours is kept), 1 forgotten here (not imported)" in shown(result)
@@ -134,7 +134,7 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
 ) -> None:
     start_hub()
     batches = [
-        [ghap_to_data(numbered(number)) for number in range(start, start + 20)] for start in range(0, 400, 20)
+        [GHAP.encode(numbered(number)) for number in range(start, start + 20)] for start in range(0, 400, 20)
     ]
     acknowledged: set[str] = set(held(full).entries)
     writing = subprocess.Popen(

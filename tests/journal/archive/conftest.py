@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
@@ -22,7 +22,7 @@ def journal(tmp_path: Path) -> Journal:
     """Three entries of Alice, the second forgotten; one of Carol; an open one; values, verdicts, cluster numbers."""
     journal = Journal(tmp_path / "journal")
     entries = [*(numbered(number) for number in (1, 2, 3)), numbered(4, project=CAROL.project)]
-    journal.entries.append([JournalRecord("ghap", each.id, NOON, ghap_to_data(each)) for each in entries])
+    journal.entries.append([JournalRecord("ghap", each.id, NOON, GHAP.encode(each)) for each in entries])
     forget(journal.entries, "ghap", numbered(2).id)
     journal.values.append([value_record(1)])
     foreign = verdict_record(3, numbered(4).id, project=CAROL.project)

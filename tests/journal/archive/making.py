@@ -13,13 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.archive.contents import contents_here
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.codec import (
-    advice_to_data,
-    failure_to_data,
-    memory_to_data,
-    value_to_data,
-    verdict_to_data,
-)
+from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.model.advice import Advice, Channel, Item, Kind
@@ -47,25 +41,25 @@ def value_record(number: int, **changes: Any) -> JournalRecord:
         created_at=NOON,
         evidence=Evidence(("ghap_1",), (0.6, 0.8), 0.9, 0.1, 0.2, "abc"),
     )
-    return JournalRecord("value", value.id, NOON, {**value_to_data(value), **changes})
+    return JournalRecord("value", value.id, NOON, {**VALUE.encode(value), **changes})
 
 
 def verdict_record(value: int, about: str, **changes: Any) -> JournalRecord:
     verdict = Verdict(value_record(value).id, about, Stance.SUPPORTS, ALICE.project, NOON)
-    return JournalRecord("verdict", verdict.id, NOON, {**verdict_to_data(verdict), **changes})
+    return JournalRecord("verdict", verdict.id, NOON, {**VERDICT.encode(verdict), **changes})
 
 
 def advice_record(entry: str, *shown: str, **changes: Any) -> JournalRecord:
     items = tuple(Item(name, Kind.EXPERIENCE) for name in shown)
     advice = Advice(entry, 1, Channel.START, items, ALICE.project, NOON)
-    return JournalRecord("advice", advice.id, NOON, {**advice_to_data(advice), **changes})
+    return JournalRecord("advice", advice.id, NOON, {**ADVICE.encode(advice), **changes})
 
 
 def failure_record(session: str = "a1", project: str = ALICE.project, **changes: Any) -> JournalRecord:
     signature, command = "KeyError: <name>", "python run.py"
     name = failure_id(project, signature, session, command)
     failure = Failure(name, project, session, signature, command, NOON, remedy="python3 run.py")
-    return JournalRecord("failure", name, NOON, {**failure_to_data(failure), **changes})
+    return JournalRecord("failure", name, NOON, {**FAILURE.encode(failure), **changes})
 
 
 def memory_record(number: int, **metadata: Any) -> JournalRecord:
@@ -77,7 +71,7 @@ def memory_record(number: int, **metadata: Any) -> JournalRecord:
         project=ALICE.project,
         created_at=NOON,
     )
-    return JournalRecord("memory", memory.id, NOON, memory_to_data(memory))
+    return JournalRecord("memory", memory.id, NOON, MEMORY.encode(memory))
 
 
 def archived(journal: Journal, path: Path, project: str | None = None) -> Path:

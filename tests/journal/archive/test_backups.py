@@ -13,7 +13,7 @@ from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.purging import count_forgotten, purge_archive
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
@@ -144,7 +144,7 @@ def test_a_purge_removes_everything_about_what_is_forgotten_and_nothing_else(arc
 
 def test_an_archive_with_nothing_else_in_it_is_removed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
-    journal.entries.append([JournalRecord("ghap", numbered(1).id, NOON, ghap_to_data(numbered(1)))])
+    journal.entries.append([JournalRecord("ghap", numbered(1).id, NOON, GHAP.encode(numbered(1)))])
     path = archived(journal, tmp_path / "a.tar.gz", ALICE.project)
     assert purge_archive(path, {("ghap", numbered(1).id)}) == 1
     assert not path.exists()
@@ -173,7 +173,7 @@ def test_a_snapshot_covers_another_if_it_has_every_line_and_what_became_of_open_
 
     journal.save_open(ghap(goal="another goal"))
     assert not take_snapshot(journal.path).covers(older)
-    journal.entries.append([JournalRecord("ghap", ghap().id, NOON, ghap_to_data(numbered(9, id=ghap().id)))])
+    journal.entries.append([JournalRecord("ghap", ghap().id, NOON, GHAP.encode(numbered(9, id=ghap().id)))])
     assert take_snapshot(journal.path).covers(older)
 
     with (journal.path / "values.jsonl").open("ab") as values:

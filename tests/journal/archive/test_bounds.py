@@ -15,7 +15,7 @@ from learning_memory_server.journal.archive import bounds
 from learning_memory_server.journal.archive.bounds import Bounded, LineLengths, most_bytes
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.codec import memory_to_data
+from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.model.memory import Memory
@@ -132,7 +132,7 @@ def test_the_longest_memory_fits_even_if_it_repeats_one_character(journal: Journ
         project="acme/shop",
         created_at=NOON,
     )
-    journal.memories.append([JournalRecord("memory", memory.id, NOON, memory_to_data(memory))])
+    journal.memories.append([JournalRecord("memory", memory.id, NOON, MEMORY.encode(memory))])
     path = archived(journal, tmp_path / "a.tar.gz")
     with open_archive(path) as archive:
         assert contents_of(archive).records["memory", memory.id].data["text"] == memory.text

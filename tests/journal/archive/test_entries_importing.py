@@ -16,7 +16,7 @@ from learning_memory_server.journal.archive.entries_importing import (
     parse_entries,
     parse_open,
 )
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.entry import Revision
 from learning_memory_server.model.identity import session_hash
@@ -71,7 +71,7 @@ def reason(*lines: dict[str, Any] | bytes) -> str:
 
 def own(**changes: Any) -> dict[str, Any]:
     (entry,) = parse(old()).entries.values()
-    return {**ghap_to_data(entry), **changes}
+    return {**GHAP.encode(entry), **changes}
 
 
 def own_line(data: dict[str, Any], kind: str = "ghap") -> bytes:
@@ -104,7 +104,7 @@ def test_a_predecessors_line_keeps_everything_it_says() -> None:
 def test_a_line_of_ours_gives_the_entry_it_was_written_from() -> None:
     data = own(project="host/owner/name")
     (entry,) = parse(own_line(data)).entries.values()
-    assert ghap_to_data(entry) == data
+    assert GHAP.encode(entry) == data
 
 
 def test_a_raw_session_in_a_line_of_ours_is_hashed() -> None:
@@ -229,7 +229,7 @@ def test_other_records_and_open_entries_are_rejected() -> None:
 
 def record_of(**changes: Any) -> JournalRecord:
     (entry,) = parse(old(**changes)).entries.values()
-    return JournalRecord("ghap", entry.id, NOW, ghap_to_data(entry))
+    return JournalRecord("ghap", entry.id, NOW, GHAP.encode(entry))
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -273,7 +273,7 @@ def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
 
 def test_confidence_is_imported_with_each_hypothesis() -> None:
     entry = full_ghap()
-    line = JournalRecord("ghap", entry.id, NOW, ghap_to_data(entry)).to_line()
+    line = JournalRecord("ghap", entry.id, NOW, GHAP.encode(entry)).to_line()
     (found,) = parse(line).entries.values()
     assert (found.confidence, found.first_confidence) == (0.6, 0.9)
     assert [revision.confidence for revision in found.history] == [0.8]
@@ -281,6 +281,6 @@ def test_confidence_is_imported_with_each_hypothesis() -> None:
 
 @pytest.mark.parametrize("confidence", [1.5, -1, True, "high", float("nan")])
 def test_a_confidence_that_is_not_a_probability_is_refused(confidence: object) -> None:
-    data = {**ghap_to_data(full_ghap()), "confidence": confidence}
+    data = {**GHAP.encode(full_ghap()), "confidence": confidence}
     with pytest.raises(InvalidInputError, match="confidence: must be a number from 0 to 1"):
         entry_of_record(JournalRecord("ghap", data["id"], NOW, data))

@@ -14,7 +14,7 @@ from learning_memory_server.errors import InvalidInputError, JournalUnavailableE
 from learning_memory_server.journal.archive.comparison import compare
 from learning_memory_server.journal.archive.contents import checked_record, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import (
@@ -214,7 +214,7 @@ def test_a_newer_line_is_refused_even_if_the_manifest_does_not_announce_it(tmp_p
 
 
 def test_undamaged_but_invalid_lines_are_rejected_one_by_one(tmp_path: Path) -> None:
-    entry = ghap_to_data(numbered(1))
+    entry = GHAP.encode(numbered(1))
     bad = [
         JournalRecord("ghap", numbered(1).id, NOON, {**entry, "goal": "x" * 1001}),
         JournalRecord("ghap", "other", NOON, entry),

@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.redacting import redact_archive, scan_archive
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Scanner
 from learning_memory_server.redaction.redactor import build_redactor
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def filled(journal: Journal) -> Journal:
     """Secrets in a resolved entry, an open one and a damaged line; and a memory without any."""
     entry = numbered(1, goal=f"use {TOKEN}")
-    journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
+    journal.entries.append([JournalRecord("ghap", entry.id, NOON, GHAP.encode(entry))])
     (segment,) = journal.entries.segments()
     segment.write_bytes(f"not a line, {TOKEN}\n".encode() + segment.read_bytes())
     journal.save_open(ghap(goal=f"replace {TOKEN}"))
@@ -77,7 +77,7 @@ def test_an_archive_is_rewritten_without_its_secrets_and_with_all_else(
 
 def test_the_archive_of_a_project_stays_one(journal: Journal, tmp_path: Path) -> None:
     entry = numbered(1, goal=f"use {TOKEN}")
-    journal.entries.append([JournalRecord("ghap", entry.id, NOON, ghap_to_data(entry))])
+    journal.entries.append([JournalRecord("ghap", entry.id, NOON, GHAP.encode(entry))])
     path = archived(journal, tmp_path / "a.tar.gz", project=ALICE.project)
 
     assert redact_archive(path, scanner())

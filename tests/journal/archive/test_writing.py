@@ -18,7 +18,7 @@ from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from tests.journal.archive.making import archived, held, members_of
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
@@ -113,7 +113,7 @@ def test_the_export_of_a_project_has_no_line_of_another(journal: Journal, tmp_pa
 
 def test_an_entry_that_is_open_and_resolved_is_resolved(journal: Journal) -> None:
     resolved = ghap(resolution=CONFIRMED)
-    journal.entries.append([JournalRecord("ghap", resolved.id, NOON, ghap_to_data(resolved))])
+    journal.entries.append([JournalRecord("ghap", resolved.id, NOON, GHAP.encode(resolved))])
     assert take_snapshot(journal.path).open_entries == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning_memory_server.journal.entry_codec import ghap_to_data
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
@@ -26,7 +26,7 @@ async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> No
     ) as services:
         await operate(services, lambda *_: None, "complete", {})
         model.released.clear()
-        entries = [ghap_to_data(entry) for entry in ENTRIES]
+        entries = [GHAP.encode(entry) for entry in ENTRIES]
         await operate(services, lambda *_: None, "add", {"entries": entries})
 
         hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
