@@ -123,7 +123,7 @@ def _lift(found: dict[str, Any]) -> str:
         return "its effect is unknown: none was withheld at random"
     low, high = found["interval"]
     return (
-        f"{100 * found['estimate']:+.0f} points more held with it; not shrunk {100 * found['difference']:+.0f}, "
+        f"{100 * found['difference']:+.0f} points more held with it, "
         f"95 % interval {100 * low:+.0f} to {100 * high:+.0f} "
         f"({found['shown']['count']:,} shown, {found['withheld']['count']:,} withheld)"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.model.support import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
@@ -17,13 +17,6 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 if TYPE_CHECKING:
     from learning_memory_server.model.advice import Advice
     from learning_memory_server.model.entry import Ghap
-
-_PRIOR: Final = 0.05
-"""The standard deviation of lifts that are plausible before any data: five points, so two in three lie within them.
-Published effects of memories on the success of agents are rarely above ten points."""
-_ADDED: Final = 1.0
-"""Successes, and failures, added to each arm for the standard error alone: without them, an arm in which all or none
-held would have an error of 0. Source: A. Agresti and B. Caffo, The American Statistician 54 (2000), 280-288."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +39,6 @@ class Arm:
     is empty."""
     effective: float  # the number of equally weighted entries that would tell as much: at most `count`
 
-    @property
-    def variance(self) -> float:
-        """The variance of the share."""
-        share = ((self.share or 0.0) * self.effective + _ADDED) / (self.effective + 2 * _ADDED)
-        return share * (1 - share) / (self.effective + 2 * _ADDED)
-
 
 @dataclass(frozen=True, slots=True)
 class Lift:
@@ -59,10 +46,8 @@ class Lift:
 
     shown: Arm  # the entries with advice
     withheld: Arm  # the entries whose advice was withheld
-    difference: float | None  # the difference of the shares, as it is; None if an arm is empty
-    interval: tuple[float, float]  # its 95 % interval, not shrunk
-    estimate: float | None
-    """The difference shrunk towards 0, as far as it is uncertain: what to believe while data are few."""
+    difference: float | None  # the difference of the shares; None if an arm is empty
+    interval: tuple[float, float]  # its 95 % interval
 
 
 def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
@@ -88,28 +73,20 @@ def lift(trials: Sequence[Trial]) -> Lift:
     """Return the lift of advice.
 
     The interval joins the Wilson intervals of both arms. Source: R. G. Newcombe, Interval estimation for the difference
-    between independent proportions, Statistics in Medicine 17 (1998), 873-890, method 10. The estimate is the mean of
-    the posterior under a normal prior around 0. Trials that could not have come into the other arm tell nothing and are
-    left out.
+    between independent proportions, Statistics in Medicine 17 (1998), 873-890, method 10. Trials that could not have
+    come into the other arm tell nothing and are left out.
     """
     fair = [trial for trial in trials if 0 < trial.probability < 1]
     shown = _arm([(1 / (1 - trial.probability), trial.held) for trial in fair if not trial.withheld])
     withheld = _arm([(1 / trial.probability, trial.held) for trial in fair if trial.withheld])
     if shown.share is None or withheld.share is None:
-        return Lift(shown, withheld, None, (-1.0, 1.0), None)
+        return Lift(shown, withheld, None, (-1.0, 1.0))
     difference = shown.share - withheld.share
-    variance = shown.variance + withheld.variance
     shown_low, shown_high = _interval(shown)
     withheld_low, withheld_high = _interval(withheld)
     below = math.hypot(shown.share - shown_low, withheld_high - withheld.share)
     above = math.hypot(shown_high - shown.share, withheld.share - withheld_low)
-    return Lift(
-        shown,
-        withheld,
-        difference,
-        (difference - below, difference + above),
-        difference * _PRIOR**2 / (_PRIOR**2 + variance),
-    )
+    return Lift(shown, withheld, difference, (difference - below, difference + above))
 
 
 def _arm(weighted: Sequence[tuple[float, bool]]) -> Arm:

@@ -98,7 +98,6 @@ class Dashboard:
             "lift": {
                 "difference": found.difference,
                 "interval": list(found.interval),
-                "estimate": found.estimate,
                 "shown": found.shown.count,
                 "withheld": found.withheld.count,
             },

@@ -72,16 +72,15 @@ class ArmView(TypedDict):
 
 
 class LiftView(TypedDict):
-    """By how much more often hypotheses held with advice: the `difference`, its 95 % interval, and a shrunk `estimate`.
+    """By how much more often hypotheses held with advice: the `difference` and its 95 % interval.
 
-    The difference and the estimate are null while nothing was withheld, or nothing shown that could have been withheld.
+    The difference is null while nothing was withheld, or nothing shown that could have been withheld.
     """
 
     shown: ArmView
     withheld: ArmView
     difference: float | None
     interval: list[float]
-    estimate: float | None
 
 
 class CalibrationView(TypedDict):
@@ -122,7 +121,6 @@ def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, 
             "withheld": _arm(found.withheld),
             "difference": found.difference,
             "interval": list(found.interval),
-            "estimate": found.estimate,
         },
     }
 

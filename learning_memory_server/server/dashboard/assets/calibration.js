@@ -32,13 +32,14 @@ LM.views.push({
     }
     const forecasts = LM.forecasts(entries);
     const lift = LM.data.lift;
+    const points = (share) => `${share >= 0 ? "+" : "−"}${Math.abs(100 * share).toFixed(1)}`;
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     view.append(
       LM.make("dl", {class: "figures"},
         fact("Hypotheses that held", LM.percent(LM.heldOf(judged) / judged.length), `${LM.heldOf(judged).toLocaleString("en")} of ${judged.length.toLocaleString("en")}`),
         forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), `of these ${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated any"),
         forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "it needs stated confidence"),
-        lift.estimate === null ? fact("What advice adds", "unknown", "none was withheld at random") : fact("What advice adds", `${lift.estimate >= 0 ? "+" : "−"}${Math.abs(100 * lift.estimate).toFixed(1)} points`, `${lift.shown} shown, ${lift.withheld} withheld; all entries`),
+        lift.difference === null ? fact("What advice adds", "unknown", "none was withheld at random") : fact("What advice adds", `${points(lift.difference)} points`, `95 % interval ${lift.interval.map(points).join(" to ")}; ${lift.shown} shown, ${lift.withheld} withheld`),
       ),
     );
     if (forecasts.length) {
