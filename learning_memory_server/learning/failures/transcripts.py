@@ -15,12 +15,13 @@ import os
 import re
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count, islice
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import Any, Final
 
 from learning_memory_server.learning.failures.error_advisor import Ran
 from learning_memory_server.learning.failures.outcomes import exit_status
@@ -104,42 +105,29 @@ def find_transcripts(place: Path, passed: Passed) -> list[Path]:
 
 def started_in(path: Path) -> str:
     """Return the folder that a transcript's session started in, empty if it does not say so or cannot be read."""
-    try:
-        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
-            for _ in range(_BEGINNING):
-                line = _line(file)
-                if line is None:
-                    break
-                record = _record(line)
-                if record and (folder := _text(record.get("cwd"))):
-                    return folder
-    except _UNREADABLE:
-        pass
+    with suppress(*_UNREADABLE):
+        for line in islice(_lines(path), _BEGINNING):
+            if folder := _text(_record(line).get("cwd")):
+                return folder
     return ""
 
 
 def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
     """Yield the commands of a transcript that succeeded or failed by themselves, in the order in which they ended.
 
-    The project is not known here, and empty.
-
-    Commands in the background, and those that the user refused or interrupted, are left out: nothing is known of them.
-    Only one line is in RAM at a time.
+    The project is not known here, and empty. Commands in the background, and those that the user refused or
+    interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
+    how many bytes of the file were read.
     """
     waiting: OrderedDict[str, str] = OrderedDict()
-    number = 0
     try:
-        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
-            while (line := _line(file)) is not None:
-                if not line:
-                    passed.lines += 1
-                elif any(mark in line for mark in _RELEVANT):
-                    if record := _record(line):
-                        yield from _ended(record, path, waiting)
-                    else:
-                        passed.lines += 1
-                if (number := number + 1) % 500 == 0:
-                    read(raw.tell())
+        for line in _lines(path, read):
+            if line and not any(mark in line for mark in _RELEVANT):
+                continue
+            if record := _record(line):
+                yield from _ended(record, path, waiting)
+            else:
+                passed.lines += 1
     except _UNREADABLE as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         passed.files[f"{path.name}: {reason}"] += 1
@@ -154,32 +142,20 @@ def task_in(path: Path) -> Task | None:
     prompt = session = folder = ""
     last: tuple[str, datetime] | None = None
     try:
-        with path.open("rb") as raw, closing(_unpacked(path, raw)) as file:
-            while (line := _line(file)) is not None:
-                # Of the lines that ask for tools and have their results, few have a text, too.
-                if _SAYS not in line or not (record := _record(line)):
-                    continue
-                said = _said(record)
-                if not said or record.get("isSidechain") is True:
-                    continue
-                at = _moment(record.get("timestamp"))
-                if record.get("type") == "assistant" and prompt and at:
-                    last = (said, at)
-                elif record.get("type") == "user" and not prompt and _is_prompt(record, said):
-                    prompt, folder = said, _text(record.get("cwd"))
-                    session = _text(record.get("sessionId")) or path.name.partition(".")[0]
+        # Of the lines that ask for tools and have their results, few have a text, too.
+        for record in (_record(line) for line in _lines(path) if _SAYS in line):
+            texts = (part for part in _message(record) if part.get("type") == "text")
+            said = _joined(texts).strip()
+            if not said or record.get("isSidechain") is True:
+                continue
+            at = _moment(record.get("timestamp"))
+            if record.get("type") == "assistant" and prompt and at:
+                last = (said, at)
+            elif record.get("type") == "user" and not prompt and _is_prompt(record, said):
+                prompt, folder, session = said, _text(record.get("cwd")), _session(record, path)
     except _UNREADABLE:
         return None
     return Task(session, folder, prompt, *last) if prompt and last else None
-
-
-def _said(record: dict[str, Any]) -> str:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "\n".join(_text(part.get("text")) for part in parts).strip()
-    return _text(content).strip()
 
 
 def _is_prompt(record: dict[str, Any], said: str) -> bool:
@@ -189,11 +165,7 @@ def _is_prompt(record: dict[str, Any], said: str) -> bool:
 
 def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
     """Yield what the line says has ended, and keep in `waiting` what it says has begun."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, dict):
-            continue
+    for part in _message(record):
         if part.get("type") == "tool_use" and part.get("name") == _SHELL:
             given = part.get("input")
             if isinstance(given, dict) and (command := _text(given.get("command"))):
@@ -206,12 +178,12 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
             if not command or at is None:
                 continue
             is_error = part.get("is_error") is True
-            output = _output(part.get("content"))
+            output = _joined(_parts(part.get("content")))
             if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
                 continue
             agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
-            session = _text(record.get("sessionId")) or path.name.partition(".")[0]
-            yield Ran("", session, command, output, is_error, at, _text(record.get("cwd")) or None, agent)
+            folder = _text(record.get("cwd")) or None
+            yield Ran("", _session(record, path), command, output, is_error, at, folder, agent)
 
 
 def _is_unknown(result: object) -> bool:
@@ -219,33 +191,48 @@ def _is_unknown(result: object) -> bool:
     return isinstance(result, dict) and bool(result.get("interrupted") or result.get("backgroundTaskId"))
 
 
-def _output(content: object) -> str:
+def _session(record: dict[str, Any], path: Path) -> str:
+    return _text(record.get("sessionId")) or path.name.partition(".")[0]
+
+
+def _message(record: dict[str, Any]) -> list[dict[str, Any]]:
+    message = record.get("message")
+    return _parts(message.get("content")) if isinstance(message, dict) else []
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    """Return the parts of a message or a result; a plain text is one."""
     if isinstance(content, list):
-        return "\n".join(_text(part.get("text")) for part in content if isinstance(part, dict))
-    return _text(content)
+        return [part for part in content if isinstance(part, dict)]
+    return [{"type": "text", "text": content}]
 
 
-def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
-    """Return the lines of a file that was packed, as people do with old ones."""
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix == ".gz" else raw
+def _joined(parts: Iterable[dict[str, Any]]) -> str:
+    return "\n".join(_text(part.get("text")) for part in parts)
 
 
-def _line(file: IO[bytes]) -> bytes | None:
-    """Return the next line, empty in place of one that is too long, or None at the end."""
-    line = file.readline(LINE_MAX + 1)
-    if len(line) <= LINE_MAX:
-        return line or None
-    while line and not line.endswith(b"\n"):
-        line = file.readline(LINE_MAX)
-    return b""
+def _lines(path: Path, read: Callable[[int], object] = lambda _: None) -> Iterator[bytes]:
+    """Yield the lines of a file, which may be packed, as people do with old ones. One that is too long is empty."""
+    with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw as file:
+        for number in count(1):
+            line = file.readline(LINE_MAX + 1)
+            if not line:
+                return
+            is_long = len(line) > LINE_MAX
+            yield b"" if is_long else line
+            while is_long and line and not line.endswith(b"\n"):
+                line = file.readline(LINE_MAX)
+            if number % 500 == 0:
+                read(raw.tell())
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def _record(line: bytes) -> dict[str, Any]:
+    """Return the object of a line, empty if it has none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _text(value: object) -> str:
