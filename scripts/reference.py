@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer.main
 from pydantic import TypeAdapter
 
-from learning_memory_server.cli.app import app
+from learning_memory_server.cli.app import app, declared
 from learning_memory_server.hub.front.answers import RECORDED
 from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
@@ -72,18 +72,18 @@ def cli() -> str:
     failure = lean_schema(TypeAdapter(FailureDocument).json_schema(mode="serialization"))
     about = f"With `--json`, standard output has one document. {inspect.getdoc(FailureDocument)}"
     introduction = [(group.help or "").strip(), "", about, "", *_fields(failure), ""]
-    return "\n".join(["# Commands\n", *introduction, *_commands(group, "")])
+    return "\n".join(["# Commands\n", *introduction, *_commands(declared())])
 
 
-def _commands(group: Any, path: str) -> list[str]:  # noqa: ANN401 - a group of typer's private click
-    """Return a section for each command of a group, followed by its subcommands."""
+def _commands(commands: dict[str, Any], path: str = "") -> list[str]:
+    """Return a section for each command, followed by its subcommands."""
     parts = []
-    for name, command in getattr(group, "commands", {}).items():
+    for name, command in commands.items():
         parts += [f"## {path}{name}\n", (command.help or "").strip(), "", *_parameters(command), ""]
         for document in DOCUMENTS.get(f"{path}{name}", ()):
             schema = lean_schema(TypeAdapter(document).json_schema(mode="serialization"))
             parts += [f"With `--json`: {inspect.getdoc(document)}", "", *_fields(schema), ""]
-        parts += _commands(command, f"{path}{name} ")
+        parts += _commands(getattr(command, "commands", {}), f"{path}{name} ")
     return parts
 
 

@@ -1,5 +1,1 @@
-"""The command line.
-
-`app` declares the commands that show something, `maintenance.commands` those that change the stored data; the work of
-each is in the module named after it, imported when the command runs.
-"""
+"""The command line: `app` names the module of each command, which is imported when the command runs."""

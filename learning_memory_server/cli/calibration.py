@@ -1,13 +1,12 @@
 """`calibration`: how well stated confidence fits what happened, read from the journal without a lock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.options import chosen_project
-from learning_memory_server.cli.terminal import counted, output, show_facts, show_json, show_table
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.options import ProjectOption, chosen_project
+from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
@@ -23,24 +22,28 @@ _PARTS: Final = (
 )
 _GROUPS: Final = ("domain", "strategy", "project")
 
+commands = Commands()
 
-def show_calibration(project: str | None, *, as_json: bool) -> None:
-    """Print how many hypotheses held, and how the stated confidence was.
 
-    Args:
-        project: The value of `--project`.
-        as_json: Print a `CalibrationView`.
+@commands.command()
+def calibration(project: ProjectOption = None) -> Result:
+    """Show how many hypotheses held, and how well the stated confidence fits that.
 
-    Raises:
-        JournalUnavailableError: If the journal cannot be read.
+    The Brier score is the mean squared difference between confidence and
+    outcome (1 confirmed, 0 falsified; abandoned entries do not count): 0 is
+    perfect, and always saying 0.5 gets 0.25. With ten bins of equal width,
+    brier = reliability - resolution + uncertainty
+    + within bin variance - 2 * within bin covariance.
+    The first and the last confidence stated for an entry are scored apart.
     """
     settings = open_settings()
     entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
     advice = AdviceLog(Journal(settings.journal_directory).advice).all()
     document = calibration_views.calibration(entries, advice)
-    if as_json:
-        show_json(document)
-        return
+    return Result(document, lambda: _show(document))
+
+
+def _show(document: dict[str, Any]) -> None:
     if not document["overall"]["total"]:
         output().print("No entry was confirmed or falsified yet.")
         return

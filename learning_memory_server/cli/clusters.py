@@ -1,46 +1,42 @@
 """`clusters`: the clusters of an axis, or the experiences of one cluster."""
 
-from __future__ import annotations
+from typing import Annotated, Any
 
-from typing import TYPE_CHECKING, Any
-
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.cli.options import chosen_project
-from learning_memory_server.cli.terminal import counted, identity, output, show_facts, show_json, show_records
+from learning_memory_server.cli.options import ProjectOption, chosen_project
+from learning_memory_server.cli.terminal import counted, identity, output, show_facts, show_records
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.vocabulary import Axis
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.vocabulary import Axis
+commands = Commands()
 
 
-async def show_clusters(
-    axis: Axis, members_of: str | None, project: str | None, *, noise: bool, as_json: bool
-) -> None:
-    """Print the clusters of an axis, or the experiences of one of them.
+@commands.command()
+async def clusters(
+    axis: Annotated[Axis, typer.Argument(metavar="AXIS", help="full, strategy, surprise or root_cause.")],
+    members: Annotated[
+        str | None, typer.Option("--members", metavar="ID", help="Show the experiences of this cluster.")
+    ] = None,
+    project: ProjectOption = None,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
+    ] = False,
+) -> Result:
+    """Show what keeps recurring on an axis: clusters of similar experiences.
 
-    Args:
-        axis: The axis.
-        members_of: The id of a cluster whose experiences to print.
-        project: The value of `--project`: cluster only this project's experiences.
-        noise: Also print the experiences that are in no cluster.
-        as_json: Print a `ClusterDocument`, or with `members_of` a `MemberDocument`.
-
-    Raises:
-        InvalidInputError: If the id is malformed, or belongs to another axis, or noise is asked for with it.
-        NotFoundError: If there is no such cluster.
-        InsufficientDataError: If there are too few experiences.
-        AlreadyRunningError: If a process other than a hub uses the index.
-        DeadlineExceededError: If the hub hangs.
-        EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine does not work.
+    With --project, only that project's experiences are clustered, and the clusters
+    have ids of their own.
     """
-    wanted = None if members_of is None else ClusterId.parse(members_of)
+    wanted = None if members is None else ClusterId.parse(members)
     if wanted is not None and wanted.axis is not axis:
         raise InvalidInputError(
             f"--members: {wanted} is a cluster of axis {wanted.axis}, not of {axis}.",
@@ -51,40 +47,21 @@ async def show_clusters(
     settings = open_settings()
     project = chosen_project(project, settings)
     if wanted is not None:
-        shown = await read_cluster(wanted, project)
-        if as_json:
-            show_json(shown)
-        else:
-            show_members(shown)
-        return
+        cluster = await read_cluster(wanted, project)
+        return Result(cluster, lambda: show_members(cluster))
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(
             "get_clusters", "clusters", axis=axis, project=project, include_noise=noise
         )
-    if as_json:
-        show_json(
-            {
-                name: value
-                for name, value in found.items()
-                if name not in {"offset", "truncated", "stored_text"}
-            }
-            | {"count": len(found["clusters"])}
-        )
-    else:
-        _show_all(found)
+    document = {
+        name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}
+    }
+    return Result({**document, "count": len(found["clusters"])}, lambda: _show_all(found))
 
 
 async def read_cluster(cluster_id: ClusterId, project: str | None = None) -> dict[str, Any]:
-    """Return a cluster with its experiences, as a `MemberDocument`.
-
-    Args:
-        cluster_id: The cluster.
-        project: The project whose cluster it is; None for one of all projects. Only its own list has its label.
-
-    Raises:
-        LearningMemoryError: See `show_clusters`.
-    """
+    """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
     async with open_connection(open_settings(), "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(

@@ -1,13 +1,13 @@
 """`context`: what a new session of this project should know, read from the journal without a lock."""
 
-from __future__ import annotations
-
 import os
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.context import UNCONFIRMED, context, latest
+from learning_memory_server.learning.advice.context import UNCONFIRMED, latest
+from learning_memory_server.learning.advice.context import context as context_of
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.learning.values.standing import ordered, weigh_all
@@ -16,12 +16,15 @@ from learning_memory_server.model.identity import folder_of
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of
 
+commands = Commands()
 
-def show_context() -> None:
-    """Print the context, or nothing if there is nothing to say.
 
-    Raises:
-        JournalUnavailableError: If the journal cannot be read.
+@commands.command()
+def context() -> None:
+    """Show what a new session of this project should know, or nothing if there is nothing.
+
+    These are open entries, values in force and the latest lessons, in at most
+    `budget_bytes` bytes. MCP clients read the same as the resource `context`.
     """
     settings = open_settings()
     caller = caller_of(os.environ, settings)
@@ -32,7 +35,7 @@ def show_context() -> None:
     standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = entries.list_orphans(caller)
-    found = context(
+    found = context_of(
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
         latest(entries, caller.project),

@@ -1,33 +1,39 @@
 """`dashboard`: one page that shows what was learned, in a file."""
 
-from __future__ import annotations
-
 import stat
 import webbrowser
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.command import Commands
+from learning_memory_server.cli.options import ProjectOption, chosen_project
 from learning_memory_server.cli.terminal import output, readable_size, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files
 
+commands = Commands()
 
-async def show_dashboard(file: Path | None, project: str | None, *, may_open: bool) -> None:
-    """Write the page and open it.
 
-    Args:
-        file: Where to write it; by default, in the storage folder.
-        project: The value of `--project`.
-        may_open: Open it in the browser.
+@commands.command()
+async def dashboard(
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="Where to write it; by default, in the storage folder."
+        ),
+    ] = None,
+    project: ProjectOption = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
+) -> None:
+    """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 
-    Raises:
-        InvalidInputError: If the file cannot be written.
-        AlreadyRunningError: If a process other than a hub uses the index.
-        DeadlineExceededError: If the hub hangs.
-        JournalUnavailableError: If the journal cannot be read.
+    The page is one file that only you can read, and needs no network. It holds
+    all texts that are stored: think before you pass it on.
     """
     settings = open_settings()
     project = chosen_project(project, settings)
@@ -45,7 +51,7 @@ async def show_dashboard(file: Path | None, project: str | None, *, may_open: bo
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error.strerror}.") from error
     output().print(f"Written to {path} ({readable_size(len(content))}), for you alone.", soft_wrap=True)
-    if may_open:
+    if not no_open:
         webbrowser.open(path.absolute().as_uri())
 
 

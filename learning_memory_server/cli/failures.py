@@ -1,39 +1,27 @@
 """`failures`: the errors of commands, read from the journal without a lock."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.options import chosen_project, folders_here
-from learning_memory_server.cli.terminal import (
-    counted,
-    date,
-    identity,
-    output,
-    short_project,
-    show_json,
-    show_records,
-)
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.listing import Facts, Record, View, listed
+from learning_memory_server.cli.options import LimitOption, ProjectOption, chosen_project, folders_here
+from learning_memory_server.cli.terminal import counted, date, identity, short_project
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.views.failure_views import repeated_error
 
-if TYPE_CHECKING:
-    from rich.text import Text
+commands = Commands()
 
 
-def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
-    """Print errors, the last seen first.
+@commands.command()
+def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
+    """List errors of commands, the last seen first, and what mended them.
 
-    Args:
-        limit: How many.
-        project: The value of `--project`.
-        as_json: Print an `ErrorsDocument`.
-
-    Raises:
-        JournalUnavailableError: If the journal cannot be read.
+    An error is what failing commands of a project have in common: the line that
+    names it, without names, paths and numbers. What worked is a similar command
+    that succeeded soon after. It is left out while remedies disagree, or if it
+    was shown and did not help. `forget` takes the id of an error.
     """
     settings = open_settings()
     wanted = chosen_project(project, settings)
@@ -45,26 +33,16 @@ def list_errors(limit: int, project: str | None, *, as_json: bool) -> None:
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
     here = folders_here(settings) if found else {}
     shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
-    if as_json:
-        show_json({"results": shown, "count": len(shown), "total": len(found)})
-        return
-    if not found:
-        output().print("No failures yet." if wanted is None else "No failures in this project yet.")
-        return
-    show_records((_facts(error), _text(error)) for error in shown)
-    if len(found) > limit:
-        output().print(f"{limit} of {counted(len(found), 'error')}; --limit shows more.")
+    nothing = "No failures yet." if wanted is None else "No failures in this project yet."
+    return listed(shown, len(found), "error", nothing, _record)
 
 
-def _facts(error: dict[str, Any]) -> list[str | Text]:
-    return [
+def _record(error: View) -> Record:
+    facts: Facts = [
         identity(error["id"]),
         counted(error["times"], "time"),
         date(datetime.fromisoformat(error["last_seen"])),
         short_project(error["project"]),
     ]
-
-
-def _text(error: dict[str, Any]) -> str:
     remedy = f"; this worked: {error['remedy']}" if "remedy" in error else ""
-    return f"{error['signature']}{remedy}"
+    return facts, f"{error['signature']}{remedy}"

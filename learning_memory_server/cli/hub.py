@@ -1,6 +1,4 @@
-"""`hub status`, `hub stop` and `hub logs`."""
-
-from __future__ import annotations
+"""The process that serves all sessions: its state, its end and its log."""
 
 import time
 from collections import deque
@@ -8,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.describing import (
@@ -19,22 +19,19 @@ from learning_memory_server.cli.access.describing import (
 )
 from learning_memory_server.cli.access.reading import holder_of, open_settings
 from learning_memory_server.cli.access.stopping import stop_running_hub
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import (
     counted,
     output,
     readable_size,
     show_facts,
-    show_json,
     working,
     write_line,
 )
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.access.hub_client import HubClient
-    from learning_memory_server.server.settings import Settings
 
 _FOLLOW_SECONDS: Final = 0.25
 _SHOWN: Final = (
@@ -43,81 +40,54 @@ _SHOWN: Final = (
 )
 """What JSON shows of a hub's state."""
 
+commands = Commands()
+hub = Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
+commands.add_typer(hub, name="hub")
 
-def show_hub(*, as_json: bool) -> None:
-    """Print the hub's state, or that none is running.
 
-    Args:
-        as_json: Print a `HubDocument`.
+@commands.command()
+def hook() -> None:
+    """Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
+
+    For programs. It passes the client's words to the hub and prints what the hub
+    says, within a second. Without a hub, it starts one and prints nothing.
+    Whatever goes wrong, it is silent and succeeds.
     """
-    settings = open_settings()
-    hub = running_hub()
-    if as_json:
-        show_json({"running": hub is not None, **(hub_facts(hub) if hub else {})})
-        return
-    if hub is None:
-        _show_none(settings)
-        return
-    status = hub.control("status")
-    points = status["points"]
-    show_facts(
-        [
-            ("process", str(status["pid"])),
-            ("version", status["version"]),
-            ("uptime", describe_seconds(status["uptime_seconds"])),
-            ("sessions", f"{status['sessions']:,}"),
-            ("model", describe_model(status)),
-            (
-                "index",
-                "not open, or its server does not answer"
-                if points is None
-                else counted(sum(points.values()), "point"),
-            ),
-            *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", describe_pending(status)),
-            ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),
-            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
-            ("runs on", status["executable"]),
-            ("log", str(settings.storage_path / LOG)),
-        ]
-    )
+    from learning_memory_server.hub.front.hook import main as answer  # noqa: PLC0415
+
+    answer()
 
 
-def hub_facts(hub: HubClient) -> dict[str, Any]:
-    """Return the state of a hub, as JSON shows it."""
-    status = hub.control("status")
-    facts = {
-        **status,
-        "uptime_seconds": round(status["uptime_seconds"]),
-        "settings_current": status["settings"] == hub.place.settings,
-    }
-    return lean({name: facts.get(name) for name in _SHOWN})
+@hub.command("status")
+def hub_state() -> Result:
+    """Show the hub's state or, if none is running, which process has locked the data."""
+    settings, status = open_settings(), hub_status()
+    if status is None:
+        return Result({"running": False}, lambda: _show_none(settings))
+    return Result({"running": True, **hub_facts(status)}, lambda: _show(status, settings.storage_path / LOG))
 
 
-def stop_hub() -> None:
-    """Stop the hub and wait until it has released the data. One that does not answer is ended by a signal.
-
-    Raises:
-        DeadlineExceededError: If it does not end.
-        StorageUnavailableError: If it cannot be made sure which process it is.
-    """
+@hub.command("stop")
+def hub_stop() -> None:
+    """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
     settings = open_settings()
     began = time.monotonic()
     with working("Waiting for the hub to finish its calls"):
         pid = stop_running_hub()
     if pid is None:
         _show_none(settings)
-        return
-    output().print(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
+    else:
+        output().print(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
 
 
-def show_logs(count: int, *, follow: bool) -> None:
-    """Print the end of the hub's log.
-
-    Args:
-        count: How many lines.
-        follow: Then print every new line, until interrupted.
-    """
+@hub.command("logs")
+def hub_logs(
+    count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the end of the hub's log."""
     path = open_settings().storage_path / LOG
     if not path.exists() and not follow:
         output().print(f"There is no log yet. The hub writes it to {path}.")
@@ -130,6 +100,58 @@ def show_logs(count: int, *, follow: bool) -> None:
     if follow:
         for line in _new_lines(path, position):
             write_line(_printable(line))
+
+
+@hub.command("run")
+def hub_run() -> None:
+    """Run the hub in the foreground, until Ctrl-C or until it has been idle for `hub_idle_minutes`.
+
+    Sessions start one by themselves, in the background. If a hub is already
+    running, this ends immediately.
+    """
+    from learning_memory_server.hub.main import main as serve  # noqa: PLC0415
+
+    serve()
+
+
+def hub_status() -> dict[str, Any] | None:
+    """Return the state of the hub, and whether it has the settings of this process; None if none runs."""
+    running = running_hub()
+    if running is None:
+        return None
+    status = running.control("status")
+    return {**status, "settings_current": status["settings"] == running.place.settings}
+
+
+def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a hub, as JSON shows it."""
+    facts = lean({name: status.get(name) for name in _SHOWN})
+    return {**facts, "uptime_seconds": round(facts["uptime_seconds"])} if "uptime_seconds" in facts else facts
+
+
+def _show(status: dict[str, Any], log: Path) -> None:
+    points = status["points"]
+    index = (
+        "not open, or its server does not answer"
+        if points is None
+        else counted(sum(points.values()), "point")
+    )
+    show_facts(
+        [
+            ("process", str(status["pid"])),
+            ("version", status["version"]),
+            ("uptime", describe_seconds(status["uptime_seconds"])),
+            ("sessions", f"{status['sessions']:,}"),
+            ("model", describe_model(status)),
+            ("index", index),
+            *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
+            ("pending", describe_pending(status)),
+            ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),
+            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
+            ("runs on", status["executable"]),
+            ("log", str(log)),
+        ]
+    )
 
 
 def _show_none(settings: Settings) -> None:

@@ -1,13 +1,22 @@
-"""`list`: resolved entries, read from the journal without a lock."""
+"""`list`, and what commands that list things have in common."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.options import chosen_project, chosen_time
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.options import (
+    DomainOption,
+    LimitOption,
+    OutcomeOption,
+    ProjectOption,
+    SinceOption,
+    chosen_project,
+    chosen_time,
+)
 from learning_memory_server.cli.terminal import (
     coloured,
     counted,
@@ -15,41 +24,27 @@ from learning_memory_server.cli.terminal import (
     identity,
     output,
     short_project,
-    show_json,
     show_records,
 )
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.server.views import entry_views
 
-if TYPE_CHECKING:
-    from rich.text import Text
+View = Mapping[str, Any]
+Facts = list[str | Text]
+Record = tuple[Facts, str]
 
-    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
+commands = Commands()
 
 
-def list_entries(  # noqa: PLR0913 - one for each option
-    limit: int,
-    *,
-    domain: Domain | None,
-    outcome: OutcomeStatus | None,
-    since: str | None,
-    project: str | None,
-    as_json: bool,
-) -> None:
-    """Print resolved entries, newest first.
-
-    Args:
-        limit: How many.
-        domain: Only this kind of task.
-        outcome: Only this outcome.
-        since: The value of `--since`.
-        project: The value of `--project`.
-        as_json: Print an `EntryDocument`.
-
-    Raises:
-        InvalidInputError: If `since` is not a date.
-        JournalUnavailableError: If the journal cannot be read.
-    """
+@commands.command("list")
+def list_(
+    limit: LimitOption = 20,
+    domain: DomainOption = None,
+    outcome: OutcomeOption = None,
+    since: SinceOption = None,
+    project: ProjectOption = None,
+) -> Result:
+    """List resolved GHAP entries, newest first."""
     settings = open_settings()
     query = EntryQuery(
         domain=domain,
@@ -58,20 +53,28 @@ def list_entries(  # noqa: PLR0913 - one for each option
         since=chosen_time(since),
     )
     entries = read_entries(settings).list_resolved(query)
-    shown = entries[:limit]
-    if as_json:
-        results = [entry_views.summary(entry) for entry in shown]
-        show_json({"results": results, "count": len(results), "total": len(entries)})
-        return
-    if not entries:
-        output().print("No resolved entries match." if query != EntryQuery() else "No resolved entries yet.")
-        return
-    show_records((entry_facts(entry_views.summary(entry)), entry.goal) for entry in shown)
-    if len(entries) > limit:
-        output().print(f"{limit} of {counted(len(entries), 'entry')}; --limit shows more.")
+    nothing = "No resolved entries match." if query != EntryQuery() else "No resolved entries yet."
+    shown = [entry_views.summary(entry) for entry in entries[:limit]]
+    return listed(shown, len(entries), "entry", nothing, lambda entry: (entry_facts(entry), entry["goal"]))
 
 
-def entry_facts(entry: Mapping[str, Any]) -> list[str | Text]:
+def listed(
+    results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], Record]
+) -> Result:
+    """Return the first of all results, with the sentence that is shown if there is nothing."""
+
+    def show() -> None:
+        if not results:
+            output().print(nothing)
+            return
+        show_records(map(record, results))
+        if total > len(results):
+            output().print(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
+
+    return Result({"results": results, "count": len(results), "total": total}, show)
+
+
+def entry_facts(entry: View) -> Facts:
     """Return the facts of a resolved entry, from a view of it: id, day, outcome, tier, domain and project."""
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
     moment = datetime.fromisoformat(entry.get("resolved_at") or entry["created_at"])

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what their values mean. Imports little, because `--help` imports this."""
+"""Options that several commands share, and what their values mean."""
 
 from __future__ import annotations
 
@@ -28,15 +28,7 @@ SinceOption = Annotated[
     str | None,
     typer.Option("--since", metavar="DATE", help="Only entries resolved since then: ISO 8601, in UTC."),
 ]
-MemoriesSinceOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="DATE", help="Only memories dated then or later: ISO 8601, in UTC."),
-]
-TagOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; can be repeated.")
-]
-SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Only from this source.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many to show.")]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each score comes from.")]
 
 

@@ -32,7 +32,6 @@ from learning_memory_server.learning.failures.transcripts import (
     task_in,
 )
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.hooks import event as events
 from learning_memory_server.server.hooks.event import Event
 
@@ -237,6 +236,8 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
         settings: The settings; where things are kept does not matter.
         sessions: The sessions, in time order.
     """
+    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
+
     told: Told = {}
     with TemporaryDirectory() as folder:
         now = sessions[0].at if sessions else None

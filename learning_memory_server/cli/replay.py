@@ -1,56 +1,79 @@
-"""`replay`: what past entries would have been told, had advice been there; without any language model."""
+"""`replay`: what past entries would have been told, had advice been there; without any language model.
 
-from __future__ import annotations
+The entries go through time again, in a temporary store: at the start of each one, only the experiences, values and
+verdicts of before can be shown, by the ranking of a session.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.options import chosen_project, chosen_time
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.options import ProjectOption, chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
-from learning_memory_server.cli.replaying import Past, at_its_start, replay
-from learning_memory_server.cli.terminal import counted, output, show_json, show_notice, working
+from learning_memory_server.cli.terminal import counted, output, show_notice, working
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
+from learning_memory_server.learning.advice.ranking import AT_MOST, Scored, best
 from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.value import Value
+from learning_memory_server.model.verdict import Verdict
 from learning_memory_server.model.vocabulary import OutcomeStatus
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.replaying import Moment, Replayed
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.value import Value
+    from learning_memory_server.server.composition.services import Services
+    from learning_memory_server.server.operations import Report
 
 Pair = tuple[str, str]
 """The ids of a later entry, and of an earlier one or a value that would have been shown."""
 _UNMEASURED = "No threshold was measured for this embedding model, so nothing would be shown."
 
+commands = Commands()
 
-async def show_replay(
-    since: str | None,
-    project: str | None,
-    judgements: Path | None,
-    transcripts: Path | None = None,
-    *,
-    as_json: bool,
-) -> None:
-    """Print for how many failures something would have been shown, and each case.
 
-    Args:
-        since: The value of `--since`: only entries started then or later are told something.
-        project: The value of `--project`.
-        judgements: A file of judged pairs, to which the pairs that are not in it are added.
-        transcripts: Also replay the sessions of these transcripts.
-        as_json: Print a `ReplayDocument`.
+@commands.command()
+async def replay(
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="DATE", help="Only entries started since then: ISO 8601, in UTC."),
+    ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option("--judgements", metavar="FILE", help="Judged pairs; others are added to it."),
+    ] = None,
+    transcripts: Annotated[
+        Path | None,
+        typer.Option("--transcripts", metavar="PATH", help="Claude Code's, for the errors that came again."),
+    ] = None,
+    project: ProjectOption = None,
+) -> Result:
+    """Show what past entries would have been told, from those resolved before each.
 
-    Raises:
-        InvalidInputError: If `since` is not a date, the file is not one of judgements, or transcripts cannot be read.
-        JournalUnavailableError: If the journal cannot be read.
+    The journal is walked through time in a temporary folder, with no language
+    model: for how many failures something would have been shown, how near it
+    was, and the cases side by side. Whether it applied, only a person can say:
+    --judgements writes the pairs to a file, and counts those judged in it.
+
+    With --transcripts, past sessions go through time, too: for how many errors that
+    an earlier session had something would have been said at the failing command,
+    how much of it was right, and how many calls that would have saved, compared
+    with silence and with the last success.
     """
     settings = open_settings()
     start = chosen_time(since)
@@ -59,28 +82,110 @@ async def show_replay(
     journal = Journal(settings.journal_directory)
     past = Past(entries, ValueLog(journal.values).all(), VerdictLog(journal.verdicts).all())
     with working("replaying") as report:
-        replayed = await replay(settings, past, since=start, report=report)
+        replayed = await walk(settings, past, since=start, report=report)
     document = document_of(replayed, judged)
     if transcripts:
         with working("replaying sessions"):
             document["recurring"] = await compare(settings, sessions_in(transcripts))
     if judgements:
         write_judgements(judgements, judged, document["cases"])
-    if as_json:
-        show_json(document)
-        return
-    _show(document)
-    for way, found in document.get("recurring", {}).items():
-        told, right = (f"{found[part] or 0:.0%}" for part in ("told", "right"))
-        output().print(
-            f"{way}: told at {told} of {counted(found['moments'], 'error')} that came again, right in {right} of "
-            f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
+    return Result(document, lambda: _show(document, judgements))
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the journal learned, in any order: resolved entries, values, and the verdicts on them."""
+
+    entries: Sequence[Ghap]
+    values: Sequence[Value] = ()
+    verdicts: Sequence[Verdict] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The start of an entry, and what would have been shown: experiences and, with their cosines, values."""
+
+    entry: Ghap
+    experiences: tuple[Scored, ...] = ()
+    values: tuple[tuple[Value, float], ...] = ()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything would have been shown."""
+        return bool(self.experiences or self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The starts of entries in time order, and whether a threshold was measured for the model."""
+
+    moments: tuple[Moment, ...]
+    is_measured: bool
+
+
+async def walk(
+    settings: Settings,
+    past: Past,
+    *,
+    since: datetime | None = None,
+    load: Callable[[], Embedder] | None = None,
+    report: "Report | None" = None,
+) -> Replayed:
+    """Return what would have been shown at the start of each entry; told are only those started since then."""
+    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
+
+    events: list[tuple[datetime, str, Ghap | Value | Verdict]] = sorted(
+        [
+            *((entry.outcome.resolved_at, entry.id, entry) for entry in past.entries),
+            *((value.created_at, value.id, value) for value in past.values),
+            *((verdict.created_at, verdict.id, verdict) for verdict in past.verdicts),
+        ],
+        key=lambda event: event[:2],
+    )
+    moments, is_measured, learned = [], True, 0
+    with TemporaryDirectory() as folder:
+        here = settings.model_copy(
+            update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None}
         )
-    if judgements and document["unjudged"]:
-        pairs = counted(document["unjudged"], "pair")
-        show_notice(
-            f"{pairs} in {judgements} not judged yet: set `applies` to true or false, and run it again."
-        )
+        async with open_services(here, purpose="replay", load=load) as services:
+            finder = AdviceFinder(
+                services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
+            )
+            await services.writer.complete()
+            starts = sorted(past.entries, key=lambda entry: (entry.created_at, entry.id))
+            for number, entry in enumerate(starts):
+                if report:
+                    report("replaying", number, len(starts))
+                while learned < len(events) and events[learned][0] <= entry.created_at:
+                    await _learn(services, events[learned][2])
+                    learned += 1
+                if since and entry.created_at < since:
+                    continue
+                ranked = await finder.rank(at_its_start(entry), {})
+                is_measured = is_measured and ranked is not None
+                moments.append(_moment(entry, ranked) if ranked else Moment(entry))
+    return Replayed(tuple(moments), is_measured)
+
+
+def at_its_start(entry: Ghap) -> Ghap:
+    """Return an entry with the hypothesis that it began with."""
+    return replace(entry, hypothesis=entry.history[0].hypothesis) if entry.history else entry
+
+
+async def _learn(services: "Services", event: Ghap | Value | Verdict) -> None:
+    if isinstance(event, Ghap):
+        services.collector.add_resolved([event])
+        await services.persister.persist(event)
+    elif isinstance(event, Value):
+        services.value_log.add(event)
+        await services.writer.write([value_document(event)])
+    else:
+        services.verdicts.add(event)
+
+
+def _moment(entry: Ghap, ranked: Ranked) -> Moment:
+    experiences = best(ranked.experiences, ranked.least)
+    return Moment(entry, tuple(experiences), tuple(ranked.best_values()[: AT_MOST - len(experiences)]))
 
 
 def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
@@ -183,7 +288,7 @@ def _value(value: Value, cosine: float) -> dict[str, Any]:
     }
 
 
-def _show(document: dict[str, Any]) -> None:
+def _show(document: dict[str, Any], judgements: Path | None) -> None:
     failures, entries = document["failures"], document["entries"]
     output().print(
         f"Something would have been shown for {failures['shown']:,} of {counted(failures['total'], 'failure')}, "
@@ -204,3 +309,14 @@ def _show(document: dict[str, Any]) -> None:
             said = [one_line(each[part]) for part in ("goal", "learned") if part in each]
             output().print(f"  {each['score']:.2f}  {each['id']}  {kind}")
             output().print(f"        {': '.join(said)}")
+    for way, found in document.get("recurring", {}).items():
+        told, right = (f"{found[part] or 0:.0%}" for part in ("told", "right"))
+        output().print(
+            f"{way}: told at {told} of {counted(found['moments'], 'error')} that came again, right in {right} of "
+            f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
+        )
+    if judgements and document["unjudged"]:
+        show_notice(
+            f"{counted(document['unjudged'], 'pair')} in {judgements} not judged yet: set `applies` to true or false, and "
+            "run it again."
+        )

@@ -1,57 +1,59 @@
-"""`search`: a hybrid search, or a lexical one if the index cannot be used."""
+"""`search`, and what commands that search have in common."""
 
-from __future__ import annotations
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 
-from typing import TYPE_CHECKING, Any
-
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.cli.options import chosen_project, chosen_time
-from learning_memory_server.cli.terminal import output, show_hanging, show_json, show_notice, show_records
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.listing import Record, View, entry_facts
+from learning_memory_server.cli.options import (
+    DomainOption,
+    ExplainOption,
+    OutcomeOption,
+    ProjectOption,
+    SinceOption,
+    StrategyOption,
+    chosen_project,
+    chosen_time,
+)
+from learning_memory_server.cli.terminal import output, show_hanging, show_notice, show_records
 from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
-from learning_memory_server.model.limits import QUERY_MAX, checked_text
+from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.recall.experiences import search_lexical
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.score_views import formula, scored_experience
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy
-    from learning_memory_server.server.settings import Settings
+Found = tuple[list[dict[str, Any]], str]
+"""The results of a search, and its mode."""
+
+commands = Commands()
 
 
-async def search_entries(  # noqa: PLR0913 - one for each option
-    query: str,
-    *,
-    axis: Axis,
-    domain: Domain | None,
-    outcome: OutcomeStatus | None,
-    strategy: Strategy | None,
-    project: str | None,
-    since: str | None,
-    limit: int,
-    lexical: bool,
-    explain: bool,
-    as_json: bool,
-) -> None:
-    """Print the experiences that match best.
-
-    Args:
-        query: What to look for.
-        axis: Which view of an experience to search.
-        domain: Only this kind of task.
-        outcome: Only this outcome.
-        strategy: Only this strategy.
-        project: The value of `--project`.
-        since: The value of `--since`.
-        limit: How many to show.
-        lexical: Search lexically, without the lock and the model.
-        explain: Show where each score comes from.
-        as_json: Print a `FoundDocument`.
-    """
+@commands.command()
+async def search(  # noqa: PLR0913 - one for each option
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
+    domain: DomainOption = None,
+    outcome: OutcomeOption = None,
+    strategy: StrategyOption = None,
+    project: ProjectOption = None,
+    since: SinceOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")
+    ] = 10,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
+    ] = False,
+    explain: ExplainOption = False,
+) -> Result:
+    """Find experiences. The search is hybrid, or lexical if the index cannot be used."""
     settings = open_settings()
     wanted = ExperienceQuery(
         checked_text("QUERY", query, QUERY_MAX),
@@ -59,24 +61,17 @@ async def search_entries(  # noqa: PLR0913 - one for each option
         EntryQuery(domain, outcome, strategy, chosen_project(project, settings), chosen_time(since)),
         limit,
     )
-    reply = None
-    if not lexical:
-        try:
-            reply = await _search_index(wanted, settings, explain=explain)
-        except AlreadyRunningError as error:
-            show_notice(f"{error.message} This search is lexical.")
-        except WITHOUT_INDEX as error:
-            show_notice(f"{error.sentence} This search is lexical.")
-    found, mode = reply or _search_journal(wanted, settings, explain=explain)
-    if as_json:
-        show_json({"results": found, "count": len(found), "mode": mode})
-    else:
-        _show(found, mode)
+
+    def scan() -> Found:
+        result = search_lexical(read_entries(settings), wanted)
+        return [scored_experience(found, wanted, explain=explain) for found in result.found], result.mode
+
+    if lexical:
+        return matches(scan(), _record)
+    return matches(await search_or_scan(_search_index(wanted, settings, explain=explain), scan), _record)
 
 
-async def _search_index(
-    query: ExperienceQuery, settings: Settings, *, explain: bool
-) -> tuple[list[dict[str, Any]], str]:
+async def _search_index(query: ExperienceQuery, settings: Settings, *, explain: bool) -> Found:
     where = query.where
     async with open_connection(settings, "search") as connection:
         await prepare_search(connection)
@@ -101,28 +96,41 @@ async def _search_index(
     return reply["results"], reply["mode"]
 
 
-def _search_journal(
-    query: ExperienceQuery, settings: Settings, *, explain: bool
-) -> tuple[list[dict[str, Any]], str]:
-    result = search_lexical(read_entries(settings), query)
-    return [scored_experience(found, query, explain=explain) for found in result.found], result.mode
+def _record(experience: View) -> Record:
+    lesson: dict[str, Any] = experience.get("lesson", {})
+    learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
+    return entry_facts(experience), " → ".join(filter(None, (experience["goal"], learned)))
 
 
-def _show(found: list[dict[str, Any]], mode: str) -> None:
-    if not found:
-        output().print(f"Nothing found ({mode}).")
-        return
-    for experience in found:
-        lesson = experience.get("lesson", {})
-        learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
-        facts = [Text(f"{experience['score']:.2f}", "bold"), *entry_facts(experience)]
-        show_records([(facts, " → ".join(filter(None, (experience["goal"], learned))))])
-        if parts := experience.get("explanation"):
-            show_hanging(output(), Text("  score  ", "dim"), Text(explained(parts, mode)))
-    output().print(Text(f"{len(found)} found, mode: {mode}", "dim"))
+async def search_or_scan(hybrid: Awaitable[Found], lexical: Callable[[], Found]) -> Found:
+    """Return what a search of the index finds or, if that cannot be used, one of the journal."""
+    try:
+        return await hybrid
+    except (AlreadyRunningError, *WITHOUT_INDEX) as error:
+        reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
+        show_notice(f"{reason} This search is lexical.")
+        return lexical()
 
 
-def explained(parts: dict[str, Any], mode: str) -> str:
+def matches(found: Found, record: Callable[[View], Record]) -> Result:
+    """Return what a search found, with its scores."""
+    results, mode = found
+
+    def show() -> None:
+        for each in results:
+            facts, text = record(each)
+            show_records([([Text(f"{each['score']:.2f}", "bold"), *facts], text)])
+            if parts := each.get("explanation"):
+                show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
+        if results:
+            output().print(Text(f"{len(results)} found, mode: {mode}", "dim"))
+        else:
+            output().print(f"Nothing found ({mode}).")
+
+    return Result({"results": results, "count": len(results), "mode": mode}, show)
+
+
+def _explained(parts: View, mode: str) -> str:
     """Return the formula of a score, the axis whose vector was nearest, and the terms that match."""
     facts = [formula(parts, mode)]
     if "axis" in parts:

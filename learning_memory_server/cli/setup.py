@@ -1,27 +1,38 @@
 """`setup`: shows what changes in a client's configuration, asks, and changes it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli.clients import claude_code
-from learning_memory_server.cli.clients.catalog import CLIENTS, SERVER
+from learning_memory_server.cli.clients.catalog import (
+    CLIENTS,
+    SERVER,
+    Client,
+    ClientName,
+    Machine,
+    this_machine,
+)
 from learning_memory_server.cli.clients.change import (
+    Change,
     addition,
     find_entry,
     removal,
     settings_addition,
     snippet,
 )
-from learning_memory_server.cli.clients.entry import find_launch, find_variables, is_of_this_server, new_entry
-from learning_memory_server.cli.clients.names import SettingsTo
-from learning_memory_server.cli.clients.places import this_machine
+from learning_memory_server.cli.clients.entry import (
+    Variables,
+    find_launch,
+    find_variables,
+    is_of_this_server,
+    new_entry,
+)
 from learning_memory_server.cli.clients.plugin import (
     FOLDER,
     IDENTITY,
@@ -34,41 +45,78 @@ from learning_memory_server.cli.clients.plugin import (
     removing,
     write,
 )
+from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client
-    from learning_memory_server.cli.clients.change import Change
-    from learning_memory_server.cli.clients.entry import Variables
-    from learning_memory_server.cli.clients.names import ClientName
-    from learning_memory_server.cli.clients.places import Machine
-
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool, plugin: bool = False) -> None:
-    """Add this server to a client, or update its entry. Where Claude Code has the plugin, that is updated.
+class SettingsTo(StrEnum):
+    """Where `setup` writes the settings that are in the environment."""
 
-    Args:
-        name: Which client.
-        settings_to: Where the settings of this shell go.
-        yes: Do not ask.
-        plugin: Add the plugin in place of the server.
+    CLIENT = "client"
+    FILE = "file"
+    NONE = "none"
 
-    Raises:
-        ClientSetupError: If the client's file or command cannot be used.
-        InvalidSettingsError: If a setting is invalid.
-        InvalidInputError: If there is no terminal to ask on.
+
+commands = Commands()
+
+
+@commands.command()
+def setup(  # noqa: PLR0913 - one for each option
+    client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    show: Annotated[
+        bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")
+    ] = False,
+    settings: Annotated[
+        SettingsTo,
+        typer.Option(
+            "--settings",
+            help="Where LEARNING_MEMORY_* variables of this shell go: into the client's entry, into config.toml, "
+            "or nowhere.",
+        ),
+    ] = SettingsTo.CLIENT,
+    plugin: Annotated[
+        bool,
+        typer.Option(
+            "--plugin", help="Claude Code only: the plugin, with hooks and skills, in place of the server."
+        ),
+    ] = False,
+) -> None:
+    """Add this server to a client, for all projects: show the change, ask, and make it.
+
+    Everything else in the client's file stays as it is, comments included, and
+    a copy of the file is kept next to it. With --remove, the file becomes what
+    it was. Claude Code is changed by its own command, `claude mcp`.
+
+    The plugin for Claude Code has this server, too, so the one replaces the
+    other. Its hooks read no client's entry: with --plugin, the variables of this
+    shell go into config.toml.
+
+    Many clients pass few variables on to servers, so settings that are only in
+    this shell would not reach them.
     """
-    client, machine = CLIENTS[name], this_machine()
-    if plugin and not client.own_command:
-        raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
-    if client.own_command and (plugin or find_installed(machine)):
-        _set_up_plugin(client, settings_to, yes=yes)
-        return
+    chosen = CLIENTS[client]
+    if plugin and (show or not remove) and not chosen.own_command:
+        raise InvalidInputError(f"There is no plugin for {chosen.title}, only for Claude Code.")
+    if show:
+        _print_entry(chosen, settings, plugin=plugin)
+    elif remove:
+        _remove(chosen, yes=yes)
+    elif chosen.own_command and (plugin or find_installed(this_machine())):
+        _set_up_plugin(chosen, settings, yes=yes)
+    else:
+        _set_up(chosen, settings, yes=yes)
+
+
+def _set_up(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
+    """Add this server to a client, or update its entry."""
+    machine = this_machine()
     entry, variables = _wanted(client, settings_to)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
@@ -84,9 +132,9 @@ def set_up(name: ClientName, settings_to: SettingsTo, *, yes: bool, plugin: bool
     if not _done(todo, question, f"{client.title} already has this server.", yes=yes):
         return
     output().print(f"{client.title} has this server now. {client.afterwards}")
-    output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {name}")
+    output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
     if client.own_command:
-        output().print(f"With hooks and skills, it is a plugin: {APPLICATION} setup {name} --plugin")
+        output().print(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
 
 
 def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
@@ -117,18 +165,9 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
 
-def remove_from(name: ClientName, *, yes: bool) -> None:
-    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them.
-
-    Args:
-        name: Which client.
-        yes: Do not ask.
-
-    Raises:
-        ClientSetupError: If the client's file or command cannot be used.
-        InvalidInputError: If there is no terminal to ask on.
-    """
-    client, machine = CLIENTS[name], this_machine()
+def _remove(client: Client, *, yes: bool) -> None:
+    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them."""
+    machine = this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
     if change:
@@ -144,22 +183,9 @@ def remove_from(name: ClientName, *, yes: bool) -> None:
         output().print(f"{client.title} no longer has this server. Your data stays.")
 
 
-def print_entry(name: ClientName, settings_to: SettingsTo, *, plugin: bool = False) -> None:
-    """Print what to add to a client by hand, on standard output alone.
-
-    Args:
-        name: Which client.
-        settings_to: Where the settings of this shell go.
-        plugin: Print how to add the plugin.
-
-    Raises:
-        InvalidSettingsError: If a setting is invalid.
-        InvalidInputError: If it has no plugin.
-    """
-    client = CLIENTS[name]
+def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> None:
+    """Print what to add to a client by hand, on standard output alone."""
     if plugin:
-        if not client.own_command:
-            raise InvalidInputError(f"There is no plugin for {client.title}, only for Claude Code.")
         output().print(claude_code.quoted(["claude", "--plugin-dir", str(packaged())]), soft_wrap=True)
         return
     entry, _ = _wanted(client, settings_to)
@@ -175,9 +201,6 @@ def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any]
     """Return this server's entry in a client, or None.
 
     A person decides what to do about another server's entry under its name.
-
-    Raises:
-        ClientSetupError: If it is another server's, and nobody is asked.
     """
     existing = find_entry(client, machine)
     if existing is None or is_of_this_server(existing):
@@ -243,24 +266,13 @@ def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, y
     if not todo:
         output().print(f"{as_it_is} Nothing to change.")
         return False
-    _ask(question, yes=yes)
-    for act in todo:
-        act()
-    return True
-
-
-def _ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal.
-
-    Raises:
-        InvalidInputError: If there is no terminal.
-    """
-    if yes:
-        return
-    if not (sys.stdin.isatty() and os.isatty(2)):
+    if not (yes or (sys.stdin.isatty() and os.isatty(2))):
         raise InvalidInputError(
             "Nothing was changed, because there is no terminal to ask on.",
             hint="To skip the question, add --yes.",
         )
-    if not typer.confirm(question, err=True):
+    if not (yes or typer.confirm(question, err=True)):
         raise typer.Exit(1)
+    for act in todo:
+        act()
+    return True

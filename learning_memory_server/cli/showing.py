@@ -1,60 +1,67 @@
-"""`show`: everything about one entry, value, memory, error or cluster."""
-
-from __future__ import annotations
+"""`show`: everything about one entry, value, memory, error or cluster, by its id or the beginning of it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Final
 
+import typer
 from rich.text import Text
 
-from learning_memory_server.cli.access.lookup import find_by_id
-from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.options import folders_here
 from learning_memory_server.cli.terminal import (
+    SHOWN,
     coloured,
+    counted,
     date_and_time,
     identity,
     output,
+    shortened,
     show_facts,
-    show_json,
     text_lines,
 )
 from learning_memory_server.cli.values import status_of
+from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.value import Value
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
 
-if TYPE_CHECKING:
-    from learning_memory_server.learning.values.standing import Standing
-    from learning_memory_server.model.failure import Failure
-    from learning_memory_server.server.settings import Settings
+Fact = tuple[str, str | Text]
 
-    Fact = tuple[str, str | Text]
+_COLUMNS: Final = 28
+"""Columns of a candidate's text: with a memory's id and its kind, it fits in 80."""
 
 
-async def show(name: str, *, as_json: bool) -> None:
-    """Print everything about one thing. Only a cluster needs the model.
+commands = Commands()
 
-    Args:
-        name: Its id, or the beginning of it.
-        as_json: Print a `ShownDocument`.
 
-    Raises:
-        InvalidInputError: If several ids begin so.
-        NotFoundError: If none does.
-        JournalUnavailableError: If the journal cannot be read.
-        LearningMemoryError: For a cluster, see `show_clusters`.
-    """
+@commands.command()
+async def show(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
+) -> Result:
+    """Show everything about one entry, value, memory, error or cluster."""
     settings = open_settings()
-    found = find_by_id(name, settings)
+    found = _find(name, settings)
     kind: str
     display: Callable[[dict[str, Any]], None]
     if isinstance(found, ClusterId):
-        from learning_memory_server.cli.clusters import read_cluster, show_members  # noqa: PLC0415 - the connection
+        # Only a cluster needs the connection, and the model.
+        from learning_memory_server.cli.clusters import read_cluster, show_members  # noqa: PLC0415
 
         kind, view, display = "cluster", await read_cluster(found), show_members
     elif isinstance(found, Ghap):
@@ -62,17 +69,81 @@ async def show(name: str, *, as_json: bool) -> None:
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
-        kind, view, display = "error", _error(found, settings), _show_error
+        folder = folders_here(settings).get(found[-1].project)
+        kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
     else:
         kind, view, display = "value", _whole_value(found), _show_value
-    if as_json:
-        show_json({"kind": kind, kind: view})
-    else:
-        display(view)
+    return Result({"kind": kind, kind: view}, lambda: display(view))
 
 
-def _error(known: list[Failure], settings: Settings) -> dict[str, Any]:
-    return failure_views.repeated_error(known, folders_here(settings).get(known[-1].project))
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    id: str
+    kind: str
+    thing: Ghap | Value | Memory | list[Failure]
+    text: str
+
+
+def _find(name: str, settings: Settings) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
+    """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
+
+    The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
+    """
+    name = name.strip()
+    if not name:
+        raise InvalidInputError("ID: is empty.", hint="`learning-memory-server list` shows ids.")
+    try:
+        return ClusterId.parse(name)
+    except InvalidInputError:
+        pass
+    journal = Journal(settings.journal_directory)
+    entries, values = read_entries(settings), ValueLog(journal.values)
+    memories, failures = Records(journal.memories, MEMORY), FailureLog(journal.failures)
+    known = {
+        each.id: each
+        for each in (
+            # A crash can leave the open file of an entry that is resolved; the later one counts.
+            *(_Candidate(each.id, "open entry", each, each.goal) for each in journal.open_entries()),
+            *(_Candidate(each.id, "entry", each, each.goal) for each in entries.list_resolved()),
+            *(_Candidate(each.id, "value", each, each.text) for each in values.all()),
+            *(_Candidate(each.id, "memory", each, each.title or each.text) for each in memories.all()),
+            *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in failures.errors()),
+        )
+    }
+    found = (
+        [known[name]] if name in known else [known[each] for each in sorted(known) if each.startswith(name)]
+    )
+    if not found:
+        gone = {*entries.all_forgotten(), *values.forgotten_ids(), *memories.forgotten_ids()}
+        raise _nothing(name, known.values(), settings, was_forgotten=name in gone)
+    if len(found) > 1:
+        raise _several(name, found)
+    thing = found[0].thing
+    if isinstance(thing, Value):
+        return weigh_all([thing], values, VerdictLog(journal.verdicts), entries)[0]
+    return thing
+
+
+def _several(name: str, found: list[_Candidate]) -> InvalidInputError:
+    shown = [f"  {each.id}  {each.kind}: {shortened(each.text, _COLUMNS)}" for each in found[:SHOWN]]
+    rest = [f"  ... and {len(found) - SHOWN:,} more"] if len(found) > SHOWN else []
+    lines = "\n".join([f"{len(found):,} ids begin with {one_line(name)!r}:", *shown, *rest])
+    return InvalidInputError(lines, hint="Give more of the id.")
+
+
+def _nothing(
+    name: str, candidates: Iterable[_Candidate], settings: Settings, *, was_forgotten: bool
+) -> NotFoundError:
+    if was_forgotten:
+        return NotFoundError(f"{one_line(name)} was forgotten.")
+    kinds = [each.kind for each in candidates]
+    places = ", ".join(
+        counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
+    )
+    return NotFoundError(
+        f"No id begins with {one_line(name)!r}. Looked among {places} in {settings.journal_directory}.",
+        hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
+    )
 
 
 def _whole_value(standing: Standing) -> dict[str, Any]:

@@ -1,192 +1,127 @@
 """`status`: what is stored, where, and which process is using it. Takes no lock, and changes nothing on a server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.describing import describe_engine, describe_hub, in_use_by
 from learning_memory_server.cli.access.reading import holder_of, open_settings, read_entries
-from learning_memory_server.cli.hub import hub_facts
-from learning_memory_server.cli.terminal import (
-    COLOURS,
-    counted,
-    date_and_time,
-    readable_size,
-    show_facts,
-    show_json,
-)
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.hub import hub_facts, hub_status
+from learning_memory_server.cli.terminal import COLOURS, counted, date_and_time, readable_size, show_facts
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.server.settings import Settings
+commands = Commands()
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What the journal has: entries that were resolved and that are open, lines that cannot be read, and counts."""
-
-    journal: Journal
-    resolved: Sequence[Ghap]
-    open: Sequence[Ghap]
-    damaged: int
-    values: int
-    memories: int
-    failures: int
-
-    def by_tier(self) -> dict[str, int]:
-        found = Counter(entry.tier.value for entry in self.resolved)
-        return {tier.value: found[tier.value] for tier in Tier}
-
-    def by_outcome(self) -> dict[str, int]:
-        found = Counter(entry.outcome.status.value for entry in self.resolved)
-        return {status.value: found[status.value] for status in OutcomeStatus}
-
-    def by_project(self) -> dict[str, int]:
-        return dict(Counter(entry.project for entry in self.resolved).most_common())
-
-
-def show_status(*, as_json: bool) -> None:
-    """Print counts, locations, and the state of the hub.
-
-    Args:
-        as_json: Print a `StatusDocument`.
-
-    Raises:
-        InvalidSettingsError: If a setting is malformed.
-        JournalUnavailableError: If the journal cannot be read at all.
-    """
+@commands.command()
+def status() -> Result:
+    """Show what is stored, where, and which process is using it."""
     settings = open_settings()
     journal = Journal(settings.journal_directory)
-    stored = _Stored(
-        journal,
-        read_entries(settings).list_resolved(),
-        journal.open_entries(),
-        len(journal.damage()),
-        len(ValueLog(journal.values).all()),
-        len({record.id for record in journal.memories.read().records}),
-        len(FailureLog(journal.failures).all()),
+    resolved = read_entries(settings).list_resolved()
+    still_open = journal.open_entries()[::-1]
+    server, holder, hub = (
+        _found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status)
     )
-    if as_json:
-        show_json(_document(settings, stored))
-    else:
-        show_facts(_facts(settings, stored))
-
-
-def _document(settings: Settings, stored: _Stored) -> dict[str, Any]:
-    journal = stored.journal
-    return {
-        "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": stored.damaged},
-        "index": describe_engine(settings),
-        "server": _server(settings),
-        "locked_by": _facts_of_holder(settings),
-        "hub": _facts_of_hub(),
-        "entries": {
-            "resolved": len(stored.resolved),
-            "open": len(stored.open),
-            "by_tier": stored.by_tier(),
-            "by_outcome": stored.by_outcome(),
-            "by_project": stored.by_project(),
+    document: dict[str, Any] = {
+        "journal": {
+            "path": str(journal.path),
+            "bytes": journal.size(),
+            "damaged_lines": len(journal.damage()),
         },
-        "open": [entry_views.entry_key(entry) for entry in reversed(stored.open)],
-        "values": stored.values,
-        "memories": stored.memories,
-        "failures": stored.failures,
+        "index": describe_engine(settings),
+        "server": server,
+        "locked_by": holder,
+        "hub": hub_facts(hub) if hub else None,
+        "entries": {
+            "resolved": len(resolved),
+            "open": len(still_open),
+            "by_tier": _by(Tier, (entry.tier for entry in resolved)),
+            "by_outcome": _by(OutcomeStatus, (entry.outcome.status for entry in resolved)),
+            "by_project": dict(Counter(entry.project for entry in resolved).most_common()),
+        },
+        "open": [entry_views.entry_key(entry) for entry in still_open],
+        "values": len(ValueLog(journal.values).all()),
+        "memories": len({record.id for record in journal.memories.read().records}),
+        "failures": len(FailureLog(journal.failures).all()),
     }
+    return Result(document, lambda: show_facts(_facts(document, still_open, hub)))
 
 
-def _facts(settings: Settings, stored: _Stored) -> list[tuple[str, str | Text]]:
-    facts: list[tuple[str, str | Text]] = [
-        ("journal", f"{stored.journal.path} ({readable_size(stored.journal.size())})"),
-        ("index", describe_engine(settings)),
-        *([("server", _describe_server(server))] if (server := _server(settings)) else []),
-        ("in use by", _describe_holder(settings)),
-        ("hub", _describe_hub()),
-        ("entries", f"{len(stored.resolved):,} resolved"),
-    ]
-    if stored.resolved:
-        facts += [
-            ("  tiers", _counts(stored.by_tier())),
-            ("  outcomes", _counts(stored.by_outcome())),
-            ("  projects", _counts(stored.by_project())),
-        ]
-    facts.append(("open", counted(len(stored.open), "entry")))
-    facts += [
-        ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
-        for entry in reversed(stored.open)
-    ]
-    lines = counted(stored.damaged, "line")
-    damage = Text(f"{lines} cannot be read; run `learning-memory-server doctor` to see which", "red")
+def _facts(
+    document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None
+) -> list[tuple[str, str | Text]]:
+    journal, entries = document["journal"], document["entries"]
+    damage = Text(
+        f"{counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
+        "red",
+    )
     return [
-        *facts,
-        ("values", f"{stored.values:,}"),
-        ("memories", f"{stored.memories:,}"),
-        ("failures", counted(stored.failures, "command")),
-        ("damage", damage if stored.damaged else "none"),
+        ("journal", f"{journal['path']} ({readable_size(journal['bytes'])})"),
+        ("index", document["index"]),
+        *([("server", _described(server, _product))] if (server := document["server"]) else []),
+        ("in use by", _described(document["locked_by"], in_use_by)),
+        ("hub", _described(hub, describe_hub) if hub else "none is running"),
+        ("entries", f"{entries['resolved']:,} resolved"),
+        *(
+            (f"  {name}s", _counts(entries[f"by_{name}"]))
+            for name in ("tier", "outcome", "project")
+            if entries["resolved"]
+        ),
+        ("open", counted(entries["open"], "entry")),
+        *(
+            ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
+            for entry in still_open
+        ),
+        ("values", f"{document['values']:,}"),
+        ("memories", f"{document['memories']:,}"),
+        ("failures", counted(document["failures"], "command")),
+        ("damage", damage if journal["damaged_lines"] else "none"),
     ]
+
+
+def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:  # noqa: ANN401 - whatever it returns
+    try:
+        return ask()
+    except LearningMemoryError as error:
+        return {"error": error.message}
+
+
+def _described(found: Any, describe: Callable[[Any], str]) -> str | Text:  # noqa: ANN401 - as above
+    return Text(found["error"], "red") if found and "error" in found else describe(found)
+
+
+def _by(kinds: type[StrEnum], found: Iterable[StrEnum]) -> dict[str, int]:
+    counts = Counter(found)
+    return {kind.value: counts[kind] for kind in kinds}
 
 
 def _server(settings: Settings) -> dict[str, Any] | None:
-    """Return what a Qdrant server is, or why that is not known; None for the embedded engine."""
+    """Return what a Qdrant server is; None for the embedded engine."""
     if settings.qdrant_url is None:
         return None
     from learning_memory_server.server.composition.backends import server_version  # noqa: PLC0415 - a second to import
 
-    try:
-        return asyncio.run(server_version(settings, settings.qdrant_url))
-    except LearningMemoryError as error:
-        return {"error": error.message}
+    return asyncio.run(server_version(settings, settings.qdrant_url))
 
 
-def _describe_server(server: Mapping[str, Any]) -> str | Text:
-    if "error" in server:
-        return Text(server["error"], "red")
+def _product(server: Mapping[str, Any]) -> str:
     from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
 
     return product(server["version"])
-
-
-def _describe_holder(settings: Settings) -> str | Text:
-    try:
-        return in_use_by(holder_of(settings))
-    except LearningMemoryError as error:
-        return Text(error.message, "red")
-
-
-def _facts_of_holder(settings: Settings) -> dict[str, Any] | None:
-    try:
-        return holder_of(settings)
-    except LearningMemoryError as error:
-        return {"error": error.message}
-
-
-def _facts_of_hub() -> dict[str, Any] | None:
-    try:
-        hub = running_hub()
-        return None if hub is None else hub_facts(hub)
-    except LearningMemoryError as error:
-        return {"error": error.message}
-
-
-def _describe_hub() -> str | Text:
-    try:
-        hub = running_hub()
-        return "none is running" if hub is None else describe_hub(hub.control("status"))
-    except LearningMemoryError as error:
-        return Text(error.message, "red")
 
 
 def _counts(counts: Mapping[str, int]) -> Text:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.progress import (
@@ -92,6 +94,15 @@ def show_failure(error: LearningMemoryError) -> None:
 def show_notice(sentence: str) -> None:
     """Print a notice, on standard error."""
     errors().print(Text(text_lines(sentence), "yellow"))
+
+
+def agrees(question: str, otherwise: str = "") -> bool:
+    """Ask a person, and return whether the answer is yes. Without a terminal nobody is asked, and a notice is shown."""
+    if sys.stdin.isatty():
+        return typer.confirm(question, err=True)
+    if otherwise:
+        show_notice(otherwise)
+    return False
 
 
 def show_table(

@@ -1,15 +1,15 @@
 """`values`: values with the verdicts on them, from the hub if one runs, else from the journal."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import Connection, running_hub
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.terminal import date, identity, output, show_json, show_notice, show_records
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.terminal import date, identity, output, show_notice, show_records
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
@@ -17,45 +17,49 @@ from learning_memory_server.learning.values.standing import ordered, weigh_all
 from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import value_views
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.value import ValueOrder
-    from learning_memory_server.model.vocabulary import Axis
-    from learning_memory_server.server.settings import Settings
-
 
 _COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
 
+commands = Commands()
 
-async def list_values(axis: Axis | None, order: ValueOrder, *, superseded: bool, as_json: bool) -> None:
-    """Print values with the verdicts on each.
 
-    Args:
-        axis: Only values of this axis.
-        order: Which come first.
-        superseded: Include values that a newer one superseded.
-        as_json: Print a `ValueDocument`.
+@commands.command()
+async def values(
+    axis: Annotated[Axis | None, typer.Option("--axis", help="Only values of this axis.")] = None,
+    sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.SUPPORT,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Include values that a newer one superseded.")
+    ] = False,
+) -> Result:
+    """List values, the principles learned from clusters, and the verdicts on each.
 
-    Raises:
-        JournalUnavailableError: If no hub answers and the journal cannot be read.
+    +6 -2 says that six entries support a value, and two contradict it.
+    A value is supported or contested by the entries that agents judged to speak
+    for or against it, and unattested while there are none. A contested value has
+    at least as many against it as for it.
     """
     settings = open_settings()
     try:
-        reply = await _values_of_hub(settings, axis, order, superseded=superseded)
+        reply = await _values_of_hub(settings, axis, sort, superseded=superseded)
     except LearningMemoryError as error:
         show_notice(f"{error.sentence} These values come from the journal.")
         reply = None
-    reply = reply or _values_of_journal(settings, axis, order, superseded=superseded)
-    if as_json:
-        show_json({"results": reply["results"], "count": len(reply["results"])})
-        return
-    if not reply["results"]:
-        output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
-        return
-    show_records((_facts(value), value["text"]) for value in reply["results"])
-    if note := reply.get("note"):
-        show_notice(note)
+    reply = reply or _values_of_journal(settings, axis, sort, superseded=superseded)
+    results = reply["results"]
+
+    def show() -> None:
+        if not results:
+            output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
+            return
+        show_records((_facts(value), value["text"]) for value in results)
+        if note := reply.get("note"):
+            show_notice(note)
+
+    return Result({"results": results, "count": len(results)}, show)
 
 
 async def _values_of_hub(

@@ -7,7 +7,7 @@ import pytest
 import typer.main
 from rich.cells import cell_len
 
-from learning_memory_server.cli.app import app
+from learning_memory_server.cli.app import app, declared
 from tests.cli.capturing import FOLDER, TMUX, WIDTHS, capture
 
 
@@ -26,12 +26,18 @@ def test_a_terminal_shows_each_command_as_it_did(width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.slow
 def test_every_help_wraps(width: int, run: Any) -> None:
-    def names(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    def names(commands: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield path
-        for name, command in getattr(group, "commands", {}).items():
-            yield from names(command, (*path, name))
+        for name, command in commands.items():
+            yield from names(getattr(command, "commands", {}), (*path, name))
 
-    for path in names(typer.main.get_command(app)):
+    for path in names(declared()):
         lines = run(*path, "--help", COLUMNS=str(width), TERMINAL_WIDTH=str(width)).stdout.splitlines()
         assert lines
         assert max(map(cell_len, lines)) <= width, path
+
+
+def test_the_list_of_commands_has_the_first_line_of_each_help() -> None:
+    group: Any = typer.main.get_command(app)
+    for name, command in declared().items():
+        assert group.commands[name].help == command.help.strip().split("\n")[0]

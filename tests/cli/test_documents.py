@@ -7,11 +7,10 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-import typer.main
 from pydantic import TypeAdapter
 
-from learning_memory_server.cli.app import app
-from learning_memory_server.cli.maintenance.indexing import leave_document, migrate_document
+from learning_memory_server.cli.app import declared
+from learning_memory_server.cli.maintenance.indexing import left, migrate_document
 from learning_memory_server.index.moving import Moved
 from scripts.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
@@ -53,15 +52,15 @@ CALLS = {
 
 
 def test_every_command_that_takes_json_has_a_documented_document() -> None:
-    def found(group: Any, path: str = "") -> set[str]:
+    def found(commands: dict[str, Any], path: str = "") -> set[str]:
         names = set()
-        for name, command in getattr(group, "commands", {}).items():
+        for name, command in commands.items():
             if any("--json" in parameter.opts for parameter in command.params):
                 names.add(f"{path}{name}")
-            names |= found(command, f"{path}{name} ")
+            names |= found(getattr(command, "commands", {}), f"{path}{name} ")
         return names
 
-    assert found(typer.main.get_command(app)) == DOCUMENTS.keys()
+    assert found(declared()) == DOCUMENTS.keys()
     assert CALLS.keys() == DOCUMENTS.keys()
 
 
@@ -91,7 +90,7 @@ def test_the_document_of_a_migration_is_valid_by_its_type() -> None:
     moved = {"experiences_full": asdict(Moved(copied=3, count=3)), "values": asdict(Moved(missing=1))}
     assert problems("migrate", migrate_document(moved, 0.25)) == []
     assert migrate_document(moved, 0.25)["complete"] is False
-    assert problems("migrate", leave_document(3, 0.25)) == []
+    assert problems("migrate", left(3, 0.25, gone=False).document) == []
 
 
 @pytest.mark.parametrize(

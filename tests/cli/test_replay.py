@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from learning_memory_server.cli.replay import document_of, read_judgements, write_judgements
-from learning_memory_server.cli.replaying import Past, Replayed, replay
+from learning_memory_server.cli.replay import (
+    Past,
+    Replayed,
+    document_of,
+    read_judgements,
+    walk,
+    write_judgements,
+)
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
@@ -53,7 +59,7 @@ def asked(number: int) -> Ghap:
 
 
 async def told(*entries: Ghap, **options: Any) -> Replayed:
-    return await replay(Settings(), Past(entries), load=PACKAGED, **options)
+    return await walk(Settings(), Past(entries), load=PACKAGED, **options)
 
 
 @pytest.mark.slow
@@ -84,7 +90,7 @@ async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contra
     good = value(f"{TOPICS['pool']} because", project=ALICE.project, minutes=2 * 60)
     against = Verdict(good.id, early.id, Stance.CONTRADICTS, ALICE.project, NOON + timedelta(hours=4))
     past = Past([early, late, last], [good], [against])
-    replayed = await replay(Settings(), past, load=MeasuredModel)
+    replayed = await walk(Settings(), past, load=MeasuredModel)
     assert [[each.id for each, _ in moment.values] for moment in replayed.moments] == [[], [good.id], []]
     ((case),) = document_of(replayed, {(late.id, good.id): False})["cases"]
     assert case["later"]["id"] == late.id
@@ -111,7 +117,7 @@ async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
 
 
 async def test_a_model_without_a_measured_threshold_shows_nothing_and_says_so() -> None:
-    replayed = await replay(Settings(embedding_backend="hashing"), Past([numbered(1), numbered(9)]))
+    replayed = await walk(Settings(embedding_backend="hashing"), Past([numbered(1), numbered(9)]))
     document = document_of(replayed, {})
     assert document["entries"] == {"total": 2, "shown": 0}
     assert "threshold" in document["note"]

@@ -7,29 +7,15 @@ Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
-from learning_memory_server.cli.clients import json_text, places, toml_text
-from learning_memory_server.cli.clients.names import ClientName
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.places import Machine
-
-    class Syntax(Protocol):
-        """Reads and edits the text of a file in place. Each function raises ValueError if it cannot."""
-
-        def parse(self, text: str) -> dict[str, Any]:
-            """Return the content; none for an empty text."""
-
-        def put(self, text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-            """Return the text with values merged into the table at a path."""
-
-        def drop(self, text: str, path: tuple[str, ...]) -> str:
-            """Return the text without the table at a path."""
-
+from learning_memory_server.cli.clients import json_text, toml_text
 
 SERVER: Final = "learning-memory"
 """The name of this server in a client. Gemini CLI allows no underscore in it."""
@@ -52,6 +38,94 @@ _WINDOWS_NEEDS: Final = frozenset(
     }
 )
 """What every client passes on Windows."""
+
+
+class ClientName(StrEnum):
+    """The clients that `setup` knows."""
+
+    CLAUDE_CODE = "claude-code"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CLAUDE_DESKTOP = "claude-desktop"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The system and the user that a path is for.
+
+    Args:
+        platform: As in `sys.platform`.
+        home: The user's home folder.
+        environment: The user's variables.
+    """
+
+    platform: str
+    home: Path
+    environment: Mapping[str, str]
+
+    def folder(self, variable: str) -> Path | None:
+        """Return the folder that a variable names, or None if it is unset or relative."""
+        named = Path(self.environment.get(variable, ""))
+        return named if named.is_absolute() else None
+
+
+def this_machine() -> Machine:
+    """Return the machine and user that this process runs for."""
+    return Machine(sys.platform, Path.home(), os.environ)
+
+
+def application_data(machine: Machine) -> Path:
+    """Return the folder in which desktop programs keep a user's settings, as Electron defines it."""
+    if machine.platform == "win32":
+        return machine.folder("APPDATA") or machine.home / "AppData" / "Roaming"
+    if machine.platform == "darwin":
+        return machine.home / "Library" / "Application Support"
+    return machine.folder("XDG_CONFIG_HOME") or machine.home / ".config"
+
+
+def claude_code_file(machine: Machine) -> Path:
+    """Return the file in which Claude Code keeps the servers of all projects."""
+    return (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
+
+
+def claude_desktop_file(machine: Machine) -> Path:
+    """Return Claude Desktop's file."""
+    return application_data(machine) / "Claude" / "claude_desktop_config.json"
+
+
+def codex_file(machine: Machine) -> Path:
+    """Return Codex's file, which its command, its editor extension and its desktop program share."""
+    return (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml"
+
+
+def cursor_file(machine: Machine) -> Path:
+    """Return the file of Cursor's servers for all projects."""
+    return machine.home / ".cursor" / "mcp.json"
+
+
+def gemini_file(machine: Machine) -> Path:
+    """Return Gemini CLI's settings file."""
+    return (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json"
+
+
+def vscode_file(machine: Machine) -> Path:
+    """Return the file of VS Code's servers in the default profile."""
+    return application_data(machine) / "Code" / "User" / "mcp.json"
+
+
+class Syntax(Protocol):
+    """Reads and edits the text of a file in place. Each function raises ValueError if it cannot."""
+
+    def parse(self, text: str) -> dict[str, Any]:
+        """Return the content; none for an empty text."""
+
+    def put(self, text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
+        """Return the text with values merged into the table at a path."""
+
+    def drop(self, text: str, path: tuple[str, ...]) -> str:
+        """Return the text without the table at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +175,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CLAUDE_CODE,
             "Claude Code",
-            places.claude_code_file,
+            claude_code_file,
             "mcpServers",
             program="claude",
             afterwards="New sessions of Claude Code have it.",
@@ -111,7 +185,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CURSOR,
             "Cursor",
-            places.cursor_file,
+            cursor_file,
             "mcpServers",
             program="cursor",
             afterwards="Restart Cursor.",
@@ -120,7 +194,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.VSCODE,
             "VS Code",
-            places.vscode_file,
+            vscode_file,
             "servers",
             program="code",
             afterwards="VS Code asks whether to trust the server when it first starts it.",
@@ -129,7 +203,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CODEX,
             "Codex",
-            places.codex_file,
+            codex_file,
             "mcp_servers",
             program="codex",
             afterwards="New sessions of Codex have it.",
@@ -139,7 +213,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.GEMINI,
             "Gemini CLI",
-            places.gemini_file,
+            gemini_file,
             "mcpServers",
             program="gemini",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
@@ -147,7 +221,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CLAUDE_DESKTOP,
             "Claude Desktop",
-            places.claude_desktop_file,
+            claude_desktop_file,
             "mcpServers",
             program="claude-desktop",
             afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",

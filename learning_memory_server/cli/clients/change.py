@@ -20,8 +20,7 @@ from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client, Syntax
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Client, Machine, Syntax
 
 _COPY: Final = ".before-learning-memory"
 """The suffix of the copy."""

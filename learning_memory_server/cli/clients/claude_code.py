@@ -16,7 +16,7 @@ from learning_memory_server.cli.clients.catalog import SERVER
 from learning_memory_server.errors import ClientSetupError
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Machine
 
 _SECONDS: Final = 60
 """How long the command may take; it took 0.5 s."""

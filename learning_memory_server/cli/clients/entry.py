@@ -15,8 +15,7 @@ from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Client, Machine
 
 _UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")
 """Folders of uv's cache in which `uvx` and `uv run --with` build environments."""

@@ -21,8 +21,8 @@ from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
+    from learning_memory_server.cli.clients.catalog import Machine
     from learning_memory_server.cli.clients.entry import Launch
-    from learning_memory_server.cli.clients.places import Machine
 
 NAME: Final = "learning-memory"
 """The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`."""

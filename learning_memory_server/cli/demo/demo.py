@@ -1,22 +1,20 @@
 """The demo's story: from an empty folder to a value that survives a restart."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from mcp import Client
+
+from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.demo import views
 from learning_memory_server.cli.demo.server import call, connect
 from learning_memory_server.cli.terminal import output, show_facts, working
 from learning_memory_server.errors import LearningMemoryError
-
-if TYPE_CHECKING:
-    from mcp import Client
 
 _AXES: Final = ("full", "root_cause")
 _SAME_WORDS: Final = "flaky tests that share state"
@@ -31,12 +29,12 @@ _MODEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.25
 
 
-async def run_demo() -> None:
-    """Take a server in a temporary folder through the whole loop.
+commands = Commands()
 
-    Raises:
-        LearningMemoryError: If anything does not work. The hint names the server's log, which is then kept.
-    """
+
+@commands.command("demo")
+async def run_demo() -> None:
+    """Show what the server does, with example entries in a temporary folder."""
     began = time.monotonic()
     output().print("This runs the real server in a temporary folder, and needs no network.")
     with TemporaryDirectory(prefix="learning-memory-demo-") as folder:

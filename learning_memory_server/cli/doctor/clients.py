@@ -17,9 +17,7 @@ from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client
-    from learning_memory_server.cli.clients.names import ClientName
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Client, ClientName, Machine
 
 _TOPIC: Final = "client"
 

@@ -1,22 +1,21 @@
 """The command `doctor`: runs the checks from the interpreter to the engine, shows what they find, and repairs."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli.clients.places import this_machine
+from learning_memory_server.cli.clients.catalog import ClientName, this_machine
+from learning_memory_server.cli.command import Commands, JsonOption, Result
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_engine
-from learning_memory_server.cli.doctor.finding import Level, green, red, yellow
+from learning_memory_server.cli.doctor.finding import Finding, Level, Repair, green, red, yellow
 from learning_memory_server.cli.doctor.folders import check_folders, check_settings_file
 from learning_memory_server.cli.doctor.hub import check_hub, check_model_of_hub
 from learning_memory_server.cli.doctor.journal import check_journal
@@ -25,19 +24,14 @@ from learning_memory_server.cli.doctor.project import check_claim, check_files
 from learning_memory_server.cli.doctor.redaction import check_redaction
 from learning_memory_server.cli.doctor.reranker import check_reranker
 from learning_memory_server.cli.doctor.server import check_elsewhere
-from learning_memory_server.cli.terminal import counted, output, show_hanging, show_json, working
+from learning_memory_server.cli.terminal import agrees, counted, output, show_hanging, working
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.settings import load_settings, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
 from learning_memory_server.system.ipc.socket_security import has_hubs
 from learning_memory_server.system.paths import config_file
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.names import ClientName
-    from learning_memory_server.cli.doctor.finding import Finding, Repair
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.server.settings import Settings
 
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
 _PLAIN_TICKS: Final = {Level.GREEN: "ok", Level.YELLOW: "!!", Level.RED: "XX"}
@@ -46,43 +40,50 @@ _OWN_ADVICE: Final = re.compile(r" ?Run `learning-memory-server doctor`[^.]*\.")
 """Advice that many errors give, and that is useless inside the doctor."""
 
 
-async def examine(
-    *, quick: bool, fix: bool = False, client: ClientName | None = None, as_json: bool = False
-) -> bool:
-    """Print what each check finds. Return whether there are no problems.
+commands = Commands()
 
-    Args:
-        quick: Do not load the models, and do not start the server as clients do. The engine is not opened then,
-            because its vectors belong to a model.
-        fix: Repair what is safe to repair, then check again.
-        client: Check this client, and nothing else.
-        as_json: Print a `DoctorDocument`.
+
+@commands.command()
+async def doctor(
+    quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")
+    ] = False,
+    client: Annotated[
+        ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> Result:
+    """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
+
+    For each client that has this server, it starts the server as that client
+    does, with the environment that the client passes on, and lists its tools.
+
+    --fix makes folders and files private, and completes or rebuilds the index.
+    It never changes the journal's content.
     """
     configure_logging("critical")
-    show = _keep_silent if as_json else _show
-    if client:
-        findings = await _look(check_client(client, this_machine(), quick=quick), show)
-        return _conclude(findings, [], as_json=as_json)
-    findings = await _look(_checks(quick=quick), show)
-    repairs = [
+
+    async def look() -> list[Finding]:
+        checks = check_client(client, this_machine(), quick=quick) if client else _checks(quick=quick)
+        return await _look(checks, is_silent=as_json)
+
+    findings = await look()
+    agreed = [
         (finding.topic, finding.repair)
         for finding in findings
-        if fix and finding.repair and (finding.question is None or _agrees(finding.question))
+        if fix and not client and finding.repair and (finding.question is None or agrees(finding.question))
     ]
-    repaired: list[Finding] = []
-    for topic, repair in repairs:
+    repaired = []
+    for topic, repair in agreed:
         repaired.append(await _repair(topic, repair))
-        show(repaired[-1])
-    if repairs:
+        if not as_json:
+            _show(repaired[-1])
+    if repaired:
         if not as_json:
             output().print()
-        findings = await _look(_checks(quick=quick), show)
-    return _conclude(findings, repaired, as_json=as_json)
-
-
-def _agrees(question: str) -> bool:
-    """Return whether a person says yes. An agent that runs this command has no terminal."""
-    return sys.stdin.isatty() and typer.confirm(question, err=True)
+        findings = await look()
+    return _result(findings, repaired)
 
 
 def _as_data(finding: Finding) -> dict[str, str]:
@@ -90,20 +91,16 @@ def _as_data(finding: Finding) -> dict[str, str]:
     return {"level": finding.level.value, "topic": finding.topic, "sentence": sentence}
 
 
-def _keep_silent(_finding: Finding) -> None:
-    """Show nothing yet: the document at the end has every finding."""
-
-
-async def _look(checks: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
-    findings = []
+async def _look(checks: AsyncIterator[Finding], *, is_silent: bool) -> list[Finding]:
+    findings: list[Finding] = []
     while True:
         with working("Checking"):
             finding = await anext(checks, None)
         if finding is None:
-            break
-        show(finding)
+            return findings
+        if not is_silent:
+            _show(finding)
         findings.append(finding)
-    return findings
 
 
 async def _repair(topic: str, repair: Repair) -> Finding:
@@ -116,27 +113,22 @@ async def _repair(topic: str, repair: Repair) -> Finding:
     return green(topic, f"Repaired: {sentence}")
 
 
-def _conclude(findings: list[Finding], repairs: list[Finding], *, as_json: bool) -> bool:
+def _result(findings: list[Finding], repairs: list[Finding]) -> Result:
     levels = [finding.level for finding in findings]
-    problems, doubts = levels.count(Level.RED), levels.count(Level.YELLOW)
-    if as_json:
-        show_json(
-            {
-                "problems": problems,
-                "warnings": doubts,
-                "findings": [_as_data(finding) for finding in findings],
-                "repairs": [_as_data(finding) for finding in repairs],
-            }
-        )
-    elif problems:
-        output().print(
-            Text(f"\n{counted(problems, 'problem')} and {counted(doubts, 'warning')}.", "bold red")
-        )
-    elif doubts:
-        output().print(Text(f"\nNo problems; {counted(doubts, 'warning')}.", "bold yellow"))
+    problems, warnings = levels.count(Level.RED), levels.count(Level.YELLOW)
+    document = {
+        "problems": problems,
+        "warnings": warnings,
+        "findings": [_as_data(finding) for finding in findings],
+        "repairs": [_as_data(finding) for finding in repairs],
+    }
+    if problems:
+        verdict = Text(f"\n{counted(problems, 'problem')} and {counted(warnings, 'warning')}.", "bold red")
+    elif warnings:
+        verdict = Text(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
     else:
-        output().print(Text("\nEverything is in order.", "bold green"))
-    return not problems
+        verdict = Text("\nEverything is in order.", "bold green")
+    return Result(document, lambda: output().print(verdict), not problems)
 
 
 async def _checks(*, quick: bool) -> AsyncIterator[Finding]:

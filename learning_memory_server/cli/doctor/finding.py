@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    Repair = Callable[[], Awaitable[str]]
+Repair = Callable[[], Awaitable[str]]
 
 
 class Level(StrEnum):

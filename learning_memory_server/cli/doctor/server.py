@@ -14,8 +14,6 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.index.engines.owner import find_owner, open_owner
-from learning_memory_server.index.engines.qdrant_examining import examine
-from learning_memory_server.index.engines.qdrant_requests import product
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal
@@ -45,6 +43,8 @@ async def check_server(
         specs: Returns what the collections should be; waits for the model.
         is_forbidden: Whether it has been said already which collections are missing, and may not be created.
     """
+    from learning_memory_server.index.engines.qdrant_examining import examine  # noqa: PLC0415 - only with a server
+
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
     try:
@@ -118,6 +118,8 @@ def _named(servers: Sequence[KnownServer]) -> str:
 
 
 def _findings(examined: Examined, url: str) -> Iterator[Finding]:
+    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
+
     yield green(_TOPIC, f"{product(examined.version)}.")
     for error in examined.unreachable.values():
         yield yellow(_TOPIC, error.sentence)

@@ -1,21 +1,33 @@
 """`download-model`: a model from huggingface.co, loaded once to check that it works."""
 
-from __future__ import annotations
+from typing import Annotated
+
+import typer
 
 from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import errors, readable_size, show_facts, working
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.paths import PREFIX
 
+commands = Commands()
 
-def fetch_model(model: str) -> None:
-    """Download a model, load it, and say how to use it.
 
-    Raises:
-        InvalidInputError: If Ollama runs the embedding model.
-        EmbeddingUnavailableError: If it cannot be downloaded or loaded, or what loads it is not installed.
+@commands.command("download-model")
+def download_model(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="An embedding or re-ranking model on huggingface.co, such as `owner/name`."
+        ),
+    ],
+) -> None:
+    """Download a model from huggingface.co, and load it once to check that it works.
+
+    Nothing else uses the network for a model. The default model needs no
+    download: it comes with this package.
     """
     settings = open_settings()
     if settings.embedding_backend == "ollama" and model != settings.reranker_model:
@@ -23,7 +35,7 @@ def fetch_model(model: str) -> None:
             "embedding_backend is ollama, and Ollama downloads its models itself.",
             hint=f"Run: ollama pull {model} (for a re-ranking model, set reranker_model to it first)",
         )
-    from learning_memory_server.embedding.extras.download import download_model  # noqa: PLC0415 - not for other commands
+    from learning_memory_server.embedding.extras import download  # noqa: PLC0415 - not for other commands
     from learning_memory_server.embedding.source import is_reranker, require_library  # noqa: PLC0415
 
     if model == DEFAULT_MODEL:
@@ -31,7 +43,7 @@ def fetch_model(model: str) -> None:
         return
     # Before a long download, rather than after it.
     require_library()
-    folder = download_model(model, show_progress=errors().is_terminal)
+    folder = download.download_model(model, show_progress=errors().is_terminal)
     with working("Loading the model"):
         facts = _facts_of_reranker(model) if is_reranker(folder) else _facts_of_embedder(model)
     show_facts(

@@ -1,15 +1,15 @@
 """`export` and `backup`: the journal in one file. Both only read, so sessions may keep running."""
 
-from __future__ import annotations
-
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.options import chosen_project
+from learning_memory_server.cli.command import Commands
+from learning_memory_server.cli.options import ProjectOption, chosen_project
 from learning_memory_server.cli.terminal import (
     counted,
     each_file,
@@ -22,50 +22,61 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.backups import back_up
-from learning_memory_server.journal.archive.snapshot import take_snapshot
+from learning_memory_server.journal.archive.snapshot import Snapshot, take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.limits import PROJECT_MAX, checked_text
+from learning_memory_server.model.limits import BACKUPS_KEPT, PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from learning_memory_server.journal.archive.snapshot import Snapshot
-    from learning_memory_server.server.settings import Settings
+commands = Commands()
 
 
-def export(path: Path, project: str | None, *, force: bool) -> None:
-    """Write the journal to an archive.
+@commands.command()
+def export(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            dir_okay=False,
+            help="The archive to write; its name must end in .tar.gz, .tgz or .tar.",
+        ),
+    ],
+    project: ProjectOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 
-    Args:
-        path: The archive.
-        project: The value of `--project`: only this project.
-        force: Replace an existing file.
-
-    Raises:
-        InvalidInputError: If the file exists, or cannot be written.
-        JournalUnavailableError: If the journal cannot be read, or a newer version wrote it.
-        NotFoundError: If there is no journal.
+    What was forgotten is left out. So is the index, which is rebuilt from the
+    journal. Sessions may keep running.
     """
     settings = open_settings()
     chosen = chosen_project(project, settings)
     wanted = chosen and checked_text("--project", chosen, PROJECT_MAX)
-    at, snapshot = _take(settings, wanted)
-    _write(path, snapshot, at, wanted, force=force)
+    _require_journal(settings)
+    with working("Reading the journal"):
+        # The moment before reading.
+        at, snapshot = utc_now(), take_snapshot(settings.journal_directory, wanted)
+    with working(f"Writing {path.name}"):
+        write_archive(path, snapshot, at, project=wanted, replace=force)
+    _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
 
 
-def backup(folder: Path | None, keep: int) -> None:
-    """Write the journal to a dated archive in a folder, and remove the oldest backups there; see `archive.backups`.
+@commands.command()
+def backup(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FOLDER]", file_okay=False, help="By default `backups` in storage_path."),
+    ] = None,
+    keep: Annotated[int, typer.Option("--keep", min=1, help="How many backups to keep.")] = BACKUPS_KEPT,
+) -> None:
+    """Export to a dated file in a folder, and remove the oldest backups there.
 
-    Args:
-        folder: The folder; by default `backups` in the storage folder.
-        keep: How many backups to keep.
-
-    Raises:
-        InvalidInputError, JournalUnavailableError, NotFoundError: See `export`; no backup is removed then.
+    What is forgotten later remains in earlier backups until they are removed,
+    or until `forget --purge --backups`.
+    If the journal is empty, nothing is backed up and no backup is removed.
     """
     settings = open_settings()
     place = folder or settings.backups_directory
@@ -84,14 +95,10 @@ def backup(folder: Path | None, keep: int) -> None:
 
 
 def back_up_first(settings: Settings) -> Path | None:
-    """Back up the journal before a command changes much of it, and say where on standard error.
-
-    Returns:
-        The backup; None if the journal is empty and needs none.
+    """Back up the journal before a command changes much of it; return the backup, None if the journal is empty.
 
     Raises:
         InvalidInputError: If the backup cannot be written; the command must not go on then.
-        JournalUnavailableError: If the journal cannot be read.
     """
     place = settings.backups_directory
     with working("Backing up the journal"):
@@ -114,10 +121,9 @@ def rewrite_backups(
     rewrite: Callable[[Path, Snapshot | None], object],
     failed: list[Path],
 ) -> bool:
-    """Back up the journal, then rewrite or remove earlier backups; if the first fails, none is touched.
+    """Back up the journal, then rewrite or remove earlier backups; return whether the first succeeded.
 
-    Returns:
-        Whether there is a fresh backup. `failed` receives those that could not be rewritten.
+    If it does not, none is touched. `failed` receives those that could not be rewritten.
     """
     try:
         with working("Backing up the journal"):
@@ -133,13 +139,6 @@ def rewrite_backups(
     return True
 
 
-def _take(settings: Settings, project: str | None) -> tuple[datetime, Snapshot]:
-    """Return the moment before reading, and the journal's content."""
-    _require_journal(settings)
-    with working("Reading the journal"):
-        return utc_now(), take_snapshot(settings.journal_directory, project)
-
-
 def _require_journal(settings: Settings) -> None:
     journal = settings.journal_directory
     with journal_errors(journal):
@@ -149,12 +148,6 @@ def _require_journal(settings: Settings) -> None:
             f"There is no journal in {journal}.",
             hint="The settings journal_path and storage_path say where it is.",
         )
-
-
-def _write(path: Path, snapshot: Snapshot, at: datetime, project: str | None, *, force: bool) -> None:
-    with working(f"Writing {path.name}"):
-        write_archive(path, snapshot, at, project=project, replace=force)
-    _show(path, snapshot, project, (utc_now() - at).total_seconds())
 
 
 def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> None:

@@ -1,17 +1,15 @@
 """`forget`: shows what will be forgotten, asks, and forgets it."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.cli.options import chosen_project
 from learning_memory_server.cli.terminal import (
@@ -19,7 +17,6 @@ from learning_memory_server.cli.terminal import (
     counted,
     each_file,
     output,
-    show_json,
     show_notice,
     show_rest,
     show_table,
@@ -29,9 +26,7 @@ from learning_memory_server.journal.archive.backups import list_backups, remove_
 from learning_memory_server.journal.archive.purging import count_forgotten, purge_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.lines import one_line
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 
 @dataclass(slots=True)
@@ -51,34 +46,41 @@ class _Backups:
     unreadable: list[Path] = field(default_factory=list)
 
 
+commands = Commands()
+
+
+@commands.command()
 async def forget(  # noqa: PLR0913 - one for each option
-    ids: Sequence[str],
-    project: str | None,
-    *,
-    purge: bool,
-    backups: bool,
-    preview: bool,
-    yes: bool,
-    as_json: bool,
-) -> bool:
-    """Show entries, values, memories and failures, ask, and forget them.
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors."),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", metavar="NAME", help="Everything of a project; `current` is this folder's."
+        ),
+    ] = None,
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Rewrite the journal's files, leaving out everything ever forgotten."),
+    ] = False,
+    backups: Annotated[
+        bool, typer.Option("--backups", help="With --purge: also rewrite the backups in storage_path.")
+    ] = False,
+    preview: Annotated[
+        bool, typer.Option("--dry-run", "--preview", help="Show what would be forgotten, and change nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. Nothing is forgotten without --yes.")
+    ] = False,
+) -> Result:
+    """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
-    Args:
-        ids: Their ids.
-        project: The value of `--project`: everything in a project, instead of ids.
-        purge: Rewrite the journal's files, leaving out everything ever forgotten.
-        backups: Rewrite the backups in the storage folder as well.
-        preview: Show what would be forgotten, and change nothing.
-        yes: Do not ask.
-        as_json: Print a `ForgetDocument`, and forget only with `yes`.
-
-    Returns:
-        Whether that was done, or only a preview was wanted.
-
-    Raises:
-        InvalidInputError: If there are both ids and a project, or nothing at all, or backups without a purge.
-        NotFoundError: If an id is unknown.
-        AlreadyRunningError: If a process other than a hub uses the journal.
+    Without --purge, their texts stay in the journal's files, marked as
+    forgotten. Earlier backups have them until --purge --backups; exports, and
+    backups in other folders, until you remove those.
     """
     settings = open_settings()
     if backups and not purge:
@@ -86,7 +88,7 @@ async def forget(  # noqa: PLR0913 - one for each option
             "--backups needs --purge: the journal would still have what the backups lose."
         )
     fields: dict[str, Any] = {
-        "ids": list(ids),
+        "ids": ids or [],
         "project": chosen_project(project, settings),
         "purge": purge,
     }
@@ -97,11 +99,15 @@ async def forget(  # noqa: PLR0913 - one for each option
         is_wanted = not preview and (yes or (not as_json and _confirmed(purge=purge, backups=backups)))
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
     looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
-    if as_json:
-        _print(found, done, looked)
-    elif done:
-        _conclude(done, looked, settings)
-    return preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
+    succeeded = preview or (
+        is_wanted and not (backups and looked and looked.found and not looked.is_rewritten)
+    )
+
+    def show() -> None:
+        if done:
+            _conclude(done, looked, settings)
+
+    return Result(_document(found, done, looked), show, succeeded)
 
 
 def _confirmed(*, purge: bool, backups: bool) -> bool:
@@ -202,7 +208,7 @@ def _show_backups(looked: _Backups, settings: Settings) -> None:
     console.print("Exports, and backups in other folders, were not looked at.")
 
 
-def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> None:
+def _document(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> dict[str, Any]:
     reply = done or found
     body: dict[str, Any] = {
         "forgotten": done is not None,
@@ -216,4 +222,4 @@ def _print(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups 
         body["backups_rewritten"] = looked.is_rewritten
         body["backups_removed"] = [path.name for path in looked.removed]
         body["backups_unreadable"] = [path.name for path in looked.unreadable]
-    show_json(body)
+    return body

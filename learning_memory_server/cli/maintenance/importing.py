@@ -1,35 +1,31 @@
 """`import` of a JSONL file: entries go to the journal, then to the index. Archives are passed to `restoring`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.maintenance.restoring import file_errors, import_archive
-from learning_memory_server.cli.options import current_project
-from learning_memory_server.cli.terminal import counted, show_facts, show_first, show_json, working
+from learning_memory_server.cli.options import chosen_project, current_project
+from learning_memory_server.cli.terminal import counted, show_facts, show_first, working
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import LINE_MAX
-from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
 from learning_memory_server.journal.archive.reading import is_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.entries_importing import ParsedEntries
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 """Suffixes that archives have."""
@@ -46,24 +42,43 @@ class _Outcome:
     backup: Path | None = None
 
 
-async def import_file(
-    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, as_json: bool
-) -> bool:
-    """Import a file's entries. Return whether every line was accepted.
+commands = Commands()
 
-    Args:
-        path: A JSONL file, or an archive.
-        project: The project of lines that name none. By default it is the settings' or this folder's; on a terminal the
-            person is asked.
-        dry_run: Only say what would happen.
-        apply_deletions: Also forget whatever the file records as forgotten.
-        as_json: Print an `ImportDocument`, or for an archive an `ArchiveDocument`, and ask nothing.
 
-    Raises:
-        InvalidInputError: If the file cannot be read, or is a damaged archive.
-        AlreadyRunningError: If a process other than a hub uses the journal. A dry run needs no lock.
-        DeadlineExceededError: If the hub hangs; what it has acknowledged stays.
-        JournalUnavailableError: If the journal cannot be used; nothing was imported then.
+@commands.command("import")
+async def import_(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", exists=True, dir_okay=False, readable=True, help="An archive, or a JSONL file."
+        ),
+    ],
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="NAME",
+            help="Project for entries that name none; `current` is this folder's.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")
+    ] = False,
+    apply_deletions: Annotated[
+        bool,
+        typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and ask nothing.")] = False,
+) -> Result:
+    """Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
+
+    The JSONL file comes from a journal of this server or of its predecessor,
+    whose entries name no project. Without --project they go under this
+    folder's; on a terminal you are asked first.
+    Entries keep their ids and times, so a second import changes nothing. What
+    is stored here stays as it is, and what was forgotten here stays forgotten.
+    If anything will change, the journal is backed up first, as by `backup`.
+    Rejected lines are listed with the reason, and the exit code is 1.
     """
     with file_errors(path):
         is_tar = is_archive(path)
@@ -76,7 +91,7 @@ async def import_file(
         )
     began = monotonic()
     settings = open_settings()
-    under = _project(project, settings)
+    under = chosen_project(project, settings) or current_project(settings)
     parsed = _parse(path, under)
     if project is None and parsed.unnamed and not (dry_run or as_json) and sys.stdin.isatty():
         under = _asked(under, len(parsed.unnamed))
@@ -88,17 +103,11 @@ async def import_file(
     else:
         outcome = _Outcome(0, "nothing to index")
     seconds = monotonic() - began
-    if as_json:
-        show_json(_document(parsed, outcome, under, dry_run=dry_run, seconds=seconds))
-    else:
-        _show(path, parsed, outcome, under, dry_run=dry_run, seconds=seconds)
-    return not parsed.rejections
-
-
-def _project(name: str | None, settings: Settings) -> str:
-    if name is None or name == "current":
-        return current_project(settings)
-    return checked_text("--project", name, PROJECT_MAX)
+    return Result(
+        _document(parsed, outcome, under, dry_run=dry_run, seconds=seconds),
+        lambda: _show(path, parsed, outcome, under, dry_run=dry_run, seconds=seconds),
+        not parsed.rejections,
+    )
 
 
 def _asked(project: str, count: int) -> str:
@@ -113,16 +122,7 @@ def _parse(path: Path, project: str) -> ParsedEntries:
 
 
 def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:
-    """Yield the lines of a file. Without a bound, a file without line feeds would be read into RAM as one.
-
-    Args:
-        file: The file.
-        name: What to call it.
-        longest: The most bytes of a line.
-
-    Raises:
-        InvalidInputError: If a line is longer.
-    """
+    """Yield the lines of a file; one of more than `longest` bytes is refused, and not read into RAM."""
     while line := file.readline(longest + 1):
         if len(line) > longest:
             raise InvalidInputError(

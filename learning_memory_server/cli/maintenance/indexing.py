@@ -1,65 +1,69 @@
-"""`reindex` and `migrate`: the index rebuilt from the journal, or copied to another engine."""
+"""`reindex`, `migrate` and `owner`: the index rebuilt or copied, and whose points on a Qdrant server are whose."""
 
-from __future__ import annotations
-
-import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.terminal import counted, output, show_json, show_notice, show_table
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.terminal import agrees, counted, output, show_notice, show_table
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.engines.addresses import places_of, urls_of
+from learning_memory_server.index.engines.owner import new_owner, open_owner, settle_owner
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.locking import hold
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.vocabulary import Axis
-    from learning_memory_server.server.settings import Settings
+commands = Commands()
 
 
-async def rebuild(axis: Axis | None, *, as_json: bool) -> None:
-    """Rebuild the index of an axis, or all of it, and print how many vectors it has.
+@commands.command()
+async def reindex(
+    axis: Annotated[Axis | None, typer.Argument(help="Only this axis; by default everything.")] = None,
+) -> Result:
+    """Rebuild the index from the journal.
 
-    Args:
-        axis: The axis; None for everything.
-        as_json: Print a `ReindexDocument`.
-
-    Raises:
-        AlreadyRunningError: If a process other than a hub uses the index.
-        DeadlineExceededError: If the hub hangs.
-        EmbeddingUnavailableError, StorageUnavailableError: If the model or the engine does not work.
+    The old index answers searches until the new one is complete. An
+    interrupted rebuild resumes where it stopped. The journal does not change.
     """
     began = time.monotonic()
     async with open_connection(open_settings(), "reindex") as connection:
         points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
-    if as_json:
-        show_json({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
-        return
     what = "The index" if axis is None else f"The index of axis {axis}"
-    output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
+    sentence = f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s."
+    document = {"axis": axis, "vectors": points, "seconds": round(seconds, 1)}
+    return Result(document, lambda: output().print(sentence))
 
 
-async def move_index(
-    *, to: str | None, source: str | None, leave: str | None, gone: bool, as_json: bool
-) -> bool:
-    """Copy the index to a Qdrant server, or from one, or leave one. Return whether all of it arrived.
+@commands.command()
+async def migrate(
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="URL", help="From the embedded engine to this Qdrant server."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="From this Qdrant server to the embedded engine."),
+    ] = None,
+    leave: Annotated[
+        str | None,
+        typer.Option("--leave", metavar="URL", help="Remove all of your points from this Qdrant server."),
+    ] = None,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="With --leave: the server no longer exists, and is not asked.")
+    ] = False,
+) -> Result:
+    """Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
 
-    Args:
-        to: The URL of the server to fill.
-        source: The URL of the server to fill the embedded engine from.
-        leave: The URL of a server from which all of one's own points are removed.
-        gone: That server no longer exists: it is not asked.
-        as_json: Print a `MigrateDocument`, or a `LeaveDocument`.
-
-    Raises:
-        InvalidInputError: If not exactly one URL is given, or it is not an http(s) URL.
-        AlreadyRunningError: If a process other than a hub uses the index.
-        EmbeddingUnavailableError, StorageUnavailableError: If the model or an engine does not work. What was copied
-            stays, and the migration can be run again.
+    Vectors are copied, not recomputed. Points already there are skipped, so an
+    interrupted migration can be run again. The setting qdrant_api_key holds
+    the server's key. The engine in use does not change: the last lines of the
+    output say how to change it. With --leave nothing is copied: a server that
+    you no longer use forgets your points, of every model, and nobody else's.
     """
     urls = [url for url in (to, source, leave) if url]
     if len(urls) != 1:
@@ -75,22 +79,58 @@ async def move_index(
     async with open_connection(settings, "migrate") as connection:
         if leave:
             removed = (await connection.run("leave", url=url, key=key, gone=gone))["removed"]
-            _show_left(removed, time.monotonic() - began, gone=gone, as_json=as_json)
-            return True
+            return left(removed, time.monotonic() - began, gone=gone)
         reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
-    document = migrate_document(collections, seconds)
-    if as_json:
-        show_json(document)
-        return bool(document["complete"])
-    _show_moved(collections)
-    if missing := sum(moved["missing"] for moved in collections.values()):
-        show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
-        return False
+    missing = sum(moved["missing"] for moved in collections.values())
     points = sum(moved["count"] for moved in collections.values())
-    output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
-    _say_how_to_use_it(settings, url, to_server=to is not None)
-    return True
+
+    def show() -> None:
+        _show_moved(collections)
+        if missing:
+            show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
+            return
+        output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
+        _say_how_to_use_it(settings, url, to_server=to is not None)
+
+    return Result(migrate_document(collections, seconds), show, succeeded=not missing)
+
+
+@commands.command()
+def owner(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="The storage folder was moved here: its points stay its own.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="The storage folder is a copy: it becomes an owner of its own.")
+    ] = False,
+) -> None:
+    """Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
+
+    Several people can share a server, because each storage folder has an owner
+    of its own. A copied folder would remove the points of the one it was copied
+    from, so nothing is removed until you say which it is. A new owner's index
+    is built again; the points of the owner before stay on the server.
+    """
+    if keep and new:
+        raise InvalidInputError("Give either --keep or --new.")
+    settings = open_settings()
+    file = settings.owner_file
+    if keep or new:
+        # A hub knows the owner from when it opened the index.
+        with hold(settings.journal_directory, settings.storage_path, "owner"):
+            found = settle_owner(file) if keep else new_owner(file)
+    elif not file.exists():
+        output().print("No Qdrant server has been used with this storage folder.")
+        return
+    else:
+        found = open_owner(file)
+    output().print(f"Your points on a Qdrant server have the owner {found.name}.")
+    if not found.is_settled:
+        output().print(
+            "The storage folder was moved or copied since then, so nothing is removed from the server."
+        )
+        output().print("If it was moved, run this with --keep; if it is a copy, with --new.")
 
 
 def _key_for(url: str, settings: Settings) -> str | None:
@@ -98,7 +138,7 @@ def _key_for(url: str, settings: Settings) -> str | None:
     key, used = settings.qdrant_key, settings.qdrant_url
     if key and used and not places_of(url) & places_of(used):
         question = "The API key that is set may be that of the server in use. Send it to this one?"
-        if not (sys.stdin.isatty() and typer.confirm(question, err=True)):
+        if not agrees(question):
             raise InvalidInputError(
                 "The API key that is set may be that of the server in use, so it was not sent to another one.",
                 hint="Run this in a terminal, which asks; or unset qdrant_url, and set qdrant_api_key to that server's.",
@@ -112,18 +152,14 @@ def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, A
     return {"complete": complete, "collections": collections, "seconds": round(seconds, 1)}
 
 
-def leave_document(removed: int, seconds: float) -> dict[str, Any]:
-    """Return a `LeaveDocument`."""
-    return {"removed": removed, "seconds": round(seconds, 1)}
-
-
-def _show_left(removed: int, seconds: float, *, gone: bool, as_json: bool) -> None:
-    if as_json:
-        show_json(leave_document(removed, seconds))
-    elif gone:
-        output().print("The journal no longer names this server; it was not asked.")
-    else:
-        output().print(f"The server no longer has any of your points: {counted(removed, 'point')} removed.")
+def left(removed: int, seconds: float, *, gone: bool) -> Result:
+    """Return that a server was left, as a `LeaveDocument`."""
+    sentence = (
+        "The journal no longer names this server; it was not asked."
+        if gone
+        else f"The server no longer has any of your points: {counted(removed, 'point')} removed."
+    )
+    return Result({"removed": removed, "seconds": round(seconds, 1)}, lambda: output().print(sentence))
 
 
 def _show_moved(collections: dict[str, Any]) -> None:

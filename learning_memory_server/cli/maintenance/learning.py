@@ -1,30 +1,31 @@
 """`learn-from`: reads the transcripts of earlier sessions, shows what is to be kept of them, and keeps it."""
 
-from __future__ import annotations
-
 import os
-import sys
+import uuid
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.learning_report import Lesson
 from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
-from learning_memory_server.cli.maintenance.past_tasks import is_over, memory_of
 from learning_memory_server.cli.maintenance.restoring import batches, file_errors
 from learning_memory_server.cli.options import current_project, folders_here
-from learning_memory_server.cli.terminal import output, show_json, show_notice, working
-from learning_memory_server.journal.codec import FAILURE, MEMORY
+from learning_memory_server.cli.terminal import agrees, output, working
+from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
+    Task,
     commands_in,
     find_transcripts,
     folder_name,
@@ -33,33 +34,61 @@ from learning_memory_server.learning.failures.transcripts import (
     task_in,
 )
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.codec import Codec
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
+_SOURCE: Final = "Claude Code session"
+_NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
+_LONGEST: Final = 2_000
+"""Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
+_UNFINISHED: Final = timedelta(hours=1)
+"""A session that wrote something within this time may go on."""
+
+commands = Commands()
 
 
-async def learn(path: Path | None, *, every: bool, tasks: bool, yes: bool, as_json: bool) -> None:
-    """Show what earlier sessions teach, ask, and keep it.
+@commands.command("learn-from")
+async def learn_from(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            exists=True,
+            readable=True,
+            help="A transcript, or a folder of them; by default where Claude Code keeps them.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also from other projects, each under its own name.")
+    ] = False,
+    tasks: Annotated[
+        bool,
+        typer.Option(
+            "--tasks", help="Also keep what each session was asked first and answered last, as a memory."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. Nothing is kept without --yes.")
+    ] = False,
+) -> Result:
+    """Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
 
-    Args:
-        path: A transcript or a folder of them; by default Claude Code's own.
-        every: Also learn from other projects.
-        tasks: Also keep what each session was about.
-        yes: Do not ask.
-        as_json: Print a `LearnDocument`, and ask nothing.
-
-    Raises:
-        InvalidInputError: If the path cannot be read.
-        JournalUnavailableError: If the journal cannot be read or written; what it has acknowledged stays.
-        AlreadyRunningError: If a process other than a hub uses the journal.
+    The transcripts are read on this machine, without a model, and stay as they
+    are. Shows what would be kept, then asks: the line that names each error,
+    the command, and the similar command that worked within the next five;
+    without secrets, names and folders of this machine. `failures` lists it
+    afterwards, and agents are shown it when the error comes again. Run it again
+    after an interruption, or later: what is known is not added twice.
+    With --tasks, a session that wrote something within the last hour is left
+    for the next time.
     """
     began = monotonic()
     settings = open_settings()
@@ -70,12 +99,15 @@ async def learn(path: Path | None, *, every: bool, tasks: bool, yes: bool, as_js
         )
     if not as_json:
         lesson.show()
-    if lesson.size and (yes or (not as_json and _confirmed(lesson.size))):
+    refusal = "Nothing was kept. To keep this, add --yes."
+    if lesson.size and (yes or (not as_json and agrees(f"Keep {lesson.size}?", refusal))):
         await _keep(lesson, settings)
-    if as_json:
-        show_json(lesson.document(monotonic() - began))
-    elif lesson.kept:
-        output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
+
+    def show() -> None:
+        if lesson.kept:
+            output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
+
+    return Result(lesson.document(monotonic() - began), show)
 
 
 class _Projects:
@@ -143,8 +175,8 @@ async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, task
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
                 await learner.saw(replace(ran, project=project))
-            if tasks and (task := task_in(path)) and is_over(task, now := utc_now()):
-                memory = await memory_of(task, project, gate, now)
+            if tasks and (task := task_in(path)) and (now := utc_now()) - task.at >= _UNFINISHED:
+                memory = await _memory_of(task, project, gate, now)
                 memories[memory.id] = memory
             before += size
     journal = Journal(settings.journal_directory)
@@ -175,8 +207,21 @@ def _record(codec: Codec[T], thing: T) -> JournalRecord:
     return JournalRecord(codec.kind, thing.id, thing.created_at, codec.encode(thing))
 
 
-def _confirmed(size: str) -> bool:
-    if not sys.stdin.isatty():
-        show_notice("Nothing was kept. To keep this, add --yes.")
-        return False
-    return typer.confirm(f"Keep {size}?", err=True)
+async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:
+    """Return a memory of a task and its ending, with the same id whenever it is made."""
+    texts = [tidied(_shortened(text), project, task.folder or None) for text in (task.prompt, task.ending)]
+    prompt, ending = (await redaction.pass_data({"text": texts})).data["text"]
+    return Memory(
+        id=str(uuid.uuid5(_NAMESPACE, f"{project} {session_hash(task.session)}")),
+        text=f"Task: {prompt}\n\nHow it ended: {ending}",
+        metadata={"source": _SOURCE, "tags": ["task"], "timestamp": task.at.isoformat()},
+        date=task.at,
+        project=project,
+        created_at=now,
+    )
+
+
+def _shortened(text: str) -> str:
+    return (
+        text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
+    )

@@ -1,76 +1,51 @@
 """`restore`, and `import` of an archive: shows what will change, then does it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from learning_memory_server.cli.access.connection import complete_index, open_connection
+from learning_memory_server.cli.access.connection import Connection, complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.archive_report import ArchiveReport, Done
 from learning_memory_server.cli.maintenance.exporting import back_up_first
-from learning_memory_server.cli.terminal import show_json, working
+from learning_memory_server.cli.terminal import working
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Numbering, compare
-from learning_memory_server.journal.archive.contents import contents_here, contents_of
+from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.access.connection import Connection
-    from learning_memory_server.journal.archive.contents import Contents
-    from learning_memory_server.journal.line import JournalRecord
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.server.settings import Settings
 
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 
 
-async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool, as_json: bool) -> bool:
-    """Import an archive. Return whether every line was accepted.
-
-    Args:
-        path: The archive.
-        dry_run: Only say what would happen.
-        apply_deletions: Also forget whatever the archive records as forgotten.
-        as_json: Print an `ArchiveDocument`.
-
-    Raises:
-        InvalidInputError: If the archive is damaged or newer than this program; nothing was changed then.
-        AlreadyRunningError: If a process other than a hub uses the journal. A dry run needs no lock.
-        DeadlineExceededError: If the hub hangs; what it has acknowledged stays, and the import can be repeated.
-        JournalUnavailableError: If the journal cannot be used.
-    """
-    settings = open_settings()
-    report = _compared(path, _ours(settings), apply_deletions=apply_deletions)
-    if not as_json:
-        report.show_comparison()
-    if not dry_run:
-        report.done = await _import(report, settings)
-    _conclude(report, as_json=as_json)
-    return not report.theirs.rejections
+commands = Commands()
 
 
-async def restore(path: Path, *, yes: bool, as_json: bool) -> bool:
-    """Import an archive, after asking unless the journal is empty; see `import_archive`.
+@commands.command()
+async def restore(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup."),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. A journal that is not empty needs --yes.")
+    ] = False,
+) -> Result:
+    """Import a backup. If the journal is not empty, first show what will change, then ask.
 
-    Args:
-        path: The archive.
-        yes: Do not ask.
-        as_json: Print an `ArchiveDocument`, and change a journal that is not empty only with `yes`.
-
-    Returns:
-        Whether it was imported, and every line accepted.
-
-    Raises:
-        InvalidInputError: If the file is not an archive, is damaged, or newer than this program.
+    Adds what is missing. What is stored here stays as it is, and what was
+    forgotten here stays forgotten. The journal is backed up first.
     """
     settings = open_settings()
     with file_errors(path):
@@ -91,15 +66,19 @@ async def restore(path: Path, *, yes: bool, as_json: bool) -> bool:
         or (not as_json and typer.confirm(question, err=True))
     ):
         report.done = await _import(report, settings)
-    _conclude(report, as_json=as_json)
-    return report.done is not None and not report.theirs.rejections
+    accepted = report.done is not None and not report.theirs.rejections
+    return Result(report.document(), report.show_done, accepted)
 
 
-def _conclude(report: ArchiveReport, *, as_json: bool) -> None:
-    if as_json:
-        show_json(report.document())
-    else:
-        report.show_done()
+async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool, as_json: bool) -> Result:
+    """Import an archive, or compare it with what is here. It is a success if every line was accepted."""
+    settings = open_settings()
+    report = _compared(path, _ours(settings), apply_deletions=apply_deletions)
+    if not as_json:
+        report.show_comparison()
+    if not dry_run:
+        report.done = await _import(report, settings)
+    return Result(report.document(), report.show_done, not report.theirs.rejections)
 
 
 @contextmanager

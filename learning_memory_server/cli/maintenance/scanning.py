@@ -1,12 +1,9 @@
 """`scan`: shows where secrets are stored, asks, and replaces them with markers."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -14,12 +11,13 @@ from rich.text import Text
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.describing import describe_engine
 from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.cli.terminal import (
+    agrees,
     counted,
     each_file,
     output,
-    show_json,
     show_notice,
     show_table,
     working,
@@ -28,25 +26,16 @@ from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.journal.archive.redacting import redact_archive, scan_archive
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.scanning import Scanner, scan_journal
+from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.server.composition.backends import redaction_gate
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.scanning import Finding
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 _JOURNAL: Final = "journal"
 
 
 @dataclass(slots=True)
 class _Found:
-    """What a scan found.
-
-    Args:
-        places: Where each finding is: the journal, and backups by name.
-        backups: The backups.
-        unreadable: The backups that could not be looked at.
-    """
+    """Where each finding is (the journal, and backups by name), the backups, and those that cannot be read."""
 
     places: dict[Finding, list[str]] = field(default_factory=dict)
     backups: list[Path] = field(default_factory=list)
@@ -64,21 +53,26 @@ class _Found:
         return [path for path in self.backups if path.name in named]
 
 
-async def scan(*, backups: bool, yes: bool, as_json: bool) -> bool:
-    """Show where secrets are stored, ask, and replace them with markers.
+commands = Commands()
 
-    Args:
-        backups: Also look at the backups in the storage folder.
-        yes: Do not ask.
-        as_json: Print JSON, and ask nothing.
 
-    Returns:
-        Whether no secret that was found is left.
+@commands.command()
+async def scan(
+    backups: Annotated[
+        bool, typer.Option("--backups", help="Also look at the backups in storage_path, and rewrite them.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace what is found, and do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON. Nothing is replaced without --yes.")
+    ] = False,
+) -> Result:
+    """Find secrets that were stored before redaction knew them, and replace them with markers.
 
-    Raises:
-        InvalidSettingsError: If redaction is off.
-        JournalUnavailableError: If the journal cannot be read or written.
-        AlreadyRunningError: If a process other than a hub uses the journal.
+    Shows where each one is and of what kind, never the secret itself. In a
+    terminal it asks before it changes anything. It then rewrites the journal's
+    files and the index; sessions may keep running. The settings
+    redaction_patterns and redaction_allow say what else is a secret and what is
+    not. The exit code is 1 if a secret was found and is still there.
     """
     settings = open_settings()
     gate = redaction_gate(settings)
@@ -92,16 +86,15 @@ async def scan(*, backups: bool, yes: bool, as_json: bool) -> bool:
     if is_unfinished:
         show_notice("An earlier removal is not complete: the index may still have what it removed.")
     if not (wanted and (yes or (not as_json and _confirmed(found)))):
-        if as_json:
-            _print(found, {}, [], backups=backups)
-        return not wanted and not found.unreadable
+        document = _document(found, {}, [], backups=backups)
+        return Result(document, lambda: None, not wanted and not found.unreadable)
     done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
     left = _look(settings, scanner, backups=False).in_journal()
-    if as_json:
-        _print(found, done, left, backups=backups)
-    else:
-        _conclude(settings, found, done, left, backups=backups)
-    return bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable)
+    return Result(
+        _document(found, done, left, backups=backups),
+        lambda: _conclude(settings, found, done, left, backups=backups),
+        bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable),
+    )
 
 
 def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
@@ -152,15 +145,12 @@ async def _remove(
 
 
 def _confirmed(found: _Found) -> bool:
-    if not sys.stdin.isatty():
-        show_notice("Nothing was changed. To replace the secrets with markers, add --yes.")
-        return False
-    if not found.places:
-        return typer.confirm("Complete it now?", err=True)
     affected = found.in_backups()
     files = ["the journal", *([counted(len(affected), "backup")] if affected else [])]
-    return typer.confirm(
-        f"Replace these secrets with markers in {' and '.join(files)}, permanently?", err=True
+    question = f"Replace these secrets with markers in {' and '.join(files)}, permanently?"
+    return agrees(
+        question if found.places else "Complete it now?",
+        "Nothing was changed. To replace the secrets with markers, add --yes.",
     )
 
 
@@ -230,8 +220,8 @@ def _conclude(
     console.print("Exports, and backups in other folders, were not looked at.")
 
 
-def _print(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> None:
-    body = {
+def _document(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> dict[str, Any]:
+    return {
         "findings": [
             {
                 "what": finding.what,
@@ -249,4 +239,3 @@ def _print(found: _Found, done: dict[str, Any], left: list[Finding], *, backups:
         "removed": bool(done) and not (left or done["backups_left"]),
         **({"indexed": done["indexed"], "left": [finding.id for finding in left]} if done else {}),
     }
-    show_json(body)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.cli.clients.places import Machine
+from learning_memory_server.cli.clients.catalog import Machine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.cli.clients import toml_text
-from learning_memory_server.cli.clients.catalog import CLIENTS
+from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName
 from learning_memory_server.cli.clients.change import (
     addition,
     find_entry,
@@ -18,14 +18,12 @@ from learning_memory_server.cli.clients.change import (
     settings_addition,
     snippet,
 )
-from learning_memory_server.cli.clients.names import ClientName
 from learning_memory_server.errors import ClientSetupError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.cli.clients.catalog import Client
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Client, Machine
 
 ENTRY = {"command": "/opt/bin/server", "args": [], "env": {"X": "1"}}
 CURSOR, CODEX, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.CODEX], CLIENTS[ClientName.VSCODE]

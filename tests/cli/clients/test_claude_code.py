@@ -16,7 +16,7 @@ from learning_memory_server.errors import ClientSetupError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Machine
 
 ENTRY = {"type": "stdio", "command": "/opt/my server", "args": []}
 ADD = ["claude", "mcp", "add-json", "-s", "user", "learning-memory"]

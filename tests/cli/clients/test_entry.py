@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from learning_memory_server.cli.clients.catalog import CLIENTS
+from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName
 from learning_memory_server.cli.clients.entry import Launch, Variables, find_launch, find_variables, new_entry
-from learning_memory_server.cli.clients.names import ClientName
 from learning_memory_server.server.settings import load_settings
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Machine
 
 CURSOR, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.VSCODE]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.cli.clients.catalog import CLIENTS
-from learning_memory_server.cli.clients.places import Machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from learning_memory_server.server.tools.hook import hook, toolset
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.places import Machine
+    from learning_memory_server.cli.clients.catalog import Machine
 
 KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
 LAUNCH = Launch("/opt/bin/learning-memory-server")
