@@ -21,23 +21,15 @@ Runtime = Literal["onnxruntime", "sentence-transformers", "ollama", "hashing"]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
-    """Everything that decides whether two vectors are comparable.
+    """Everything that decides whether two vectors are comparable."""
 
-    Args:
-        provider: The backend, such as `sentence-transformers`.
-        model: The model's name.
-        weights: A hash of the weights, or the backend's own version of them.
-        dimension: The length of a vector.
-        max_tokens: Where the model truncates its input; 0 if it does not.
-        definition: Whatever else matters, such as prompts and pooling; empty where name and weights say it all.
-    """
-
-    provider: str
+    provider: str  # the backend, such as `sentence-transformers`
     model: str
-    weights: str
+    weights: str  # a hash of the weights, or the backend's own version of them
     dimension: int
-    max_tokens: int
+    max_tokens: int  # where the model truncates its input; 0 if it does not
     definition: str = ""
+    """Whatever else matters, such as prompts and pooling; empty where name and weights say it all."""
 
     @property
     def digest(self) -> str:

@@ -22,9 +22,6 @@ class HashingEmbedder:
 
     Each word adds or subtracts 1 at an index, sign and index taken from its hash (feature hashing, Weinberger et al.
     2009), and the sum is normalised to length 1.
-
-    Args:
-        dimension: The length of a vector.
     """
 
     runtime: Runtime = "hashing"

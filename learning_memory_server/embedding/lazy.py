@@ -73,24 +73,16 @@ class LazyModel(Generic[T]):
         self._retry_at = 0.0
 
     async def get(self) -> T:
-        """Wait for the model and return it.
-
-        Raises:
-            EmbeddingUnavailableError: If it cannot be loaded.
-        """
+        """Wait for the model and return it."""
         with self.errors("could not be loaded"):
             # Shielded: a cancelled caller must not cancel the loading for everybody.
             return await asyncio.shield(asyncio.wrap_future(self.start()))
 
     @contextmanager
     def errors(self, what_happened: str) -> Iterator[None]:
-        """Turn whatever the model's library raises into one error, which does not quote it.
+        """Turn whatever the model's library raises into an `EmbeddingUnavailableError` that does not quote it.
 
-        Args:
-            what_happened: The rest of the sentence about the model, such as "failed".
-
-        Raises:
-            EmbeddingUnavailableError: In place of any error that is not this package's own.
+        `what_happened` is the rest of the sentence about the model, such as "failed".
         """
         try:
             yield

@@ -48,10 +48,6 @@ def load_embedder(
         exporter: Makes a missing export for the next time. With an exporter, exports that are no longer needed are
             removed.
         packaged: Loads the packaged model, or waits for one that is being loaded.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is not what it should be, or has vectors of
-            another length.
     """
     if model == DEFAULT_MODEL:
         loaded = packaged()
@@ -93,11 +89,7 @@ def _open_export(source: ModelSource, models: Path) -> OnnxEmbedder | None:
 
 
 class ModelExporter:
-    """Exports a model in a short-lived process of low priority, which ends with its owner.
-
-    Args:
-        delay: Seconds to wait before starting it; a command that ends sooner does not need an export.
-    """
+    """Exports a model in a short-lived process of low priority, which ends with its owner."""
 
     def __init__(self, delay: float = _DELAY) -> None:
         self._delay = delay
@@ -107,12 +99,7 @@ class ModelExporter:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self, model: str, models: Path) -> None:
-        """Start an export unless one was started before. Returns at once; a failure is only logged.
-
-        Args:
-            model: The default model's name, the absolute path of a folder, or a name in the local cache.
-            models: Where exports are kept; created.
-        """
+        """Start an export unless one was started before. Returns at once; a failure is only logged."""
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
                 # A daemon thread, so that the process can end.

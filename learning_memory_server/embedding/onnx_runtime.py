@@ -38,24 +38,17 @@ _BATCH_TOKENS: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class ExportMeta:
-    """The description of an export, in the same folder.
+    """The description of an export, in the same folder."""
 
-    Args:
-        identity: The original model's identity: the vectors are the same.
-        query_prompt: The text before a query.
-        document_prompt: The text before a document.
-        probe: The original model's vector of the document `PROBE`; empty for the packaged model, whose files are the
-            same everywhere.
-        files: The SHA-256 of each other file, by name.
-        packed: The matrices that the graph expects unpacked, by name: rows, columns, and where in the file of weights.
-    """
-
-    identity: EmbeddingIdentity
-    query_prompt: str
-    document_prompt: str
+    identity: EmbeddingIdentity  # the original model's identity: the vectors are the same
+    query_prompt: str  # the text before a query
+    document_prompt: str  # the text before a document
     probe: list[float]
-    files: dict[str, str]
+    """The original model's vector of the document `PROBE`; empty for the packaged model, whose files are the same
+    everywhere."""
+    files: dict[str, str]  # the SHA-256 of each other file, by name
     packed: dict[str, list[int]] = field(default_factory=dict)
+    """The matrices that the graph expects unpacked, by name: rows, columns, and where in the file of weights."""
 
     def write(self, folder: Path) -> None:
         """Write the description to the export's folder."""
@@ -63,12 +56,7 @@ class ExportMeta:
 
     @classmethod
     def read(cls, folder: Path) -> ExportMeta:
-        """Return the description in an export's folder.
-
-        Raises:
-            OSError: If there is none.
-            KeyError, TypeError, ValueError: If it is damaged, or from another version of this package.
-        """
+        """Return the description in an export's folder."""
         data = json.loads((folder / META).read_text("utf-8"))
         # Older exports have a part `template` that is always 1.
         data["identity"].pop("template", None)
@@ -79,10 +67,6 @@ class OnnxEmbedder:
     """The packaged model, or an export of a sentence-transformers model, on one thread of the CPU.
 
     Pooling and normalisation are in the graph.
-
-    Args:
-        folder: The graph, its weights, its tokenizer and its description.
-        source: The model that it must be.
 
     Raises:
         EmbeddingUnavailableError: If it is another model's, a file was changed, or the vectors differ.

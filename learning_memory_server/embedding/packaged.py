@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_packaged() -> Embedder:
-    """Load the packaged model.
-
-    Raises:
-        EmbeddingUnavailableError: If it is damaged.
-    """
+    """Load the packaged model."""
     from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
 
     source = packaged_source()
@@ -39,10 +35,6 @@ def load_ahead(
 
     Half of the loading runs without the GIL, so it costs a process little while it imports other things. Other models
     wait for the first use: loading one may block the interpreter for seconds.
-
-    Args:
-        raw: The settings as they were given, neither checked nor complete.
-        load: Loads the model. A failure is tried again by the next call of what is returned.
     """
     backend, model = raw.get("embedding_backend"), raw.get("embedding_model")
     if backend not in (None, "sentence-transformers") or model not in (None, DEFAULT_MODEL):

@@ -22,14 +22,9 @@ _AGREEMENT: Final = 0.999
 
 
 def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
-    """Return whether two vectors of the probe come from the same model.
+    """Return whether two vectors of the probe come from the same model: have the same direction, up to rounding.
 
-    Args:
-        kept: The vector stored with a collection; may be anything that was read.
-        probe: The model's present vector, of shape (dimension,).
-
-    Returns:
-        Whether they have the same direction, up to rounding; false for anything but a vector of the same length.
+    `kept` may be anything that was read; only a vector of the same length can agree.
     """
     import numpy as np  # noqa: PLC0415 - deferred: slow import
 

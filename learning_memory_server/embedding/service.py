@@ -62,11 +62,6 @@ class _ServedModel(_LocalModel):
 
     A request always comes to its own end, only its caller leaves: Ollama aborts loading a model when the client that
     asked for it disconnects. If a request still hangs when the circuit closes, later ones do not wait for it.
-
-    Args:
-        kind: The kind of request, for the log.
-        probe: Makes such a request; see `Circuit.open`.
-        on_closed: Called each time that the server has come back.
     """
 
     def __init__(

@@ -38,20 +38,14 @@ _VOCABULARY: Final = ("tokenizer.json", "vocab.*", "*.model", "*.tiktoken", "whi
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model on this machine: the packaged one, or a folder of sentence-transformers.
+    """A model on this machine: the packaged one, or a folder of sentence-transformers."""
 
-    Args:
-        name: The model's name in an identity; the location of its folder does not matter to its vectors.
-        folder: Its files.
-        weights: The SHA-256 of its weights.
-        definition: A hash of the other files that determine the vectors; empty for the default model, whose
-            tokenizer and graph never change without its weights.
-    """
-
-    name: str
+    name: str  # the model's name in an identity; the location of its folder does not matter to its vectors
     folder: Path
-    weights: str
+    weights: str  # the SHA-256 of its weights
     definition: str
+    """A hash of the other files that determine the vectors; empty for the default model, whose tokenizer and graph
+    never change without its weights."""
 
     @property
     def digest(self) -> str:
@@ -65,10 +59,6 @@ def find_source(model: str) -> ModelSource:
 
     Args:
         model: The default model's name, the absolute path of a folder, or a name in the library's local cache.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is the default model and
-            damaged.
     """
     if model == DEFAULT_MODEL:
         source = packaged_source()
@@ -86,14 +76,7 @@ def find_source(model: str) -> ModelSource:
 
 
 def find_reranker(model: str) -> Path:
-    """Return the folder of a re-ranking model. No network is used, and no model library imported.
-
-    Args:
-        model: The absolute path of a folder, or a name in the library's local cache.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, is incomplete, or is of another kind.
-    """
+    """Return the folder of a re-ranking model. No network is used, and no model library imported."""
     found = _find_folder(model, "re-ranking model", "reranker_model", "cross-encoder")
     if not is_reranker(found):
         raise EmbeddingUnavailableError(
@@ -116,11 +99,7 @@ def is_reranker(folder: Path) -> bool:
 
 
 def require_library() -> None:
-    """Check that the optional dependency for other models is installed. It is not imported, which takes seconds.
-
-    Raises:
-        EmbeddingUnavailableError: If it is not installed; the hint is how to install it.
-    """
+    """Check that the optional dependency for other models is installed. It is not imported, which takes seconds."""
     for package in ("sentence-transformers", "torch"):
         if util.find_spec(package.replace("-", "_")) is None:
             raise EmbeddingUnavailableError(
@@ -169,11 +148,7 @@ def file_digest(path: Path) -> str:
 
 
 def check_dimension(model: str, wanted: int | None, actual: int) -> None:
-    """Check the length of a model's vectors against the setting.
-
-    Raises:
-        EmbeddingUnavailableError: If they differ.
-    """
+    """Check the length of a model's vectors against the setting."""
     if wanted not in (None, actual):
         raise EmbeddingUnavailableError(
             f"embedding_dimension is {wanted}, but {model} makes vectors of length {actual}.",
@@ -203,9 +178,6 @@ def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: 
         setting: The setting that names it.
         contents: What must be in the folder.
         otherwise: What is used without the setting, as the end of a sentence.
-
-    Raises:
-        EmbeddingUnavailableError: If it is not on this machine, or is incomplete.
     """
     _stay_offline()
     is_folder = Path(model).is_absolute()

@@ -63,14 +63,7 @@ class EstimatedTokens:
 
 
 class ModelTokens:
-    """A model's own tokenizer, as a separate copy: the truncation and padding of the model's would change the counts.
-
-    Args:
-        folder: The model's files, with `tokenizer.json`.
-
-    Raises:
-        Exception: Whatever the library raises for a file that is not a tokenizer.
-    """
+    """A separate copy of a model's tokenizer: the truncation and padding of the model's would change the counts."""
 
     def __init__(self, folder: Path) -> None:
         # Other threads, of the model and of the server, need the processor too.
@@ -100,11 +93,7 @@ class ModelTokens:
 
 
 def model_folder(model: str) -> Path:
-    """Return the folder of a model like `find_source`, but without reading the weights of the packaged one.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine.
-    """
+    """Return the folder of a model like `find_source`, but without reading the weights of the packaged one."""
     return packaged_model() if model == DEFAULT_MODEL else find_source(model).folder
 
 

@@ -29,11 +29,7 @@ tokens take 50 ms."""
 
 
 class WorkQueue:
-    """Runs a model in a thread, one piece of work after another.
-
-    Args:
-        thread: Where; it runs one thing at a time.
-    """
+    """Runs a model in a thread, which runs one thing at a time."""
 
     def __init__(self, thread: Executor) -> None:
         self._thread = thread

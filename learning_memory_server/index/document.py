@@ -40,18 +40,13 @@ class Collection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentShape:
-    """What the documents of a collection have in common.
+    """What the documents of a collection have in common."""
 
-    Args:
-        keywords: Payload fields that filters match exactly. Each one costs RAM.
-        datetimes: Payload fields that filters range over.
-        form: Part of the recipe; see `indexing.recipe`. Change it when the same records would become other documents,
-            such as other texts under the same ids: their collections are then rebuilt.
-    """
-
-    keywords: tuple[str, ...] = ()
-    datetimes: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()  # payload fields that filters match exactly. Each one costs RAM
+    datetimes: tuple[str, ...] = ()  # payload fields that filters range over
     form: str = ""
+    """Part of the recipe; see `index.recipe`. Change it when the same records would become other documents, such as
+    other texts under the same ids: their collections are then rebuilt."""
 
 
 class Document(Protocol):
@@ -74,7 +69,7 @@ class Document(Protocol):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Texts that are also embedded separately; see `indexing.embedding`."""
+        """Texts that are also embedded separately; see `index.embedding`."""
         ...
 
     @property

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArray[np.float32]:
-    """Return an array of shape (len(documents), dimension) of unit vectors.
-
-    Raises:
-        EmbeddingUnavailableError: If there is no model.
-    """
+    """Return an array of shape (len(documents), dimension) of unit vectors."""
     texts = [text for document in documents for text in (document.text, *document.parts)]
     made = await model.embed_documents(texts)
     if len(made) == len(documents):
@@ -47,16 +43,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArr
 async def completed(
     model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """Return the vectors of documents, shape (len(documents), dimension), and compute only those that are not known.
-
-    Args:
-        model: The model.
-        documents: The documents.
-        known: Vectors by point id.
-
-    Raises:
-        EmbeddingUnavailableError: If there is no model.
-    """
+    """Return the vectors, shape (len(documents), dimension), and compute only those not `known` by point id."""
     import numpy as np  # noqa: PLC0415 - deferred: slow import
 
     missing = [document for document in documents if document.point_id not in known]

@@ -53,21 +53,14 @@ class EntryQuery:
 
 @dataclass(frozen=True, slots=True)
 class ExperienceQuery:
-    """What to look for.
-
-    Args:
-        text: The question.
-        axis: Which view of an experience to search.
-        where: Which experiences to search.
-        limit: The most experiences to return.
-        min_score: The least score of a result; None for the measured floor, if there is one: see `search.floor`.
-    """
+    """What to look for."""
 
     text: str
-    axis: Axis = Axis.FULL
+    axis: Axis = Axis.FULL  # which view of an experience to search
     where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
     min_score: float | None = None
+    """The least score of a result; None for the measured floor, if there is one: see `index.ranking.threshold`."""
 
 
 @dataclass(frozen=True, slots=True)

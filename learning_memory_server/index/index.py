@@ -59,10 +59,6 @@ class VectorIndex:
     Methods that open the index raise `EmbeddingUnavailableError` or `StorageUnavailableError` if that is not possible;
     the others raise them if it is not open. All raise `StorageUnavailableError` if the engine failed.
 
-    Attributes:
-        is_on_server: As given.
-        notices: A sentence about each collection that had to be rebuilt.
-
     Args:
         embeddings: The model.
         open_store: Opens the engine for vectors of one identity; may be slow.
@@ -139,12 +135,7 @@ class VectorIndex:
         return self._blueprints.recipe(collection).origin(await self.identity())
 
     async def embed(self, text: str, within: float | None = None) -> NDArray[np.float32]:
-        """Wait for the model and return the vector of a document without parts, of shape (dimension,).
-
-        Args:
-            text: The document's text.
-            within: The most seconds to wait; None for no limit.
-        """
+        """Wait for the model and return the vector of a document without parts, of shape (dimension,)."""
         vector: NDArray[np.float32] = (await self.embed_all([text], within))[0]
         return vector
 
@@ -159,9 +150,7 @@ class VectorIndex:
     async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
         """Write documents to their collections.
 
-        Args:
-            documents: The documents.
-            vectors: Their vectors, of shape (len(documents), dimension); None to compute them.
+        `vectors` has the shape (len(documents), dimension); None to compute them. This never waits for the model.
         """
         store = self._opened()
         if vectors is None:
@@ -254,7 +243,6 @@ class VectorIndex:
             expected: Returns how many points a server must have that match. Called if fewer were found than wanted.
 
         Raises:
-            EmbeddingUnavailableError: If the model is not loaded yet, which this never waits for, or is late.
             LostPointsError: If fewer points were found than there should be.
         """
         store = self._opened()
@@ -279,15 +267,7 @@ class VectorIndex:
         where: Filter | None = None,
         ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
-        """Open the index and return the points of highest cosine similarity, best first, ties ordered by id.
-
-        Args:
-            collection: Where to search.
-            vector: The query vector.
-            limit: The most points to return.
-            where: Consider only points that match; None for all points.
-            ids: Consider only these; None for all points.
-        """
+        """Open the index and return the points of highest cosine similarity, best first, ties ordered by id."""
         store = await self._open()
         return await store.search(collection, vector, limit=limit, where=where, ids=ids)
 

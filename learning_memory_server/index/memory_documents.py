@@ -28,31 +28,16 @@ _HEADINGS: Final = 3
 
 
 class ChunkText(NamedTuple):
-    """A chunk, with the text that is embedded and searched for it.
+    """A chunk, with the text that is embedded and searched for it."""
 
-    Args:
-        number: Which chunk of its memory it is, from 0.
-        start: Its first character in the memory's text.
-        end: The one after its last.
-        text: Its header, then the chunk itself.
-    """
-
-    number: int
-    start: int
-    end: int
-    text: str
+    number: int  # which chunk of its memory it is, from 0
+    start: int  # its first character in the memory's text
+    end: int  # the one after its last
+    text: str  # its header, then the chunk itself
 
 
 class Chunk:
-    """The document of a chunk. It stores only the chunk's span, so that pending chunks of a long text take little RAM.
-
-    Args:
-        whole: The memory's text.
-        header: The line before the chunk.
-        about: The payload that all chunks of the memory share.
-        number: Which chunk it is, from 0.
-        span: Where it is in the text.
-    """
+    """The document of a chunk. It stores only a span, so that pending chunks of a long text take little RAM."""
 
     __slots__ = ("_about", "_header", "_number", "_span", "_whole", "point_id")
 

@@ -18,20 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """A filter for memories; an absent part matches everything.
+    """A filter for memories; an absent part matches everything."""
 
-    Args:
-        tags: A memory must have all of these.
-        source: Its source.
-        start: Its earliest date.
-        end: Its latest date, inclusive.
-        project: Its project.
-    """
-
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # a memory must have all of these
     source: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
+    start: datetime | None = None  # its earliest date
+    end: datetime | None = None  # its latest date, inclusive
     project: str | None = None
 
     def matches(self, memory: Memory) -> bool:
@@ -59,39 +51,24 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """What to look for.
-
-    Args:
-        text: The question.
-        limit: The most memories to return.
-        where: Which memories to search.
-        min_similarity: The least cosine similarity, from 0 to 1; ignored in a lexical search.
-        min_score: The least score of a result; None for the measured floor, if there is one: see `search.floor`.
-    """
+    """What to look for."""
 
     text: str
     limit: int = 10
     where: MemoryFilter = field(default_factory=MemoryFilter)
-    min_similarity: float = 0.0
+    min_similarity: float = 0.0  # the least cosine similarity, from 0 to 1; ignored in a lexical search
     min_score: float | None = None
+    """The least score of a result; None for the measured floor, if there is one: see `index.ranking.threshold`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory, one of its chunks, and where the chunk's score comes from.
-
-    Args:
-        memory: The memory.
-        number: Which of its chunks was found, from 0.
-        start: The chunk's first character.
-        end: The one after its last.
-        explanation: Where the score comes from.
-    """
+    """A memory, one of its chunks, and where the chunk's score comes from."""
 
     memory: Memory
-    number: int
-    start: int
-    end: int
+    number: int  # which of its chunks was found, from 0
+    start: int  # the chunk's first character
+    end: int  # the one after its last
     explanation: Explanation
 
     @property
@@ -110,16 +87,9 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """Memories, best first, and what ranked them.
-
-    Args:
-        found: The memories.
-        mode: What ranked them.
-        is_partial: Whether time was short, so that there may be more.
-        left_out: What was left out for its score.
-    """
+    """Memories, best first, and what ranked them."""
 
     found: list[FoundMemory]
     mode: SearchMode
-    is_partial: bool = False
-    left_out: LeftOut | None = None
+    is_partial: bool = False  # whether time was short, so that there may be more
+    left_out: LeftOut | None = None  # what was left out for its score

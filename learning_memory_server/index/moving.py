@@ -47,37 +47,20 @@ class VectorSource(Protocol):
 
 @dataclass(slots=True)
 class Moved:
-    """What became of one collection.
+    """What became of one collection."""
 
-    Args:
-        there_before: Points that the target already had.
-        copied: Points made with the source's vector.
-        embedded: Points made with a new vector from the model.
-        missing: Points that belong in the target and are missing from it at the end.
-        count: All points in the target at the end.
-        others: Those among them that belong to nothing in the journal; they are left alone.
-    """
-
-    there_before: int = 0
-    copied: int = 0
-    embedded: int = 0
-    missing: int = 0
-    count: int = 0
-    others: int = 0
+    there_before: int = 0  # points that the target already had
+    copied: int = 0  # points made with the source's vector
+    embedded: int = 0  # points made with a new vector from the model
+    missing: int = 0  # points that belong in the target and are missing from it at the end
+    count: int = 0  # all points in the target at the end
+    others: int = 0  # those among them that belong to nothing in the journal; they are left alone
 
 
 class IndexMove:
     """Fills a target index with everything that belongs there. Points that it already has are skipped.
 
     The target builds its points like every index; only vectors are taken from the source.
-
-    Attributes:
-        notices: A sentence about each collection of the target that had to be rebuilt.
-
-    Args:
-        source: Where vectors can be copied from.
-        target: The index to fill.
-        model: The model that made these vectors.
     """
 
     def __init__(self, source: VectorSource, target: VectorIndex, model: EmbeddingService) -> None:
@@ -95,10 +78,6 @@ class IndexMove:
         Args:
             documents: Returns all documents that belong in the index, as of each call.
             progress: Called with the number of points in the target, and the number that belong there.
-
-        Raises:
-            EmbeddingUnavailableError: If there is no model.
-            StorageUnavailableError: If an engine failed; what was moved stays, and the move can be resumed.
         """
         moved = {collection: Moved() for collection in Collection}
         index, earlier = self._target, len(self._target.notices)

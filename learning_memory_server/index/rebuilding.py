@@ -31,10 +31,9 @@ log = structlog.get_logger()
 
 
 class OutdatedPoints:
-    """The ids of points that must be rebuilt because their records were rewritten, in a file that outlasts the process.
+    """The ids of points that must be rebuilt because their records were rewritten.
 
-    Args:
-        path: The file; it exists only while there are such points.
+    They are in a file that outlasts the process, and exists only while there are such points.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,20 +50,12 @@ class OutdatedPoints:
             return frozenset()
 
     def add(self, ids: Iterable[str]) -> None:
-        """Add ids, and wait for the disk.
-
-        Raises:
-            OSError: If they cannot be written.
-        """
+        """Add ids, and wait for the disk."""
         if new := self.ids().union(ids):
             files.replace(self._path, json.dumps(sorted(new)).encode())
 
     def discard(self, ids: AbstractSet[str]) -> None:
-        """Remove ids whose points have been rebuilt.
-
-        Raises:
-            OSError: If that cannot be written; they are then rebuilt once more.
-        """
+        """Remove ids whose points have been rebuilt."""
         if left := self.ids() - ids:
             files.replace(self._path, json.dumps(sorted(left)).encode())
         else:
@@ -72,14 +63,7 @@ class OutdatedPoints:
 
 
 class Rebuilder:
-    """Rebuilds collections, one call after another.
-
-    Args:
-        index: The index.
-        sources: Everything that belongs there.
-        outdated: The points that must be rebuilt.
-        reconcile: Compares index and journal, and writes what is missing.
-    """
+    """Rebuilds collections, one call after another."""
 
     def __init__(
         self,
@@ -148,11 +132,8 @@ async def refill(
 ) -> int:
     """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
 
-    Args:
-        rebuild: Where to write them.
-        documents: Returns all documents that belong there, as of each call.
-        vectors_for: Returns the vectors of documents, of shape (len(documents), dimension).
-        progress: Called with the number of points just written, first with what was there already.
+    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written, first
+    that of those that were there already.
     """
     there = set(rebuild.ids)
     progress(len(there))

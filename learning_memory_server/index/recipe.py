@@ -41,18 +41,15 @@ class Recipe:
 
     This is the only place for these numbers: raise one when you change what it describes. A collection stores them
     under these names, and tests pin what the present numbers describe.
-
-    Args:
-        form: Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`.
-        vectors: How a document's vector is made from the model's (`indexing.embedding`). 1 ignored the parts.
-        terms: Which terms and weights a text has (`search.terms`).
-        layout: How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.
     """
 
     form: str = ""
+    """Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`."""
     vectors: int = 2
-    terms: int = 1
+    """How a document's vector is made from the model's (`index.embedding`). 1 ignored the parts."""
+    terms: int = 1  # which terms and weights a text has (`index.ranking.terms`)
     layout: int = 4
+    """How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory."""
 
     def origin(self, identity: EmbeddingIdentity) -> str:
         """Return a name for the model and the way vectors are made.
@@ -63,12 +60,7 @@ class Recipe:
 
 
 class Blueprints:
-    """What each collection should be: made by its recipe, with one model's vectors.
-
-    Args:
-        embeddings: The model.
-        shapes: What the documents of a collection have in common, where that matters.
-    """
+    """What each collection should be: made by its recipe, with one model's vectors."""
 
     def __init__(self, embeddings: EmbeddingService, shapes: Mapping[Collection, DocumentShape]) -> None:
         self._embeddings = embeddings
@@ -80,11 +72,7 @@ class Blueprints:
         return Recipe(self._shape(collection).form)
 
     async def spec(self, collection: Collection) -> CollectionSpec:
-        """Wait for the model and return the collection's specification.
-
-        Raises:
-            EmbeddingUnavailableError: If there is no model.
-        """
+        """Wait for the model and return the collection's specification."""
         identity = await self._embeddings.identity()
         if self._model.get("identity") != identity.digest:
             (probe,) = await self._embeddings.embed_documents([PROBE])
@@ -106,12 +94,8 @@ class Blueprints:
     async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
         """Ensure that collections exist and are what they should be.
 
-        Returns:
-            A sentence about each that was not. It is empty now, and has to be filled from the journal.
-
-        Raises:
-            ForbiddenCollectionError: If some are missing, and the key may not create them; its hint names all of them.
-            StorageUnavailableError: If the engine failed.
+        Return a sentence about each that was not: it is empty now, and has to be filled from the journal. If some are
+        missing, and the key may not create them, the hint of the error names all of them.
         """
         notices: list[str] = []
         forbidden: list[ForbiddenCollectionError] = []
@@ -146,12 +130,7 @@ def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | N
 
 
 def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
-    """Return the points of documents.
-
-    Args:
-        documents: The documents.
-        vectors: Their vectors, of shape (len(documents), dimension).
-    """
+    """Return the points of documents with vectors of shape (len(documents), dimension)."""
     return [
         Point(
             document.point_id,

@@ -67,10 +67,7 @@ class Reconciler:
         pending_deletes: The ids of the points still to be removed.
         is_flushed: Whether nothing was changed since this was last set.
 
-    Args:
-        index: The index.
-        sources: Everything that belongs there.
-        wake: Set when something is left to be done that nobody waits for.
+    `wake` is set when something is left to be done that nobody waits for.
     """
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], wake: asyncio.Event) -> None:

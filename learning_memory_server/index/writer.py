@@ -59,11 +59,6 @@ class IndexWriter:
     """The only way into the index. What it could not write is pending: in the journal and not in the index.
 
     What waits for the index raises `StorageUnavailableError` or `EmbeddingUnavailableError` if it is not available now.
-
-    Args:
-        index: Where documents go.
-        sources: Everything that belongs there; compared with the index to find what is pending.
-        outdated: The points that must be rebuilt.
     """
 
     def __init__(

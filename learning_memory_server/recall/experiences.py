@@ -49,14 +49,7 @@ log = structlog.get_logger()
 
 
 class ExperienceSearcher:
-    """Finds resolved entries.
-
-    Args:
-        index: Searched once it is open and complete.
-        writer: Knows when it is.
-        collector: Searched lexically until then, pending entries included.
-        reranking: Reads the best results of the index once more.
-    """
+    """Finds resolved entries."""
 
     def __init__(
         self, index: VectorIndex, writer: IndexWriter, collector: ObservationCollector, reranking: Reranking

@@ -12,18 +12,10 @@ T = TypeVar("T")
 
 
 def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T, float]]:
-    """Return up to `limit` keys whose texts share terms with the query, best first.
+    """Return up to `limit` keys whose texts share terms with the query, with their BM25 scores, best first.
 
-    The scores are those of an index over the same texts: BM25 with the terms and weights of `search.terms`. Ties keep
-    the order of `texts`. Takes about 0.4 s for 10,000 texts of 75 words.
-
-    Args:
-        query: What to look for.
-        texts: (key, text) pairs.
-        limit: The most results to return.
-
-    Returns:
-        (key, BM25 score) pairs; the score is above 0.
+    The scores are those of an index over the same texts: BM25 with the same terms and weights. Ties keep the order of
+    `texts`. Takes about 0.4 s for 10,000 texts of 75 words.
     """
     wanted = set(terms(query))
     frequency = dict.fromkeys(wanted, 0)

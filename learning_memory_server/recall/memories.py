@@ -72,16 +72,7 @@ log = structlog.get_logger()
 
 
 class MemorySearcher:
-    """Finds memories.
-
-    Args:
-        index: Searched once it is complete.
-        writer: Knows when it is.
-        memories: Searched lexically until then.
-        reranking: Reads the best results of the index once more.
-        deadline: Seconds that the index has for a search once it is taken up; the journal has four times as long.
-        patience: Seconds after which a search begins no other round.
-    """
+    """Finds memories."""
 
     def __init__(  # noqa: PLR0913 - where to search, and for how long
         self,
@@ -104,11 +95,7 @@ class MemorySearcher:
         self._lexical_turn = asyncio.Lock()
 
     async def search(self, query: MemoryQuery) -> FoundMemories:
-        """Return the memories that match best, each once. Filters apply before the best are taken.
-
-        Raises:
-            DeadlineExceededError: If it took too long.
-        """
+        """Return the memories that match best, each once. Filters apply before the best are taken."""
         query = replace(query, text=with_iso_dates(query.text))
         with SearchTimer(Collection.MEMORIES) as timer:
             result = await self._search(query, timer)

@@ -38,14 +38,7 @@ log = structlog.get_logger()
 
 
 class Reranking:
-    """Loads a re-ranking model in the background at the first search, and runs it in the embedding model's thread.
-
-    Args:
-        embeddings: Owns the thread.
-        load: Loads the model; see `LazyModel`. None if no model is wanted.
-        retry_seconds: The least time between a failure to load, or a re-ranking that took too long, and the next
-            attempt.
-    """
+    """Loads a re-ranking model in the background at the first search, and runs it in the embedding model's thread."""
 
     def __init__(
         self,
@@ -65,11 +58,7 @@ class Reranking:
         return RERANKED if self._model else 0
 
     async def loaded(self) -> None:
-        """Wait until the model is loaded, if one is wanted. Searches never wait for it.
-
-        Raises:
-            EmbeddingUnavailableError: If it cannot be loaded.
-        """
+        """Wait until the model is loaded, if one is wanted. Searches never wait for it."""
         if self._model is not None:
             await self._model.get()
 

@@ -48,11 +48,7 @@ _DIVISIONS: Final = {Kind.CODE: (LINES,), Kind.HEADING: (LINES,), Kind.TEXT: (SE
 
 
 class Chunker:
-    """Divides texts into chunks, always the same way.
-
-    Args:
-        measure: Counts tokens as the model does.
-    """
+    """Divides texts into chunks, always the same way."""
 
     def __init__(self, measure: TokenMeasure) -> None:
         self._measure = measure
@@ -64,9 +60,7 @@ class Chunker:
     def chunk(self, text: str, should_stop: Callable[[int], bool] = lambda _: False) -> Chunking:
         """Divide a text. Ten million characters take seconds.
 
-        Args:
-            text: The text.
-            should_stop: Called after each chunk with the position of its end; stops the work by returning true.
+        `should_stop` gets the position of each chunk's end, and stops the work by returning true.
         """
         spans = takewhile(lambda span: not should_stop(span[1]), self.spans(text))
         return Chunking(self.name, tuple(spans))

@@ -45,15 +45,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The headings of a text, as paths.
+    """The headings of a text, as paths."""
 
-    Args:
-        starts: The first character of each heading, ascending.
-        paths: For each heading, the headings above it and itself, outermost first.
-    """
-
-    starts: list[int]
-    paths: list[tuple[str, ...]]
+    starts: list[int]  # the first character of each heading, ascending
+    paths: list[tuple[str, ...]]  # for each heading, the headings above it and itself, outermost first
 
     @classmethod
     def of(cls, text: str) -> Outline:

@@ -19,11 +19,7 @@ def urls_of(setting: str) -> list[str]:
 
 
 def clean_url(url: str) -> str:
-    """Return a URL in the one form in which it is compared and kept: no credentials, and always a port.
-
-    Raises:
-        ValueError: If it is malformed.
-    """
+    """Return a URL in the one form in which it is compared and kept: no credentials, and always a port."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     shown = f"[{host}]" if ":" in host else host

@@ -18,47 +18,30 @@ Payload = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """A text as its terms.
+    """A text as its terms."""
 
-    Args:
-        indices: The numbers of the terms, each below 2**32, distinct and ascending.
-        values: The weight of each, above 0.
-    """
-
-    indices: Sequence[int]
-    values: Sequence[float]
+    indices: Sequence[int]  # the numbers of the terms, each below 2**32, distinct and ascending
+    values: Sequence[float]  # the weight of each, above 0
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is stored: a UUID, one dense vector of the collection's dimension, and a JSON payload.
-
-    Args:
-        id: The UUID.
-        vector: The dense vector.
-        payload: The payload.
-        terms: The terms `search_terms` matches; a point without any is never found by it.
-    """
+    """What is stored: a UUID, one dense vector of the collection's dimension, and a JSON payload."""
 
     id: str
     vector: Vector
     payload: Payload
     terms: SparseVector | None = None
+    """The terms `search_terms` matches; a point without any is never found by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored point read back.
-
-    Args:
-        id: The UUID.
-        payload: The payload if the point was retrieved; empty from a scroll.
-        vector: Shape (dimension,), where it was asked for.
-    """
+    """A stored point read back."""
 
     id: str
-    payload: dict[str, Any]
-    vector: NDArray[np.float32] | None = None
+    payload: dict[str, Any]  # the payload if the point was retrieved; empty from a scroll
+    vector: NDArray[np.float32] | None = None  # shape (dimension,), where it was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,40 +68,29 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all hold, applied inside the engine before the top results are taken.
-
-    Args:
-        matches: (field, value) pairs; a field that holds a list matches if the list contains the value.
-        times: Ranges on datetime fields.
-        without: (field, value) pairs, none of which may match in the sense of `matches`.
-    """
+    """Conditions that must all hold, applied inside the engine before the top results are taken."""
 
     matches: tuple[tuple[str, str], ...] = ()
-    times: tuple[TimeRange, ...] = ()
+    """(field, value) pairs; a field that holds a list matches if the list contains the value."""
+    times: tuple[TimeRange, ...] = ()  # ranges on datetime fields
     without: tuple[tuple[str, str], ...] = ()
+    """(field, value) pairs, none of which may match in the sense of `matches`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionSpec:
-    """A collection that should exist.
-
-    Args:
-        name: The collection's name.
-        dimension: The length of its vectors. Distance is always cosine.
-        keyword_fields: Payload fields that filters match exactly.
-        datetime_fields: Payload fields that filters range over.
-        about: JSON data that is stored with the collection when it is created.
-        variant: A short digest of what the points depend on. A server keeps each variant in a collection of its own.
-        refuses: Returns why a collection cannot be used that was created with the given `about`, None if it can.
-    """
+    """A collection that should exist."""
 
     name: str
-    dimension: int
-    keyword_fields: tuple[str, ...] = ()
-    datetime_fields: tuple[str, ...] = ()
+    dimension: int  # the length of its vectors. Distance is always cosine
+    keyword_fields: tuple[str, ...] = ()  # payload fields that filters match exactly
+    datetime_fields: tuple[str, ...] = ()  # payload fields that filters range over
     about: Payload = field(default_factory=dict)
+    """JSON data that is stored with the collection when it is created."""
     variant: str = ""
+    """A short digest of what the points depend on. A server keeps each variant in a collection of its own."""
     refuses: Callable[[Payload], str | None] = lambda _about: None
+    """Returns why a collection cannot be used that was created with the given `about`, None if it can."""
 
 
 class Rebuild(Protocol):
@@ -235,13 +207,6 @@ class VectorStore(Protocol):
         with this term. N and n count all points that this store can see, whatever `where` and `ids` say, and the
         embedded engine may still count deleted points.
         Points that share no term are left out, so an empty query finds nothing.
-
-        Args:
-            collection: Where to search.
-            query: The terms to look for.
-            limit: The most points to return; at least 1.
-            where: Conditions on the points.
-            ids: Consider only these; None for all points.
         """
         ...
 

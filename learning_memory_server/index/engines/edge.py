@@ -97,11 +97,7 @@ class EdgeStore:
         return StagedRebuild(self, self._shards, staged.name, spec.name, ids)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        """Insert or replace the points; see the port.
-
-        Raises:
-            DiskFullError: If too little space is left. Earlier batches of `points` may have been written.
-        """
+        """Insert or replace the points; see the port."""
         from qdrant_edge import Point as EdgePoint  # noqa: PLC0415 - loaded on first use
         from qdrant_edge import UpdateOperation  # noqa: PLC0415
 
@@ -178,11 +174,7 @@ class EdgeStore:
             return shard.engine.count(CountRequest(exact=True))
 
     async def size(self, collection: str) -> int:
-        """Return the exact number of points; see the port.
-
-        Raises:
-            MissingCollectionError: If its files were removed, although those that are open still answer.
-        """
+        """Return the exact number of points, if the files are still there; open ones answer although removed."""
         self._shards.require_files(collection)
         return await self.count(collection)
 
@@ -192,11 +184,7 @@ class EdgeStore:
         return set()
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove the points; see the port.
-
-        Raises:
-            DiskFullError: If too little space is left: a deletion is logged before it takes effect.
-        """
+        """Remove the points; see the port."""
         from qdrant_edge import UpdateOperation  # noqa: PLC0415 - loaded on first use
 
         shard = self._shards.get(collection)
@@ -270,16 +258,9 @@ class EdgeStore:
 
 
 class StagedRebuild:
-    """A collection that is built next to the present one and replaces it; see `storage.base.Rebuild`.
+    """A collection that is built next to the present one and replaces it; see `Rebuild` in the port.
 
     Readers see either the old or the new one, even after a crash.
-
-    Args:
-        store: The store.
-        shards: Its shards.
-        staged: The collection that is built.
-        target: The one that it replaces.
-        ids: What it has already.
     """
 
     def __init__(

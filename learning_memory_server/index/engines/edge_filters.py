@@ -56,16 +56,7 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
 def edge_filter(
     where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None
 ) -> qdrant_edge.Filter | None:
-    """Return the engine's form of `where`, restricted to `ids` if they are given.
-
-    Args:
-        where: The conditions.
-        fields: The fields of the collection that share an index.
-        ids: The ids; None for all.
-
-    Raises:
-        ValueError: If an id is not a UUID.
-    """
+    """Return the engine's form of `where`, restricted to `ids` if they are given."""
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         FieldCondition,
         HasIdCondition,

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 class OpenShards:
-    """The open shards below a directory, by collection.
-
-    Args:
-        path: The directory, with one sub-directory per collection. Created when first needed.
-        min_free_bytes: Free space below which writes are refused; see `require_space`.
-    """
+    """The open shards below a directory, by collection."""
 
     def __init__(self, path: Path, min_free_bytes: int) -> None:
         self._path = path
@@ -40,11 +35,7 @@ class OpenShards:
         self._closed = False
 
     def get(self, collection: str) -> Shard:
-        """Return the shard, opening it if necessary.
-
-        Raises:
-            MissingCollectionError: If it does not exist on disk.
-        """
+        """Return the shard, opening it if necessary."""
         self._require_open()
         if collection not in self._shards:
             directory = self._path / collection
@@ -80,11 +71,7 @@ class OpenShards:
         promote_shard(self._path / source, self._path / target)
 
     def require_files(self, collection: str) -> None:
-        """Raise an error if the shard does not exist on disk.
-
-        Raises:
-            MissingCollectionError: If it does not.
-        """
+        """Raise an error if the shard does not exist on disk."""
         if not shard_exists(self._path / collection):
             raise MissingCollectionError(f"Collection `{collection}` does not exist.", hint=REBUILD)
 
@@ -103,11 +90,7 @@ class OpenShards:
                 releases.callback(self._release, *self._shards.popitem())
 
     def require_space(self) -> None:
-        """Raise an error if too little space is left to write.
-
-        Raises:
-            DiskFullError: If less than `min_free_bytes` is free.
-        """
+        """Raise an error if too little space is left to write."""
         require_space(self._path, self._min_free_bytes)
 
     def _release(self, collection: str, shard: Shard) -> None:

@@ -38,23 +38,14 @@ _MUCH_LOG: Final = 1 << 20
 
 @dataclass(slots=True)
 class Shard:
-    """An open shard.
-
-    Args:
-        engine: The engine's own shard.
-        dimension: The length of its vectors.
-        about: The data stored with the collection.
-        shared: The keyword fields that share an index.
-        dirty: Whether it was written to since its last flush.
-        mapped: Points written since its mapped files were last released.
-    """
+    """An open shard."""
 
     engine: EdgeShard
-    dimension: int
-    about: Mapping[str, Any]
-    shared: tuple[str, ...] = ()
-    dirty: bool = False
-    mapped: int = 0
+    dimension: int  # the length of its vectors
+    about: Mapping[str, Any]  # the data stored with the collection
+    shared: tuple[str, ...] = ()  # the keyword fields that share an index
+    dirty: bool = False  # whether it was written to since its last flush
+    mapped: int = 0  # points written since its mapped files were last released
 
 
 def shard_exists(directory: Path) -> bool:
@@ -64,13 +55,7 @@ def shard_exists(directory: Path) -> bool:
 
 
 def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
-    """Create a shard next to `directory` and move it there, so that it is complete or absent.
-
-    Args:
-        directory: Its directory, absent or empty. The parent exists.
-        dimension: The length of its vectors.
-        about: The data stored with the collection.
-    """
+    """Create a shard next to `directory` and move it there, so that it is complete or absent."""
     from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
         Distance,
         EdgeConfig,
@@ -136,12 +121,7 @@ def recover_shard(directory: Path) -> None:
 
 
 def load_shard(directory: Path) -> Shard:
-    """Open the shard in `directory`.
-
-    Raises:
-        DamagedCollectionError: If it cannot be opened.
-        StorageUnavailableError: If another process has it open.
-    """
+    """Open the shard in `directory`, unless it is damaged or another process has it open."""
     from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415 - loaded on first use
     from qdrant_edge import ScrollRequest  # noqa: PLC0415
 
@@ -165,11 +145,7 @@ def load_shard(directory: Path) -> Shard:
 
 
 def require_space(path: Path, needed: int) -> None:
-    """Raise an error if fewer than `needed` bytes are free: on a full disk the engine ends the process (SIGBUS).
-
-    Raises:
-        DiskFullError: If fewer are free.
-    """
+    """Raise an error if fewer than `needed` bytes are free: on a full disk the engine ends the process (SIGBUS)."""
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:

@@ -49,10 +49,9 @@ class OwnTerms:
         self._touched = set()
 
     def end_reading(self, there: AbstractSet[str]) -> set[str]:
-        """Drop points that the server no longer has, and return those whose terms are not known.
+        """Drop points that are not `there`, on the server, and return those whose terms are not known.
 
-        Args:
-            there: The ids that were read. What changed in the meantime is left as it is.
+        What changed while they were read is left as it is.
         """
         touched = self._touched or set()
         for point_id in self._terms.keys() - there - touched:

@@ -30,10 +30,6 @@ class Owner:
         id: The owner's id.
         is_settled: Whether the file was made on this machine and in this folder. If not, the folder was moved or
             copied; in a copy, nothing may be removed from a server, because the points are the other one's too.
-
-    Args:
-        path: The file.
-        kept: What is in it.
     """
 
     def __init__(self, path: Path, kept: dict[str, Any]) -> None:
@@ -49,11 +45,7 @@ class Owner:
         return str(self.id)
 
     def outside(self, point_id: str) -> str:
-        """Return the id under which a server keeps a point; the same function turns it back.
-
-        Raises:
-            ValueError: If the id is not a UUID.
-        """
+        """Return the id under which a server keeps a point; the same function turns it back."""
         return str(uuid.UUID(int=uuid.UUID(point_id).int ^ self.id.int))
 
     def all_outside(self, point_ids: Iterable[str]) -> list[str]:
@@ -110,22 +102,14 @@ def find_owner(path: Path) -> str | None:
 
 
 def new_owner(path: Path) -> Owner:
-    """Write a new owner to the file and return it.
-
-    Raises:
-        StorageUnavailableError: If the file cannot be written.
-    """
+    """Write a new owner to the file and return it."""
     kept = {"owner": str(uuid.uuid4()), "place": _place(path)}
     _write(path, kept)
     return Owner(path, kept)
 
 
 def settle_owner(path: Path) -> Owner:
-    """Keep the owner of a storage folder that was moved here, and return it.
-
-    Raises:
-        StorageUnavailableError: If the file cannot be read or written, or is damaged.
-    """
+    """Keep the owner of a storage folder that was moved here, and return it."""
     owner = open_owner(path)
     kept = {**json.loads(path.read_bytes()), "place": _place(path)}
     _write(path, kept)
@@ -133,11 +117,7 @@ def settle_owner(path: Path) -> Owner:
 
 
 def _texts(given: dict[str, Any]) -> dict[str, str]:
-    """Return a copy of a mapping of texts to texts.
-
-    Raises:
-        AttributeError, TypeError: If it is something else.
-    """
+    """Return a copy of a mapping of texts to texts."""
     if not all(isinstance(each, str) for each in given.values()):
         raise TypeError
     return dict(given)

@@ -35,20 +35,9 @@ log = structlog.get_logger()
 
 
 class QdrantStore:
-    """A `VectorStore` on a Qdrant server that others use too, over REST.
+    """A `VectorStore` on a Qdrant server that others use too, over REST; see `Requests` for its settings.
 
-    Args:
-        urls: The server's URL, or those of several nodes of one cluster; see `Requests`.
-        owner: Whose points these are.
-        api_key: The server's key.
-        timeout: Seconds that one request may take, including its answer; a read has four at most.
-        spread: How a cluster spreads new collections.
-        allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
-        availability: See `Requests`.
-        before_use: Called before the first point is written, once the server has answered.
-
-    Raises:
-        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
+    `before_use` is called before the first point is written, once the server has answered.
     """
 
     def __init__(  # noqa: PLR0913 - one for each setting
@@ -117,13 +106,7 @@ class QdrantStore:
         await self.write(collection, points, None)
 
     async def write(self, collection: str, points: Sequence[Point], rebuild: str | None) -> None:
-        """Insert or replace the points.
-
-        Args:
-            collection: The collection.
-            points: The points.
-            rebuild: The number of the rebuild that writes them.
-        """
+        """Insert or replace the points, under the number of a rebuild if one writes them."""
         place = self._place(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
         terms = [_terms(collection, point.terms) for point in points]
@@ -189,9 +172,7 @@ class QdrantStore:
     async def leave(self, collections: Collection[str]) -> int:
         """Remove all of one's own points, from every variant of the collections, and return how many there were.
 
-        Raises:
-            NoAnswerError: If the server does not answer.
-            StorageUnavailableError: If a collection could not be read or changed. All others were left.
+        If a collection cannot be read or changed, all others are left before that is raised.
         """
         removed, refused = 0, dict[str, StorageUnavailableError]()
         for place in await self.catalog.all_places(collections):
@@ -321,14 +302,7 @@ class QdrantStore:
 
 
 class RebuildInPlace:
-    """A rebuild whose points replace those of the same id at once; see `storage.base.Rebuild`.
-
-    Args:
-        store: The store.
-        collection: The collection.
-        number: The number under which this rebuild writes, so that it can be resumed.
-        ids: The points that it has written already.
-    """
+    """A rebuild whose points replace those of the same id at once; see `Rebuild` in the port."""
 
     def __init__(self, store: QdrantStore, collection: str, number: str, ids: frozenset[str]) -> None:
         self.ids = ids

@@ -47,26 +47,15 @@ alias; with `_next` while they were built."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection on the server.
+    """A collection on the server."""
 
-    Args:
-        label: The name by which callers know it.
-        name: Its name on the server.
-        dimension: The length of its vectors.
-    """
-
-    label: str
-    name: str
-    dimension: int
+    label: str  # the name by which callers know it
+    name: str  # its name on the server
+    dimension: int  # the length of its vectors
 
 
 class Catalog:
-    """Finds collections, and creates them. It never removes, renames or replaces one.
-
-    Args:
-        requests: The server.
-        spread: How a cluster spreads new collections.
-    """
+    """Finds collections, and creates them. It never removes, renames or replaces one."""
 
     def __init__(self, requests: Requests, spread: Spread) -> None:
         self._requests = requests

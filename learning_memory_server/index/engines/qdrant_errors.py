@@ -55,10 +55,7 @@ class Kind(StrEnum):
 async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) -> AsyncIterator[None]:
     """Translate everything the vendor's client raises, and a late answer, into the port's errors.
 
-    Args:
-        collection: The collection's name on the server, or an empty text.
-        address: The server, as messages name it.
-        kind: What the request is for.
+    `address` is the server as messages name it.
     """
     import httpx  # noqa: PLC0415 - comes with qdrant_client
     from qdrant_client.common.client_exceptions import (  # noqa: PLC0415

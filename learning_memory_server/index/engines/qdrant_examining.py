@@ -20,38 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was found out.
-
-    Args:
-        version: The server's version.
-        is_one_cluster: Whether all addresses are nodes of the same cluster.
-        unreachable: Why an address does not answer, by address.
-        missing: The names of one's own collections that are not there.
-        no_writing: Why one's own collections could not be written to; None if they could, or none is there to try.
-        no_creating: Why no collection could be created; None if it could.
-        former: Collections that earlier versions of this program made.
-    """
+    """What was found out."""
 
     version: str
-    is_one_cluster: bool
-    unreachable: dict[str, StorageUnavailableError]
-    missing: list[str]
+    is_one_cluster: bool  # whether all addresses are nodes of the same cluster
+    unreachable: dict[str, StorageUnavailableError]  # why an address does not answer, by address
+    missing: list[str]  # the names of one's own collections that are not there
     no_writing: StorageUnavailableError | None
-    no_creating: StorageUnavailableError | None
-    former: list[str]
+    """Why one's own collections could not be written to; None if they could, or none is there to try."""
+    no_creating: StorageUnavailableError | None  # why no collection could be created; None if it could
+    former: list[str]  # collections that earlier versions of this program made
 
 
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
-    """Ask a server what it is and what may be done there.
-
-    Args:
-        requests: The server.
-        catalog: What finds collections there.
-        specs: One's own collections; none if they are not known.
-
-    Raises:
-        StorageUnavailableError: If it does not answer, or the key may not even read.
-    """
+    """Ask a server what it is and what may be done there."""
     version = await requests.version()
     places = [await catalog.whereabouts(spec) for spec in specs]
     peers = await requests.ask_every(_peers)
@@ -73,11 +55,7 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
 
 
 async def nodes_of(requests: Requests) -> frozenset[str]:
-    """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them.
-
-    Raises:
-        NoAnswerError: If it does not answer.
-    """
+    """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them."""
     try:
         return await requests.ask("", Kind.READ, _peers)
     except NoAnswerError:

@@ -23,15 +23,9 @@ def contradicts_itself(where: Filter | None) -> bool:
 def qdrant_filter(
     demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
 ) -> models.Filter:
-    """Return the vendor's form of `where`, restricted to `ids` if they are given.
+    """Return the vendor's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
 
-    Args:
-        demanded: Fields that must have these values, whatever `where` says.
-        where: The conditions.
-        ids: The ids as the server has them; None for all.
-
-    Raises:
-        ValueError: If an id is not a UUID.
+    `ids` are the ids as the server has them. One that is not a UUID is a ValueError.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 

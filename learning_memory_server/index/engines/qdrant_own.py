@@ -37,12 +37,7 @@ _RESERVED: Final = frozenset((OWNER, REBUILD))
 
 
 class OwnPoints:
-    """What one owner may do with points.
-
-    Args:
-        requests: The server.
-        owner: Whose points they are.
-    """
+    """What one owner may do with points."""
 
     def __init__(self, requests: Requests, owner: Owner) -> None:
         self._requests = requests
@@ -56,15 +51,7 @@ class OwnPoints:
         terms: Sequence[models.SparseVector | None],
         rebuild: str | None = None,
     ) -> None:
-        """Insert or replace at most `WRITE_BATCH` points.
-
-        Args:
-            place: The collection.
-            points: The points.
-            vectors: Their vectors as lists.
-            terms: Their terms in the vendor's form.
-            rebuild: The number of the rebuild that writes them.
-        """
+        """Insert or replace at most `WRITE_BATCH` points."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
         mine = {OWNER: self._owner.name} | ({REBUILD: rebuild} if rebuild else {})
@@ -84,11 +71,7 @@ class OwnPoints:
         )
 
     async def delete(self, place: Place, ids: Sequence[str]) -> None:
-        """Remove points; ids that do not exist are ignored.
-
-        Raises:
-            StorageUnavailableError: If the storage folder was moved or copied here: the points may be another's too.
-        """
+        """Remove points, unless the storage folder was moved or copied here: they may be another's too."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
         if not ids:
@@ -182,12 +165,7 @@ class OwnPoints:
         ]
 
     def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:
-        """Return the one filter that every reading request has: the owner's, and what the caller adds.
-
-        Raises:
-            StorageUnavailableError: If the caller's filter is on a field that only this module may use, or an id is
-                not a UUID.
-        """
+        """Return the one filter that every reading request has: the owner's, and what the caller adds."""
         demanded = {OWNER: self._owner.name}
         if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
             raise StorageUnavailableError(f"No filter may name the field `{OWNER}`.")
@@ -241,11 +219,7 @@ class OwnPoints:
 
 
 def unreserved(payload: Payload) -> Payload:
-    """Return the payload.
-
-    Raises:
-        StorageUnavailableError: If it has a field that only this module may use.
-    """
+    """Return the payload, unless it has a field that only this module may use."""
     if _RESERVED.intersection(payload):
         raise StorageUnavailableError(f"No payload may have the fields {sorted(_RESERVED)}.")
     return payload

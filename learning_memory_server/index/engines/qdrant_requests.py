@@ -107,12 +107,7 @@ class Availability:
         return self._circuits[key]
 
     def require(self, kind: Kind, collection: str) -> None:
-        """Raise the refusal of such requests, with the seconds that are left of the pause, if they were refused lately.
-
-        Args:
-            kind: The kind of request.
-            collection: The collection's name on the server.
-        """
+        """Raise the refusal of such requests, with the seconds left of the pause, if they were refused lately."""
         for key in ((kind, None), (kind, collection)):
             pause = self._pauses.get(key)
             if pause is not None and _now() < pause.until:
@@ -123,13 +118,9 @@ class Availability:
     def refused(
         self, kind: Kind, collection: str | None, error: StorageUnavailableError, said: float | None = None
     ) -> None:
-        """Begin a pause, and give the error its seconds.
+        """Begin a pause, and give the error its seconds: those that the server `said`, if it did.
 
-        Args:
-            kind: The kind of request that was refused.
-            collection: The collection's name on the server; None if the refusal is about all.
-            error: The refusal.
-            said: The seconds after which the server says to come back, if it does.
+        `collection` is its name on the server; None if the refusal is about all.
         """
         last = self._pauses.get((kind, collection))
         if last is not None and _now() < last.until:
@@ -179,9 +170,6 @@ class Requests:
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
         availability: What is known of the server; None to begin with nothing.
-
-    Raises:
-        InvalidSettingsError: If a URL is malformed, or the key must not be sent to it.
     """
 
     def __init__(
@@ -319,11 +307,7 @@ class Requests:
                     await node.client.close()
 
     def require_open(self) -> None:
-        """Do nothing unless this was closed.
-
-        Raises:
-            StorageUnavailableError: If it was.
-        """
+        """Do nothing unless this was closed."""
         if self._closed:
             raise StorageUnavailableError("The store is closed.")
 

@@ -19,17 +19,12 @@ REBUILD: Final = "rebuild"
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a cluster distributes new collections; None leaves it to the server.
-
-    Args:
-        shard_number: The number of shards.
-        replication_factor: The number of copies of each shard.
-        write_consistency_factor: How many copies must have accepted a write before it counts as done.
-    """
+    """How a cluster distributes new collections; None leaves it to the server."""
 
     shard_number: int | None = None
-    replication_factor: int | None = None
+    replication_factor: int | None = None  # the number of copies of each shard
     write_consistency_factor: int | None = None
+    """How many copies must have accepted a write before it counts as done."""
 
 
 def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
@@ -37,12 +32,12 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
 
     There is no graph over everybody's points (`m` is 0), because every search is among those of one owner: only the
     points of each owner are linked (`payload_m`). With 20 owners in 60,000 points, recall stayed 1.0, and indexing took
-    19 s in place of 25. Term rarity is not the server's business (no IDF): it would count everybody's documents. Strict
+    19 s instead of 25. Term rarity is not the server's business (no IDF): it would count everybody's documents. Strict
     mode refuses filters on fields without an index.
 
     Vectors are on disk, and their int8 copies in RAM: else every segment, however empty, is read into 32 MB of page
-    cache at a start. For 40,000 points of 20 owners that takes 251 MB in place of 324, with recall .989 in place of
-    .988; only the first 200 searches after a restart are slower (p95 10 ms in place of 1.5).
+    cache at a start. For 40,000 points of 20 owners that takes 251 MB instead of 324, with recall .989 in place of
+    .988; only the first 200 searches after a restart are slower (p95 10 ms instead of 1.5).
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 

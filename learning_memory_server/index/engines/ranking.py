@@ -19,11 +19,6 @@ async def best_hits(
 
     Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and all
     of them if the last one ties with the last that would be kept.
-
-    Args:
-        fetch: Returns at most the given number of hits, highest score first.
-        limit: How many to return; at least 1.
-        everything: Returns how many points there are.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)

@@ -26,17 +26,11 @@ KIND: Final = "server"
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A server that has, or had, points of an owner.
+    """A server that has, or had, points of an owner."""
 
-    Args:
-        urls: Its addresses, as they were set; several for a cluster.
-        owner: Whose points.
-        is_left: Whether all of them were removed.
-    """
-
-    urls: tuple[str, ...]
-    owner: str
-    is_left: bool = False
+    urls: tuple[str, ...]  # its addresses, as they were set; several for a cluster
+    owner: str  # whose points
+    is_left: bool = False  # whether all of them were removed
 
     @property
     def id(self) -> str:
@@ -51,26 +45,13 @@ class KnownServer:
 
 
 class ServerLog:
-    """The servers in the journal.
-
-    Args:
-        log: Where they are kept.
-    """
+    """The servers in the journal."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def use(self, url: str, owner: str, at: datetime) -> None:
-        """Note that a server is about to get points of an owner, unless that is known.
-
-        Args:
-            url: Its address, or several separated by commas.
-            owner: Whose points.
-            at: The time of the line.
-
-        Raises:
-            JournalUnavailableError: If that could not be written.
-        """
+        """Note that a server is about to get points of an owner, unless that is known."""
         self._note([KnownServer(tuple(map(clean_url, urls_of(url))), owner)], at)
 
     def leave(self, url: str, owner: str, at: datetime) -> None:
@@ -119,9 +100,5 @@ def _to_data(server: KnownServer) -> dict[str, Any]:
 
 
 def server_from_data(data: dict[str, Any]) -> KnownServer:
-    """Return the server that the data describes.
-
-    Raises:
-        KeyError, TypeError: If the data does not describe one.
-    """
+    """Return the server that the data describes."""
     return KnownServer(tuple(data["urls"]), data["owner"], data.get("left", False))

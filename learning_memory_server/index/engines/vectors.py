@@ -36,10 +36,6 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
 
     All are checked before the first is written, so that a bad one leaves the collection as it was. The embedded engine
     would silently store NaN, and find nothing for a query that contains one.
-
-    Raises:
-        WrongDimensionError: If a vector has another length.
-        StorageUnavailableError: If a vector contains NaN or infinity.
     """
     for vector in vectors:
         if len(vector) != dimension:
@@ -55,9 +51,7 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
 def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list[float]]:
     """Return the indices and values in the form that engines accept.
 
-    Raises:
-        StorageUnavailableError: If they violate the port's rules: engines would sum duplicate terms, and one of them
-            would return NaN as a score.
+    Terms against the port's rules are refused: engines would sum duplicates, or return NaN as a score.
     """
     indices, values = list(terms.indices), list(terms.values)
     ascending = all(first < second for first, second in pairwise(indices))

@@ -10,24 +10,17 @@ from learning_memory_server.model.vocabulary import SearchMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The parts of a score, as far as the search knows them. The score is computed from them.
+    """The parts of a score, as far as the search knows them. The score is computed from them."""
 
-    Args:
-        mode: What ranked the result. It decides which formula in `fusion` gives the score.
-        bm25: The BM25 score, 0 where query and text share no term.
-        contrast: How far the best BM25 score of the search stands out, from 0 to 1: see `fusion.contrast`. No part of a
-            lexical score.
-        cosine: The cosine similarity of query and text, from -1 to 1; None in a lexical search.
-        nearest: The collection whose vector has that cosine; None in a lexical search.
-        reranked: What a re-ranking model gave the text, from 0 to 1; None if none read it.
-    """
-
-    mode: SearchMode
-    bm25: float
+    mode: SearchMode  # what ranked the result. It decides which formula in `fusion` gives the score
+    bm25: float  # the BM25 score, 0 where query and text share no term
     contrast: float = 1.0
+    """How far the best BM25 score of the search stands out, from 0 to 1: see `fusion.contrast`. No part of a lexical
+    score."""
     cosine: float | None = None
-    nearest: str | None = None
-    reranked: float | None = None
+    """The cosine similarity of query and text, from -1 to 1; None in a lexical search."""
+    nearest: str | None = None  # the collection whose vector has that cosine; None in a lexical search
+    reranked: float | None = None  # what a re-ranking model gave the text, from 0 to 1; None if none read it
 
     @property
     def similarity(self) -> float | None:

@@ -8,7 +8,7 @@ common words count for next to nothing and a rare name for a lot.
 
 Nothing else depends on the query, so a text that one search missed needs only its own score from it.
 
-Measured with all-MiniLM-L6-v2 and the terms of `search.terms`, recall@10 / nDCG@10 in percent:
+Measured with all-MiniLM-L6-v2 and the terms of `index.ranking.terms`, recall@10 / nDCG@10 in percent:
 
     set                      documents  queries       lexical      semantic        hybrid
     developer memories              30       15  100.0 / 83.9  100.0 / 87.4  100.0 / 94.3
@@ -20,7 +20,7 @@ Measured with all-MiniLM-L6-v2 and the terms of `search.terms`, recall@10 / nDCG
     0.6 * cosine + 0.4 * bm25**2 / (bm25**2 + 20**2)                          86.9 / 73.5
     0.6 * cosine + 0.4 * bm25 / (bm25 + 10)                                   86.3 / 72.7
 
-It is a plateau: with rank 20 to 30 or 18 to 22 in place of 20, every set stays within 0.7, and with weights of 0.5 and
+It is a plateau: with rank 20 to 30 or 18 to 22 instead of 20, every set stays within 0.7, and with weights of 0.5 and
 0.5 or 0.4 and 0.6 within 1.2. On each half of the two large sets, its nDCG is above that of the formula without
 contrast. The number of shared terms, the cosines' own contrast, and each query's scores as z-scores were no better as
 weights.
@@ -66,13 +66,7 @@ def contrast(bm25: Sequence[float]) -> float:
 
 
 def relevance(cosine: float, bm25: float, contrast: float) -> float:
-    """Return how well a text matches, from 0 to 1.
-
-    Args:
-        cosine: The cosine similarity of the text and the query; below 0 counts as 0.
-        bm25: The text's BM25 score, 0 if it shares no term with the query.
-        contrast: See `contrast`.
-    """
+    """Return how well a text matches, from 0 to 1."""
     return SEMANTIC_WEIGHT * min(max(cosine, 0.0), 1.0) + LEXICAL_WEIGHT * lexical_part(bm25, contrast)
 
 
@@ -92,10 +86,6 @@ def reranked(relevance: float, score: float) -> float:
 
     The model's score decides; relevance decides between nearly equal scores. A text that was not read has score 0 and
     less relevance than those that were, so it never ranks above them, and its result is below 0.01.
-
-    Args:
-        relevance: See `relevance`.
-        score: The model's score, from 0 to 1.
     """
     return RERANKED_WEIGHT * score + (1 - RERANKED_WEIGHT) * relevance
 
@@ -103,15 +93,7 @@ def reranked(relevance: float, score: float) -> float:
 def lacking(found: Mapping[str, float], other: Mapping[str, float], depth: int) -> list[str]:
     """Return the ids that only the other search found and whose score in this one is still unknown.
 
-    A search that found fewer than it was asked for has found all there is: anything else scores 0 in it.
-
-    Args:
-        found: The scores of one search, by id.
-        other: The scores of the other search.
-        depth: How many candidates `found` was asked for.
-
-    Returns:
-        The ids, sorted.
+    A search that found fewer than the `depth` it was asked for has found all there is: anything else scores 0 in it.
     """
     if len(found) < depth:
         return []
@@ -121,17 +103,9 @@ def lacking(found: Mapping[str, float], other: Mapping[str, float], depth: int) 
 def fuse(
     cosines: Mapping[str, float], bm25: Mapping[str, float], contrast: float, limit: int
 ) -> list[tuple[str, float]]:
-    """Return the best of the candidates of both searches.
+    """Return the best of the candidates of both searches: (id, score) pairs, best first, ties ordered by id.
 
-    Args:
-        cosines: Cosine similarities by id.
-        bm25: BM25 scores by id.
-        contrast: See `contrast`.
-        limit: The most results to return.
-
-    Returns:
-        (id, score) pairs, best first, ties ordered by id. The score is `relevance`, where an absent id counts as 0:
-        fetch what is `lacking` first.
+    The score is `relevance`, where an absent id counts as 0: fetch what is `lacking` first.
     """
     scored = [
         (key, relevance(cosines.get(key, 0.0), bm25.get(key, 0.0), contrast))

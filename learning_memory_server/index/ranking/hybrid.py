@@ -20,35 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query to one collection.
-
-    Args:
-        collection: Where to search.
-        text: What to search for.
-        limit: The most points to return.
-        where: Which points to consider.
-        siblings: Collections with other vectors of the same things under the same ids. A result's cosine is then that
-            of its nearest vector in any of them.
-        contrast: That of an earlier search whose results these are merged with; None to take it from this one.
-    """
+    """A query to one collection."""
 
     collection: str
     text: str
     limit: int
     where: Filter
     siblings: tuple[str, ...] = ()
+    """Collections with other vectors of the same things under the same ids. A result's cosine is then that of its
+    nearest vector in any of them."""
     contrast: float | None = None
+    """That of an earlier search whose results these are merged with; None to take it from this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A point that was found.
-
-    Args:
-        id: The point's id.
-        explanation: Where its score comes from.
-        payload: The point's payload.
-    """
+    """A point that was found."""
 
     id: str
     explanation: Explanation
@@ -75,16 +62,8 @@ async def search_hybrid(
 ) -> list[Match]:
     """Return the best points, best first, ties ordered by id.
 
-    Args:
-        store: Where to search.
-        query: What to look for, and how many points to return.
-        vector: The vector of the query's text.
-        is_shown: Decides by its payload whether a point may be returned. Use it only for points that should no longer
-            be in the index, because each one rejected may cost another search; everything else belongs in
-            `query.where`.
-
-    Raises:
-        StorageUnavailableError: If the engine failed.
+    `is_shown` decides by its payload whether a point may be returned. Use it only for points that should no longer be
+    in the index, because each one rejected may cost another search; everything else belongs in `query.where`.
     """
     asked = query.limit
     while True:

@@ -3,7 +3,7 @@
 A plain word becomes its stem (Snowball's English stemmer). A name in code becomes its words and itself, so that
 `read_file`, `readFile` and "read the file" find each other, and the exact name still counts most. A path, a version
 or a code such as `ORA-00942` becomes its parts and itself. Terms and weights are stored: if you change them, raise
-`Recipe.terms` in `indexing.recipe`.
+`Recipe.terms` in `index.recipe`.
 """
 
 from __future__ import annotations

@@ -56,25 +56,14 @@ _OTHERS: Final = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a model's floor is made of.
+    """What a model's floor is made of."""
 
-    Args:
-        base: The floor of a short question in a collection of one point.
-        growth: What it rises by as the collection becomes e times as large.
-        allowance: How much lower it is for a long question.
-    """
-
-    base: float
-    growth: float
-    allowance: float
+    base: float  # the floor of a short question in a collection of one point
+    growth: float  # what it rises by as the collection becomes e times as large
+    allowance: float  # how much lower it is for a long question
 
     def score(self, text: str, points: int) -> float:
-        """Return the least score of a result.
-
-        Args:
-            text: The question.
-            points: How many points the collection has.
-        """
+        """Return the least score of a result."""
         is_long = len(set(terms(text))) >= _LONG
         return self.base + self.growth * math.log(max(points, 1)) - (self.allowance if is_long else 0.0)
 
@@ -90,16 +79,12 @@ def floor_of(identity: EmbeddingIdentity) -> Floor | None:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What the results of one search must reach.
-
-    Args:
-        least: The least score.
-        is_asked: Whether the caller named it: it is then compared with the score that is shown. A measured floor is
-            compared with the score before any re-ranking.
-    """
+    """What the results of one search must reach."""
 
     least: float
     is_asked: bool
+    """Whether the caller named it: it is then compared with the score that is shown. A measured floor is compared with
+    the score before any re-ranking."""
 
     def passes(self, explanation: Explanation) -> bool:
         """Return whether a result reaches it."""
@@ -155,15 +140,7 @@ async def bar_of(
 ) -> Bar | None:
     """Return what the results of a search must reach, None for nothing.
 
-    Args:
-        index: What is searched.
-        collection: The collection that is searched.
-        text: The question.
-        min_score: The least score that the caller wants; None for the measured floor.
-        is_measured: Whether the search is one of those whose floor was measured.
-
-    Raises:
-        EmbeddingUnavailableError, StorageUnavailableError: If the index cannot be opened, or the engine failed.
+    `is_measured` says whether the search is one of those whose threshold was measured.
     """
     if min_score is not None:
         return Bar(min_score, is_asked=True)

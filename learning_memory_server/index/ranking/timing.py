@@ -19,12 +19,7 @@ log = structlog.get_logger()
 
 
 class SearchTimer:
-    """A context manager that times one search and logs it at the end; never a query or a text.
-
-    Args:
-        collection: The collection that is searched.
-        slow_ms: The milliseconds above which a search counts as slow.
-    """
+    """A context manager that times one search and logs it at the end; never a query or a text."""
 
     def __init__(self, collection: str, slow_ms: float = _SLOW) -> None:
         self._slow_ms = slow_ms
