@@ -69,7 +69,7 @@ class Document(Protocol):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Texts that are also embedded separately; see `index.embedding`."""
+        """Texts that are also embedded separately; see `index.recipe.embed`."""
         ...
 
     @property

@@ -19,11 +19,10 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.embedding import completed, embed
 from learning_memory_server.index.ranking.hybrid import search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.index.rebuilding import refill
-from learning_memory_server.index.recipe import Blueprints, points_of
+from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.index.document import DIGEST, Collection, digest_of
-from learning_memory_server.index.embedding import embed
+from learning_memory_server.index.recipe import embed
 
 if TYPE_CHECKING:
     import numpy as np

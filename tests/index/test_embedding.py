@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import Collection, WholeDocument
-from learning_memory_server.index.embedding import embed
+from learning_memory_server.index.recipe import embed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

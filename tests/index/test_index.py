@@ -11,11 +11,11 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, WholeDocument, digest_of, point_id
-from learning_memory_server.index.embedding import embed
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.ranking.hybrid import Query
+from learning_memory_server.index.recipe import embed
 from tests.support import full_ghap, numbered, open_parts
 
 if TYPE_CHECKING:

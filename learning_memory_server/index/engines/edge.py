@@ -16,12 +16,12 @@ from uuid import UUID
 from learning_memory_server.errors import DamagedCollectionError
 from learning_memory_server.index.engines.base import Hit, Record
 from learning_memory_server.index.engines.edge_filters import edge_filter, keys_field, with_keys, without_keys
-from learning_memory_server.index.engines.edge_open import OpenShards
-from learning_memory_server.index.engines.edge_shards import engine_errors
-from learning_memory_server.index.engines.ranking import as_cosine, best_hits
+from learning_memory_server.index.engines.edge_shards import OpenShards, engine_errors
 from learning_memory_server.index.engines.vectors import (
     TERMS,
     VECTOR,
+    as_cosine,
+    best_hits,
     checked_matrix,
     checked_terms,
     read_vector,

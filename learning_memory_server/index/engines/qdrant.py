@@ -15,12 +15,18 @@ import structlog
 from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.engines.base import Hit, Record
 from learning_memory_server.index.engines.own_terms import OwnTerms
-from learning_memory_server.index.engines.qdrant_catalog import Catalog, Place
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Requests
-from learning_memory_server.index.engines.qdrant_schema import OWNER, Spread
-from learning_memory_server.index.engines.ranking import as_cosine, best_hits
-from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR, checked_matrix, checked_terms
+from learning_memory_server.index.engines.vectors import (
+    REBUILD,
+    TERMS,
+    VECTOR,
+    as_cosine,
+    best_hits,
+    checked_matrix,
+    checked_terms,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import models

@@ -6,15 +6,15 @@ an id on the server is the caller's id XOR the owner's, so that the same entry i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Record
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_filters import contradicts_itself, qdrant_filter
 from learning_memory_server.index.engines.qdrant_requests import writing_nothing
-from learning_memory_server.index.engines.qdrant_schema import OWNER, REBUILD
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
 
 if TYPE_CHECKING:
@@ -227,3 +227,38 @@ def unreserved(payload: Payload) -> Payload:
 
 def _shown(payload: Payload | None) -> dict[str, Any]:
     return {name: value for name, value in (payload or {}).items() if name not in _RESERVED}
+
+
+def contradicts_itself(where: Filter | None) -> bool:
+    """Return whether no point can match, because a condition is both demanded and excluded.
+
+    For an indexed field, Qdrant 1.15 and 1.18 answer such a filter with what matches the demand.
+    """
+    return where is not None and not set(where.matches).isdisjoint(where.without)
+
+
+def qdrant_filter(
+    demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
+) -> models.Filter:
+    """Return the vendor's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
+
+    `ids` are the ids as the server has them. One that is not a UUID is a ValueError.
+    """
+    from qdrant_client import models  # noqa: PLC0415 - a second to import
+
+    where = where or Filter()
+    conditions, refused = (
+        [
+            cast("models.Condition", models.FieldCondition(key=name, match=models.MatchValue(value=value)))
+            for name, value in pairs
+        ]
+        for pairs in ((*demanded.items(), *where.matches), where.without)
+    )
+    conditions += [
+        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
+        for times in where.times
+        if times.start or times.end
+    ]
+    if ids is not None:
+        conditions.append(models.HasIdCondition(has_id=[str(UUID(point_id)) for point_id in ids]))
+    return models.Filter(must=conditions, must_not=refused or None)

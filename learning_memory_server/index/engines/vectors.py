@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
@@ -14,8 +14,7 @@ from learning_memory_server.errors import StorageUnavailableError, WrongDimensio
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.index.engines.base import SparseVector, Vector
-
+    from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
 
 VECTOR: Final = "dense"
 TERMS: Final = "bm25"
@@ -71,3 +70,27 @@ def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:
     Ten thousand vectors of 384 Python floats take 150 MB; as arrays they take 15.
     """
     return np.array(cast("dict[str, list[float]]", vectors)[name], dtype=np.float32) if vectors else None
+
+
+_MARGIN: Final = 8
+"""Hits to fetch beyond the limit at first."""
+
+
+async def best_hits(
+    fetch: Callable[[int], Awaitable[list[Hit]]], limit: int, everything: Callable[[], Awaitable[int]]
+) -> list[Hit]:
+    """Return the `limit` best hits, equal scores ordered by id.
+
+    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and all
+    of them if the last one ties with the last that would be kept.
+    """
+    asked = limit + _MARGIN
+    hits = await fetch(asked)
+    if len(hits) == asked and hits[-1].score == hits[limit - 1].score:
+        hits = await fetch(max(asked, await everything()))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
+
+
+def as_cosine(score: float) -> float:
+    """Return `score` without a rounding error past -1 or 1."""
+    return max(-1.0, min(1.0, score))

@@ -197,7 +197,7 @@ def open_server(
     """
     from learning_memory_server.index.engines.owner import open_owner  # noqa: PLC0415
     from learning_memory_server.index.engines.qdrant import QdrantStore  # noqa: PLC0415
-    from learning_memory_server.index.engines.qdrant_schema import Spread  # noqa: PLC0415
+    from learning_memory_server.index.engines.qdrant_catalog import Spread  # noqa: PLC0415
 
     spread = Spread(
         settings.qdrant_shard_number,

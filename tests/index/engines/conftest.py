@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
-from learning_memory_server.index.engines.qdrant_schema import Spread
+from learning_memory_server.index.engines.qdrant_catalog import Spread
 from tests.index.engines.double import QdrantDouble, serving, store_of
 from tests.index.engines.points import EAST, uid
 

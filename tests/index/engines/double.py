@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_schema import Spread
+from learning_memory_server.index.engines.qdrant_catalog import Spread
 from tests.index.engines.double_engine import Answer, Engine
 
 

@@ -24,8 +24,8 @@ from learning_memory_server.index.engines import qdrant_requests
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
+from learning_memory_server.index.engines.qdrant_catalog import Spread
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_schema import Spread
 from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Wrong, answering

@@ -16,7 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_schema import Spread, collection_settings
+from learning_memory_server.index.engines.qdrant_catalog import Spread, collection_settings
 from tests.index.engines.double import QdrantDouble, Request, Wrong, store_of
 from tests.index.engines.points import EAST, NORTH, uid
 
