@@ -92,38 +92,6 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         staged.rename(directory)
 
 
-def drop_shard(directory: Path) -> None:
-    """Remove whatever is in `directory`. A crash midway leaves nothing that is ever read."""
-    with engine_errors(directory.name):
-        doomed = directory.with_name(f".{directory.name}{_REPLACED}")
-        shutil.rmtree(doomed, ignore_errors=True)
-        if directory.exists():
-            directory.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
-
-
-def promote_shard(source: Path, target: Path) -> None:
-    """Replace the shard in `target` with the one in `source`; both are closed.
-
-    A crash between the two renames leaves `target` absent and the old shard next to it; see `recover_shard`.
-    """
-    with engine_errors(target.name):
-        old = target.with_name(f".{target.name}{_REPLACED}")
-        shutil.rmtree(old, ignore_errors=True)
-        if target.exists():
-            target.rename(old)
-        source.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def recover_shard(directory: Path) -> None:
-    """Restore the shard that an interrupted `promote_shard` has moved away from `directory`."""
-    with engine_errors(directory.name):
-        old = directory.with_name(f".{directory.name}{_REPLACED}")
-        if old.exists() and not directory.exists():
-            old.rename(directory)
-
-
 def load_shard(directory: Path) -> Shard:
     """Open the shard in `directory`, unless it is damaged or another process has it open."""
     from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415 - loaded on first use
@@ -146,20 +114,6 @@ def load_shard(directory: Path) -> Shard:
             if disk_use(log) > _MUCH_LOG:
                 release_mapped(log)
         return Shard(engine, dimension, about, shared)
-
-
-def require_space(path: Path, needed: int) -> None:
-    """Raise an error if fewer than `needed` bytes are free: on a full disk the engine ends the process (SIGBUS)."""
-    try:
-        free = shutil.disk_usage(path).free
-    except OSError as error:
-        raise StorageUnavailableError("The storage folder cannot be read.") from error
-    if free < needed:
-        raise DiskFullError(
-            f"{free // 2**20} MiB are free where the index is stored; "
-            f"{needed // 2**20} MiB are needed to write safely.",
-            hint="Free some disk space.",
-        )
 
 
 @contextmanager
@@ -217,24 +171,38 @@ class OpenShards:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory = self._path / spec.name
         if spec.name not in self._shards:
-            recover_shard(directory)
+            with engine_errors(spec.name):
+                old = _replaced(directory)
+                if old.exists() and not directory.exists():
+                    # `promote` was interrupted.
+                    old.rename(directory)
             if not shard_exists(directory):
                 self.require_space()
                 create_shard(directory, spec.dimension, spec.about)
         return self.get(spec.name)
 
     def drop(self, collection: str) -> None:
-        """Remove the shard, if there is one."""
+        """Remove the shard, if there is one. A crash midway leaves nothing that is ever read."""
         self._require_open()
         self._shut(collection)
-        drop_shard(self._path / collection)
+        directory = self._path / collection
+        with engine_errors(collection):
+            _put_aside(directory)
+            shutil.rmtree(_replaced(directory), ignore_errors=True)
 
     def promote(self, source: str, target: str) -> None:
-        """Replace one shard with another."""
+        """Replace one shard with another.
+
+        A crash between the two renames leaves `target` absent and the old shard next to it; see `ensure`.
+        """
         self._release(source, self.get(source))
         del self._shards[source]
         self._shut(target)
-        promote_shard(self._path / source, self._path / target)
+        directory = self._path / target
+        with engine_errors(target):
+            _put_aside(directory)
+            (self._path / source).rename(directory)
+            shutil.rmtree(_replaced(directory), ignore_errors=True)
 
     def require_files(self, collection: str) -> None:
         """Raise an error if the shard does not exist on disk."""
@@ -256,8 +224,17 @@ class OpenShards:
                 releases.callback(self._release, *self._shards.popitem())
 
     def require_space(self) -> None:
-        """Raise an error if too little space is left to write."""
-        require_space(self._path, self._min_free_bytes)
+        """Raise an error if too little space is left: on a full disk the engine ends the process (SIGBUS)."""
+        try:
+            free = shutil.disk_usage(self._path).free
+        except OSError as error:
+            raise StorageUnavailableError("The storage folder cannot be read.") from error
+        if free < self._min_free_bytes:
+            raise DiskFullError(
+                f"{free // 2**20} MiB are free where the index is stored; "
+                f"{self._min_free_bytes // 2**20} MiB are needed to write safely.",
+                hint="Free some disk space.",
+            )
 
     def _release(self, collection: str, shard: Shard) -> None:
         try:
@@ -282,3 +259,14 @@ class OpenShards:
     def _require_open(self) -> None:
         if self._closed:
             raise StorageUnavailableError("The store is closed.")
+
+
+def _replaced(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}{_REPLACED}")
+
+
+def _put_aside(directory: Path) -> None:
+    """Move whatever is in `directory` next to it."""
+    shutil.rmtree(_replaced(directory), ignore_errors=True)
+    if directory.exists():
+        directory.rename(_replaced(directory))
