@@ -166,7 +166,7 @@ from learning_memory_server.system.ipc import discovery
 from learning_memory_server.cli.access.hub_client import find_hub
 batches = json.load(sys.stdin)
 for batch in batches:
-    hub = find_hub(rendezvous.Place(os.environ))
+    hub = find_hub(discovery.Place(os.environ))
     print(json.dumps(hub.control("add", entries=batch)["added"]), flush=True)
 """
 
