@@ -23,7 +23,7 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
-from learning_memory_server.journal.archive.purging import count_forgotten, purge_archive
+from learning_memory_server.journal.archive.rewriting import count_forgotten, purge_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.settings import Settings

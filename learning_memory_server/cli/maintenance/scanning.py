@@ -24,7 +24,7 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
-from learning_memory_server.journal.archive.redacting import redact_archive, scan_archive
+from learning_memory_server.journal.archive.rewriting import redact_archive, scan_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.server.composition.backends import redaction_gate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import IO, Final
 
 from learning_memory_server.errors import InvalidInputError
@@ -51,11 +50,7 @@ class Bounded:
         """The most bytes that one call may read."""
 
     def read(self, size: int = -1) -> bytes:
-        """Read at most `size` bytes.
-
-        Raises:
-            InvalidInputError: If that is too much, or too far.
-        """
+        """Read at most `size` bytes; refuse what is too much, or too far."""
         if not 0 <= size <= self.at_once:
             raise InvalidInputError("The archive is refused: a header claims an enormous size.")
         data = self._file.read(size)
@@ -63,11 +58,7 @@ class Bounded:
         return data
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to an offset from the start.
-
-        Raises:
-            InvalidInputError: If that is too far; nothing is decompressed then.
-        """
+        """Go to an offset from the start; refuse what is too far before anything is decompressed."""
         self._check(offset)
         return self._file.seek(offset, whence)
 
@@ -86,36 +77,4 @@ class Bounded:
                 f"The archive is refused: it is larger than {TOTAL_MAX:,} bytes, or more than {RATIO_MAX} times its "
                 "compressed size.",
                 hint="If you trust it, decompress it with gunzip, and use the .tar file.",
-            )
-
-
-class LineLengths:
-    """Watches the length of lines in a file that is read in pieces.
-
-    Args:
-        name: The file, for the refusal.
-        longest: The most bytes of a line.
-    """
-
-    def __init__(self, name: str, longest: int = LINE_MAX) -> None:
-        self._name = name
-        self._longest = longest
-        self._unfinished = 0
-
-    def watch(self, piece: bytes) -> None:
-        """Take the next piece.
-
-        Raises:
-            InvalidInputError: If a line is too long.
-        """
-        first, *others = piece.split(b"\n")
-        self._unfinished += len(first)
-        self._refuse((self._unfinished, *map(len, others)))
-        if others:
-            self._unfinished = len(others[-1])
-
-    def _refuse(self, lengths: Iterable[int]) -> None:
-        if max(lengths) > self._longest:
-            raise InvalidInputError(
-                f"The archive is refused: {self._name} has a line of more than {self._longest:,} bytes."
             )

@@ -15,9 +15,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.line import digest
@@ -34,6 +36,8 @@ DAMAGED: Final = "damaged/"
 OPEN: Final = "open/"
 
 OTHER_COPY: Final = "Use another copy; nothing was changed."
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 _PART: Final = r"(?!\.)[^/\\\x00-\x1f\x7f]{1,200}"
 _NAME: Final = re.compile(rf"(?:{JOURNAL}|{DAMAGED})(?:{OPEN}{_PART}\.json|(?:{_PART}/)?{_PART}\.jsonl)")
@@ -52,10 +56,10 @@ class Member:
     """
 
     sha256: str
-    bytes: int
-    lines: int
-    records: dict[str, int] = field(default_factory=dict)
-    tombstones: int = 0
+    bytes: Count
+    lines: Count
+    records: dict[str, Count]
+    tombstones: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Manifest:
 
     created_at: datetime
     program: str
-    journal_format: int
+    journal_format: Count
     project: str | None
     files: dict[str, Member]
 
@@ -100,7 +104,7 @@ class Manifest:
         """
         try:
             content = json.loads(text)
-            version = _number(content["format"])
+            version = msgspec.convert(content["format"], int)
             if version > ARCHIVE_VERSION:
                 raise InvalidInputError(
                     f"The archive has format {version}; this program reads up to {ARCHIVE_VERSION}.",
@@ -114,15 +118,7 @@ class Manifest:
                 raise InvalidInputError(
                     f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=OTHER_COPY
                 )
-            files = {str(name): _member(said) for name, said in content["files"].items()}
-            project = content["project"]
-            return cls(
-                created_at=datetime.fromisoformat(content["created_at"]),
-                program=str(content["program"]),
-                journal_format=_number(content["journal_format"]),
-                project=None if project is None else str(project),
-                files=files,
-            )
+            return msgspec.convert(content, cls)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"The archive's {MANIFEST} cannot be read ({error}).") from None
 
@@ -130,19 +126,3 @@ class Manifest:
 def is_member_name(name: str) -> bool:
     """Return whether a file of an archive may have this name."""
     return _NAME.fullmatch(name) is not None
-
-
-def _member(said: dict[str, object]) -> Member:
-    return Member(
-        sha256=str(said["sha256"]),
-        bytes=_number(said["bytes"]),
-        lines=_number(said["lines"]),
-        records={str(kind): _number(count) for kind, count in dict(said["records"]).items()},  # type: ignore[call-overload]
-        tombstones=_number(said["tombstones"]),
-    )
-
-
-def _number(said: object) -> int:
-    if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise ValueError(f"{said!r} is not a count")
-    return said

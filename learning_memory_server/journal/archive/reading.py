@@ -14,13 +14,13 @@ from typing import IO, Final, cast
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import (
+    LINE_MAX,
     LOG_FILE_MAX,
     MANIFEST_MAX,
     MEMBERS_MAX,
     OPEN_MAX,
     TOTAL_MAX,
     Bounded,
-    LineLengths,
     most_bytes,
 )
 from learning_memory_server.journal.archive.manifest import (
@@ -41,11 +41,7 @@ _CHUNK: Final = 64 * 1024
 
 
 class Archive:
-    """A verified archive, open for reading.
-
-    Attributes:
-        manifest: Its manifest.
-    """
+    """A verified archive, open for reading."""
 
     def __init__(self, tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], manifest: Manifest) -> None:
         self._tar = tar
@@ -182,9 +178,15 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _digest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest, lines = hashlib.sha256(), LineLengths(member.name)
+    """Return the checksum of a member. It is read in pieces, so that no line is in memory that is too long."""
+    digest, length = hashlib.sha256(), 0
     content = cast("IO[bytes]", tar.extractfile(member))
     while chunk := content.read(_CHUNK):
         digest.update(chunk)
-        lines.watch(chunk)
+        first, *others = map(len, chunk.split(b"\n"))
+        if max(length + first, *others, 0) > LINE_MAX:
+            raise InvalidInputError(
+                f"The archive is refused: {member.name} has a line of more than {LINE_MAX:,} bytes."
+            )
+        length = others[-1] if others else length + first
     return digest.hexdigest()

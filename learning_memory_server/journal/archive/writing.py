@@ -55,7 +55,11 @@ def write_archive(
         project,
         {
             name: Member(
-                _digest(piece.content), len(piece.content), piece.lines, dict(piece.records), piece.tombstones
+                hashlib.sha256(piece.content).hexdigest(),
+                len(piece.content),
+                piece.lines,
+                dict(piece.records),
+                piece.tombstones,
             )
             for name, piece in sorted(snapshot.pieces.items())
         },
@@ -142,7 +146,3 @@ def _add(tar: tarfile.TarFile, members: dict[str, bytes | bytearray], at: int) -
 
 def _unfinished_name(path: Path) -> Path:
     return path.with_name(f".{path.name}{UNFINISHED}")
-
-
-def _digest(content: bytes | bytearray) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -10,8 +10,8 @@ import pytest
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.backups import back_up, list_backups
 from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.purging import count_forgotten, purge_archive
 from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.archive.rewriting import count_forgotten, purge_archive
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.formats import CURRENT, Format

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive import bounds
-from learning_memory_server.journal.archive.bounds import Bounded, LineLengths, most_bytes
+from learning_memory_server.journal.archive import bounds, reading
+from learning_memory_server.journal.archive.bounds import Bounded, most_bytes
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.codec import MEMORY
@@ -106,14 +106,19 @@ def test_a_line_that_no_journal_has_is_refused_before_it_is_read(tmp_path: Path)
     assert most < 3_000_000
 
 
-def test_lines_are_measured_across_the_pieces_that_are_read() -> None:
-    lines = LineLengths("x", longest=4)
-    for piece in (b"123", b"4\n1", b"2", b"34\n\n", b"1234"):
-        lines.watch(piece)
-    with pytest.raises(InvalidInputError, match="x has a line of more than 4 bytes"):
-        lines.watch(b"5\n")
-    with pytest.raises(InvalidInputError):
-        LineLengths("x", longest=4).watch(b"\n12345\n")
+@pytest.mark.parametrize(
+    ("content", "fits"), [(b"1234\n12345\n\n1234", True), (b"123456", False), (b"1\n123456\n", False)]
+)
+def test_lines_are_measured_across_the_pieces_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, fits: bool
+) -> None:
+    monkeypatch.setattr(reading, "_CHUNK", 3)
+    monkeypatch.setattr(reading, "LINE_MAX", 5)
+    path = forged(tmp_path / "a.tar", sealed({NAME: content}))
+    if fits:
+        with open_archive(path):
+            return
+    assert "has a line of more than 5 bytes" in refusal(path)
 
 
 def test_an_archive_full_of_lines_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.archive.redacting import redact_archive, scan_archive
+from learning_memory_server.journal.archive.rewriting import redact_archive, scan_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Scanner

@@ -1,0 +1,139 @@
+"""Archives that were made before: without what was forgotten since, or without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.journal.archive.contents import is_forgotten
+from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN
+from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
+from learning_memory_server.journal.archive.writing import write_archive
+from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.open_file import open_version
+from learning_memory_server.system.files import sync_directory
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.archive.contents import Key
+    from learning_memory_server.journal.archive.manifest import Manifest
+    from learning_memory_server.journal.archive.reading import Archive
+    from learning_memory_server.journal.scanning import Finding, Scanner
+
+Change = Callable[[str, int, bytes], bytes | None]
+"""Takes a file's name, a line's number and its text, or 0 and the whole text of an open entry's file. Returns what
+stands in its place, or None to leave it out."""
+
+_OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
+
+
+def count_forgotten(path: Path, forgotten: set[Key]) -> int:
+    """Return how many lines and open entries of an archive are about something that is forgotten.
+
+    Raises:
+        InvalidInputError: If it cannot be read.
+        JournalUnavailableError: If a newer program wrote it.
+        OSError: If the file cannot be opened.
+    """
+    with open_archive(path) as archive:
+        return _changed(archive, _without(forgotten)).forgotten
+
+
+def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None) -> int:
+    """Replace an archive by one without what is forgotten, and return how many lines and open entries that were.
+
+    The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten.
+    With 0, the archive is as it was.
+
+    Args:
+        path: The archive.
+        forgotten: Kinds and ids.
+        fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
+
+    Raises:
+        AlreadyRunningError: If another process is writing the same file.
+        InvalidInputError, JournalUnavailableError, OSError: See `count_forgotten`; the archive is as it was.
+    """
+    with open_archive(path) as archive:
+        kept, manifest = _changed(archive, _without(forgotten)), archive.manifest
+    if kept.forgotten:
+        _replace(path, kept, manifest, fresh)
+    return kept.forgotten
+
+
+def scan_archive(path: Path, scanner: Scanner) -> list[Finding]:
+    """Return the secrets in an archive; raises as `count_forgotten`."""
+    findings: dict[Finding, None] = {}
+    with open_archive(path) as archive:
+        _changed(archive, _redacted(scanner, findings))
+    return list(findings)
+
+
+def redact_archive(path: Path, scanner: Scanner, fresh: Snapshot | None = None) -> list[Finding]:
+    """Replace an archive that has secrets by one without them, and return them; see `purge_archive`."""
+    findings: dict[Finding, None] = {}
+    with open_archive(path) as archive:
+        kept, manifest = _changed(archive, _redacted(scanner, findings)), archive.manifest
+    if findings:
+        _replace(path, kept, manifest, fresh)
+    return list(findings)
+
+
+def _changed(archive: Archive, change: Change) -> Snapshot:
+    kept = Snapshot()
+    for name, lines in archive.files():
+        is_open = name.startswith(_OPEN)
+        pieces = [(0, b"".join(lines))] if is_open else enumerate(lines, start=1)
+        for number, piece in pieces:
+            text = change(name, number, piece)
+            if text is None:
+                kept.forgotten += 1
+            elif is_open and name.startswith(JOURNAL):
+                kept.add_open(name, text, open_version(text))
+            elif record := None if is_open else _record(text):
+                kept.add_record(name, text, record)
+            else:
+                kept.piece(name).add(text)
+    return kept
+
+
+def _without(forgotten: set[Key]) -> Change:
+    def change(name: str, number: int, text: bytes) -> bytes | None:
+        record = _record(text) if number else None
+        if record:
+            is_gone = not record.is_tombstone and is_forgotten(record, forgotten)
+        elif not number and (GHAP.kind, PurePosixPath(name).stem) in forgotten:
+            is_gone = True
+        else:
+            is_gone = not name.startswith(JOURNAL + OPEN) and names_any(text, forgotten)
+        return None if is_gone else text
+
+    return change
+
+
+def _redacted(scanner: Scanner, findings: dict[Finding, None]) -> Change:
+    def change(name: str, number: int, text: bytes) -> bytes:
+        place = name.removeprefix(JOURNAL)
+        scanned = scanner.line(text, f"{place}:{number}") if number else scanner.open_file(text, place)
+        findings.update(dict.fromkeys(scanned.findings))
+        return scanned.text
+
+    return change
+
+
+def _record(line: bytes) -> JournalRecord | None:
+    try:
+        return JournalRecord.from_line(line)
+    except DamagedLineError:
+        return None
+
+
+def _replace(path: Path, kept: Snapshot, manifest: Manifest, fresh: Snapshot | None) -> None:
+    """Replace an archive in one step; remove it if nothing is kept, or a newer one has all of it."""
+    if kept.pieces and not (fresh and fresh.covers(kept)):
+        write_archive(path, kept, manifest.created_at, project=manifest.project, replace=True)
+        return
+    path.unlink()
+    sync_directory(path.parent)
