@@ -307,8 +307,8 @@ def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: M
         *(({"command": command}, "must be a text") for command in (5, None, ["status"], {"status": 1})),
         *(({"fields": fields}, "`fields` an object") for fields in (5, None, "x", ["ids"])),
         ({"command": "forget", "fields": {"ids": 5, "project": None, "purge": False, "preview": True}}, "a valid list"),
-        ({"command": "call", "fields": {"tool": [], "arguments": {}, "project": "p", "session": "s"}}, "of type str"),
-        ({"command": "call", "fields": {"tool": "x", "arguments": 5, "project": "p", "session": "s"}}, "of type dict"),
+        ({"command": "call", "fields": {"tool": [], "arguments": {}, "project": "p", "session": "s"}}, "a valid string"),
+        ({"command": "call", "fields": {"tool": "x", "arguments": 5, "project": "p", "session": "s"}}, "a valid dictionary"),
         ({"hello": None}, "version 1"),
     ]  # fmt: skip
     for change, said in wrong:
