@@ -13,6 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.open_entries import Owner
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.citing import Citing
@@ -46,6 +47,7 @@ from learning_memory_server.server.tools.arguments import (
 )
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views, value_views
+from learning_memory_server.server.views.fields import fields
 from learning_memory_server.system.turns import has_written
 
 toolset = ToolSet()
@@ -170,18 +172,7 @@ async def start_ghap(
         confidence=confidence,
     )
     entry = started.entry
-    reply: StartedEntry = {
-        "id": entry.id,
-        "domain": entry.domain.value,
-        "strategy": entry.strategy.value,
-        "goal": entry.goal,
-        "hypothesis": entry.hypothesis,
-        "action": entry.action,
-        "prediction": entry.prediction,
-        "created_at": entry.created_at.isoformat(),
-    }
-    if entry.confidence is not None:
-        reply["confidence"] = entry.confidence
+    reply = cast("StartedEntry", lean(fields(StartedEntry, entry)))
     if record := track_record(entry, collector.timeline.outcomes(entry)):
         reply["track_record"] = record
     if started.orphan is not None:

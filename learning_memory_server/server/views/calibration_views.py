@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.calibration.lift import lift, trials_of
 from learning_memory_server.learning.calibration.rates import rate, rates_by
 from learning_memory_server.learning.calibration.scores import first_stated, last_stated, score
+from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.calibration.lift import Arm
-    from learning_memory_server.learning.calibration.rates import Rate
     from learning_memory_server.learning.calibration.scores import Score
     from learning_memory_server.model.advice import Advice
     from learning_memory_server.model.entry import Ghap
@@ -109,19 +109,18 @@ class CalibrationStats(TypedDict):
 def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, Any]:
     """Return a `CalibrationView` of resolved entries, and of the advice on them among all advice."""
     found = lift(trials_of(advice, entries))
+    by_project = rates_by(entries, lambda entry: entry.project)
+    by_domain = rates_by(entries, lambda entry: entry.domain.value)
+    by_strategy = rates_by(entries, lambda entry: entry.strategy.value)
+    arms = {"shown": fields(ArmView, found.shown), "withheld": fields(ArmView, found.withheld)}
     return {
-        "overall": _rate(rate(entries)),
+        "overall": fields(RateView, rate(entries)),
         "first": _score(score(first_stated(entries))),
         "last": _score(score(last_stated(entries))),
-        "by_domain": [_rate(one) for one in rates_by(entries, lambda entry: entry.domain.value)],
-        "by_strategy": [_rate(one) for one in rates_by(entries, lambda entry: entry.strategy.value)],
-        "by_project": [_rate(one) for one in rates_by(entries, lambda entry: entry.project)],
-        "lift": {
-            "shown": _arm(found.shown),
-            "withheld": _arm(found.withheld),
-            "difference": found.difference,
-            "interval": list(found.interval),
-        },
+        "by_domain": [fields(RateView, one) for one in by_domain],
+        "by_strategy": [fields(RateView, one) for one in by_strategy],
+        "by_project": [fields(RateView, one) for one in by_project],
+        "lift": fields(LiftView, found, **arms),
     }
 
 
@@ -141,43 +140,9 @@ def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
     }
 
 
-def _arm(arm: Arm) -> dict[str, Any]:
-    return {"count": arm.count, "held": arm.held, "share": arm.share}
-
-
-def _rate(one: Rate) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "held": one.held,
-        "total": one.total,
-        "share": one.share,
-        "interval": list(one.interval),
-    }
-
-
 def _score(one: Score) -> dict[str, Any]:
-    if not one.count:
-        return {"count": 0}
-    return {
-        "count": one.count,
-        "confidence": one.confidence,
-        "share": one.share,
-        "brier": one.brier,
-        "reliability": one.reliability,
-        "resolution": one.resolution,
-        "uncertainty": one.uncertainty,
-        "within_bin_variance": one.within_bin_variance,
-        "within_bin_covariance": one.within_bin_covariance,
-        "bins": [
-            {
-                "from": each.low,
-                "to": each.high,
-                "count": len(each.forecasts),
-                "confidence": each.confidence,
-                "held": each.held,
-                "share": each.share,
-                "interval": list(each.interval),
-            }
-            for each in one.bins
-        ],
-    }
+    bins = [
+        {"from": each.low, "to": each.high, **fields(BinView, each, count=len(each.forecasts))}
+        for each in one.bins
+    ]
+    return lean(fields(ScoreView, one, bins=bins))

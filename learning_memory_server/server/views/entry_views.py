@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.model.entry import Revision
 from learning_memory_server.model.lines import preview
+from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
@@ -130,81 +132,36 @@ class Paged(TypedDict):
 
 def entry_key(entry: Ghap) -> dict[str, Any]:
     """Return enough of an open entry to recognise it."""
-    return {"id": entry.id, "goal": entry.goal, "created_at": entry.created_at.isoformat()}
+    return fields(EntryKey, entry)
 
 
 def open_entry(entry: Ghap) -> dict[str, Any]:
     """Return an `OpenEntry`: nothing that only the journal needs, such as the session it belongs to."""
-    return lean(
-        {
-            "id": entry.id,
-            "project": entry.project,
-            "created_at": entry.created_at.isoformat(),
-            "domain": entry.domain.value,
-            "strategy": entry.strategy.value,
-            "goal": entry.goal,
-            "hypothesis": entry.hypothesis,
-            "action": entry.action,
-            "prediction": entry.prediction,
-            "confidence": entry.confidence,
-            "first_confidence": entry.first_confidence,
-            "history": [
-                lean(
-                    {
-                        "at": revision.at.isoformat(),
-                        "hypothesis": revision.hypothesis,
-                        "action": revision.action,
-                        "prediction": revision.prediction,
-                        "confidence": revision.confidence,
-                    }
-                )
-                for revision in entry.history
-            ],
-            "notes": list(entry.notes),
-            "runs": [str(run) for run in entry.runs],
-            "iteration_count": entry.iteration_count,
-        }
-    )
+    history = [lean(fields(Revision, revision)) for revision in entry.history]
+    return lean(fields(OpenEntry, entry, history=history, runs=[str(run) for run in entry.runs]))
 
 
 def summary(entry: Ghap) -> dict[str, Any]:
     """Return a resolved entry as a list shows it."""
-    return {
-        "id": entry.id,
-        "goal": entry.goal,
-        "domain": entry.domain.value,
-        "strategy": entry.strategy.value,
-        "outcome_status": entry.outcome.status.value,
-        "confidence_tier": entry.tier.value,
-        "iteration_count": entry.iteration_count,
-        "created_at": entry.created_at.isoformat(),
-        "resolved_at": entry.outcome.resolved_at.isoformat(),
-        "project": entry.project,
-    }
+    outcome = entry.outcome
+    return fields(Summary, entry, outcome, outcome_status=outcome.status, confidence_tier=entry.tier)
 
 
 def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
     """Return a whole resolved entry."""
     outcome, cause, lesson = entry.outcome, entry.outcome.root_cause, entry.outcome.lesson
     return lean(
-        {
-            "id": entry.id,
-            "score": None if score is None else round(score, 4),
-            "goal": entry.goal,
-            "hypothesis": entry.hypothesis,
-            "action": entry.action,
-            "prediction": entry.prediction,
-            "outcome_status": outcome.status.value,
-            "outcome_result": outcome.result,
-            "surprise": outcome.surprise,
-            "root_cause": cause and {"category": cause.category.value, "description": cause.description},
-            "lesson": lesson and lean({"what_worked": lesson.what_worked, "takeaway": lesson.takeaway}),
-            "confidence_tier": entry.tier.value,
-            "domain": entry.domain.value,
-            "strategy": entry.strategy.value,
-            "project": entry.project,
-            "created_at": entry.created_at.isoformat(),
-        }
+        fields(
+            Experience,
+            entry,
+            outcome,
+            score=None if score is None else round(score, 4),
+            outcome_status=outcome.status,
+            outcome_result=outcome.result,
+            root_cause=cause and fields(RootCauseView, cause),
+            lesson=lesson and lean(fields(LessonView, lesson)),
+            confidence_tier=entry.tier,
+        )
     )
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
+from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.model.failure import Failure
@@ -42,28 +44,23 @@ class FailedCommand(TypedDict):
 def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
     """Return a `RepeatedError` of the failures of one error, oldest first."""
     newest = known[-1]
-    failures = [
-        {
-            "id": each.id,
-            "at": each.created_at.isoformat(),
-            "command": each.command,
-            **_remedy(each, known, folder),
-        }
-        for each in reversed(known)
-    ]
-    return {
-        "id": newest.error,
-        "project": newest.project,
-        "signature": newest.signature,
-        "times": seen(known),
-        "last_seen": newest.created_at.isoformat(),
-        "command": newest.command,
-        **_remedy(newest, known, folder),
-        "failures": failures,
-    }
+    return lean(
+        fields(
+            RepeatedError,
+            newest,
+            id=newest.error,
+            times=seen(known),
+            last_seen=newest.created_at,
+            remedy=_remedy(newest, known, folder),
+            failures=[
+                lean(fields(FailedCommand, each, at=each.created_at, remedy=_remedy(each, known, folder)))
+                for each in reversed(known)
+            ],
+        )
+    )
 
 
-def _remedy(failure: Failure, known: Sequence[Failure], folder: str | None) -> dict[str, str]:
+def _remedy(failure: Failure, known: Sequence[Failure], folder: str | None) -> str | None:
     """Return what a new session is shown if the command fails again."""
     remedy = remedy_for(failure.command, known, folder=folder)
-    return {"remedy": remedy.text} if remedy else {}
+    return remedy and remedy.text

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.server.views.fields import fields
 from learning_memory_server.server.views.score_views import ScoreParts, score_parts
 
 if TYPE_CHECKING:
@@ -42,27 +43,15 @@ class FoundMemoryView(MemoryFacts):
 
 def memory(kept: Memory) -> dict[str, Any]:
     """Return a `MemoryView`."""
-    return {**_facts(kept), "text": kept.text}
+    return fields(MemoryView, kept, metadata=dict(kept.metadata), characters=len(kept.text))
 
 
 def found_memory(found: FoundMemory, *, explain: bool) -> dict[str, Any]:
     """Return a `FoundMemoryView`, with the parts of its score if they are wanted."""
-    view = {
-        **_facts(found.memory),
-        "score": round(found.score, 4),
-        "passage": found.chunk,
-        "start": found.start,
-        "end": found.end,
-    }
-    return {**view, "explanation": score_parts(found.explanation)} if explain else view
-
-
-def _facts(kept: Memory) -> dict[str, Any]:
-    return {
-        "id": kept.id,
-        "metadata": dict(kept.metadata),
-        "project": kept.project,
-        "date": kept.date.isoformat(),
-        "created_at": kept.created_at.isoformat(),
-        "characters": len(kept.text),
-    }
+    score, parts = round(found.score, 4), score_parts(found.explanation)
+    view = fields(
+        FoundMemoryView, found, **memory(found.memory), score=score, passage=found.chunk, explanation=parts
+    )
+    if not explain:
+        del view["explanation"]
+    return view

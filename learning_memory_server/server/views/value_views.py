@@ -9,12 +9,14 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.closest import lesson_of
+from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.values.closest import Likeness
     from learning_memory_server.learning.values.judge import Judgement
     from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.store import Trial
+    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 
 _IDS_SHOWN: Final = 5
@@ -206,26 +208,19 @@ def value(standing: Standing) -> dict[str, Any]:
     """Return a value with its support and its evidence, without the vector."""
     stored = standing.value
     evidence = stored.evidence
+    tested_against = _rounded(ValueEvidence, evidence)
     return lean(
-        {
-            "id": stored.id,
-            "text": stored.text,
-            "standing": standing.support.status.value,
-            "axis": stored.cluster_id.axis.value,
-            "cluster_id": str(stored.cluster_id),
-            "cluster_size": len(evidence.member_ids),
-            "project": stored.project,
-            "created_at": stored.created_at.isoformat(),
-            "evidence": {
-                "similarity": round(evidence.similarity, 4),
-                "centroid_distance": round(evidence.centroid_distance, 4),
-                "threshold": round(evidence.threshold, 4),
-                "member_ids": list(evidence.member_ids[:_IDS_SHOWN]),
-            },
-            "support": _support(standing),
-            "supersedes": stored.supersedes,
-            "superseded_by": standing.superseded_by,
-        }
+        fields(
+            FullValue,
+            stored,
+            standing=standing.support.status,
+            axis=stored.cluster_id.axis,
+            cluster_id=str(stored.cluster_id),
+            cluster_size=len(evidence.member_ids),
+            evidence={**tested_against, "member_ids": list(evidence.member_ids[:_IDS_SHOWN])},
+            support=_support(standing),
+            superseded_by=standing.superseded_by,
+        )
     )
 
 
@@ -240,25 +235,31 @@ def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
 def judged(judgement: Judgement) -> dict[str, Any]:
     """Return a verdict that was recorded, and the value's standing."""
     standing = judgement.standing
-    return {
-        "value_id": standing.value.id,
-        "ghap_id": judgement.ghap_id,
-        "verdict": judgement.stance.value,
-        "standing": standing.support.status.value,
-        "support": _support(standing),
-    }
+    return fields(
+        JudgedValue,
+        judgement,
+        value_id=standing.value.id,
+        verdict=judgement.stance,
+        standing=standing.support.status,
+        support=_support(standing),
+    )
 
 
 def _support(standing: Standing) -> dict[str, Any]:
     support = standing.support
-    view: dict[str, Any] = {
-        "supporting": support.supporting,
-        "contradicting": support.contradicting,
-        "interval": [round(bound, 3) for bound in support.interval],
-        "supported_by": list(standing.supporting[: -_IDS_SHOWN - 1 : -1]),
-        "contradicted_by": list(standing.contradicting[: -_IDS_SHOWN - 1 : -1]),
-    }
+    view = fields(
+        SupportView,
+        support,
+        interval=[round(bound, 3) for bound in support.interval],
+        supported_by=standing.supporting[: -_IDS_SHOWN - 1 : -1],
+        contradicted_by=standing.contradicting[: -_IDS_SHOWN - 1 : -1],
+    )
     return lean(view)
+
+
+def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
+    found = fields(view, source, **given)
+    return {name: round(each, 4) if isinstance(each, float) else each for name, each in found.items()}
 
 
 def tested(trial: Trial) -> dict[str, Any]:
@@ -267,45 +268,28 @@ def tested(trial: Trial) -> dict[str, Any]:
     from learning_memory_server.learning.values.topic import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
 
     topic = trial.topic
-    return lean(
-        {
-            "valid": topic.valid,
-            "checked": "the topic only: compare the text with the lessons and the falsified hypotheses",
-            "similarity": round(topic.similarity, 4),
-            "centroid_distance": round(topic.centroid_distance, 4),
-            "threshold": round(topic.threshold, 4),
-            "strict_rule": {
-                "mean": round(topic.mean, 4),
-                "std": round(topic.deviation, 4),
-                "k": STRICT_DEVIATIONS,
-                "threshold": round(topic.strict_threshold, 4),
-            },
-            "rival": topic.rival
-            and {
-                "cluster_id": topic.rival.name,
-                "similarity": round(topic.rival.similarity, 4),
-                "margin": round(topic.rival.margin, 4),
-                "margin_needed": MARGIN,
-            },
-            "reason": topic.reason,
-            "similar": similar(trial.similar),
-            "nearest_lessons": [
-                {
-                    "id": entry.id,
-                    "lesson": lesson_of(entry),
-                    "outcome_status": entry.outcome.status.value,
-                }
-                for entry in trial.closest.lessons
-            ],
-            "nearest_falsified": [
-                lean(
-                    {
-                        "id": entry.id,
-                        "hypothesis": entry.hypothesis,
-                        "root_cause": entry.outcome.root_cause and entry.outcome.root_cause.description,
-                    }
-                )
-                for entry in trial.closest.falsified
-            ],
-        }
+    rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name, margin_needed=MARGIN)
+    strict_rule = _rounded(
+        StrictRule, topic, std=topic.deviation, k=STRICT_DEVIATIONS, threshold=topic.strict_threshold
     )
+    lessons = [
+        fields(NearestLesson, entry, lesson=lesson_of(entry), outcome_status=entry.outcome.status)
+        for entry in trial.closest.lessons
+    ]
+    return lean(
+        _rounded(
+            ValueTest,
+            topic,
+            checked="the topic only: compare the text with the lessons and the falsified hypotheses",
+            strict_rule=strict_rule,
+            rival=rival,
+            similar=similar(trial.similar),
+            nearest_lessons=lessons,
+            nearest_falsified=[_falsified(entry) for entry in trial.closest.falsified],
+        )
+    )
+
+
+def _falsified(entry: Ghap) -> dict[str, Any]:
+    cause = entry.outcome.root_cause
+    return lean(fields(NearestFalsified, entry, root_cause=cause and cause.description))
