@@ -15,7 +15,6 @@ from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.hooks.hooks import Hooks
-from learning_memory_server.server.hooks.sessions import Sessions
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, indexing, only_text
 from tests.server.test_advice import patient
@@ -182,7 +181,6 @@ async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_sess
             services.session_context,
             patient(services),
             services.shield,
-            Sessions(),
             services.live,
             services.clock,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import NotFoundError, did_you_mean
@@ -19,21 +20,20 @@ _NAMED: Final = 20
 """How many projects a message names."""
 
 
+@dataclass(frozen=True, slots=True)
 class Projects:
     """The projects that something is kept of."""
 
-    def __init__(
-        self, journal: Journal, collector: ObservationCollector, values: ValueLog, memories: MemoryLog
-    ) -> None:
-        self._journal = journal
-        self._collector = collector
-        self._logs = (values, memories)
+    journal: Journal
+    collector: ObservationCollector
+    values: ValueLog
+    memories: MemoryLog
 
     def named(self, project: str | None, caller: Caller) -> str | None:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
-        if self._collector.timeline.count(project) or project in (known := self._all(caller)):
+        if self.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
         others = f", and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         raise NotFoundError(
@@ -42,7 +42,7 @@ class Projects:
         )
 
     def _all(self, caller: Caller) -> set[str]:
-        entries = (*self._collector.timeline, *self._journal.open_entries())
+        entries = (*self.collector.timeline, *self.journal.open_entries())
         return {caller.project, *(each.project for each in entries)}.union(
-            *((each.project for each in log.all()) for log in self._logs)
+            *((each.project for each in log.all()) for log in (self.values, self.memories))
         )

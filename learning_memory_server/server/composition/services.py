@@ -62,7 +62,6 @@ from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore
 from learning_memory_server.server.hooks.hooks import Hooks
-from learning_memory_server.server.hooks.sessions import Sessions
 from learning_memory_server.system.locking import hold
 
 if TYPE_CHECKING:
@@ -170,7 +169,6 @@ class Services:
             self.session_context,
             self.advisor,
             self.shield,
-            Sessions(),
             self.live,
             clock,
             check_in_calls=settings.check_in_calls,
@@ -226,26 +224,7 @@ class Services:
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""
-        offered = (
-            self.collector,
-            self.persister,
-            self.searcher,
-            self.clusterer,
-            self.values,
-            self.value_judge,
-            self.value_listing,
-            self.advisor,
-            self.citing,
-            self.memories,
-            self.memory_searcher,
-            self.session_context,
-            self.hooks,
-            self.projects,
-            self.statistics,
-            self.redaction,
-            self.dashboard,
-        )
-        return {type(service): service for service in offered}
+        return {type(service): service for service in vars(self).values()}
 
 
 @asynccontextmanager

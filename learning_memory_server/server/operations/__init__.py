@@ -16,13 +16,17 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.operations.forgetting import forget
-from learning_memory_server.server.operations.importing import add, add_open, add_records, apply_deletions
+from learning_memory_server.server.operations.importing import (
+    add,
+    add_open,
+    add_records,
+    apply_deletions,
+    redacted_fields,
+)
 from learning_memory_server.server.operations.indexing import compare, complete, reindex
 from learning_memory_server.server.operations.migrating import leave, migrate
-from learning_memory_server.server.operations.picturing import picture
-from learning_memory_server.server.operations.redacting import redacted_fields
 from learning_memory_server.server.operations.scanning import redact_stored
-from learning_memory_server.server.operations.searching import search_memories
+from learning_memory_server.server.operations.showing import picture, search_memories
 from learning_memory_server.server.tools.catalog import TOOLS
 
 if TYPE_CHECKING:
