@@ -65,7 +65,7 @@ class Sessions:
         self._known.pop(name, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Hooks:
     """Answers the events of all sessions.
 
