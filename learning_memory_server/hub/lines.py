@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from learning_memory_server.system.ipc import discovery
 
 
+@dataclass(slots=True)
 class FrontLines:
     """Reads and writes lines, and handles the private ones, which are for the hub.
 
@@ -17,26 +19,23 @@ class FrontLines:
     `asked_again` has the ids of requests that the front has sent before, to another hub.
     """
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_drain: Callable[[], bool]
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._on_drain = on_drain
-        self.asked_again: set[object] = set()
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    on_drain: Callable[[], bool]
+    asked_again: set[object] = field(default_factory=set)
 
     async def read(self) -> bytes:
         """Return the next line for the server; empty if the front has nothing more to say."""
-        while (line := await self._reader.readline()).startswith(discovery.PRIVATE):
-            if line == discovery.DRAIN and self._on_drain():
+        while (line := await self.reader.readline()).startswith(discovery.PRIVATE):
+            if line == discovery.DRAIN and self.on_drain():
                 return b""
             await self._handle(line)
         return line
 
     async def write(self, line: bytes) -> None:
         """Write a line."""
-        self._writer.write(line)
-        await self._writer.drain()
+        self.writer.write(line)
+        await self.writer.drain()
 
     async def _handle(self, line: bytes) -> None:
         if line == discovery.PING:

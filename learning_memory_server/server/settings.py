@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -59,26 +60,25 @@ def _from_json(value: object) -> object:
         raise ValueError('must be JSON, such as ["acme_[a-z0-9]{20}"]') from None
 
 
-def _sound_patterns(patterns: tuple[str, ...] | dict[str, str]) -> tuple[str, ...] | dict[str, str]:
-    try:
-        OwnPatterns(patterns)
-    except InvalidSettingsError as error:
-        raise ValueError(error.message.removesuffix(".")) from None
-    return patterns
+def _sound(check: Callable[[Any], object]) -> AfterValidator:
+    """Return a validator of patterns, whose faults `check` raises as those of a setting."""
 
+    def checked(patterns: object) -> object:
+        try:
+            check(patterns)
+        except InvalidSettingsError as error:
+            raise ValueError(error.message.removesuffix(".")) from None
+        return patterns
 
-def _sound_allow(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        numbered_patterns("redaction_allow", patterns)
-    except InvalidSettingsError as error:
-        raise ValueError(error.message.removesuffix(".")) from None
-    return patterns
+    return AfterValidator(checked)
 
 
 RedactionPatterns = Annotated[
-    tuple[str, ...] | dict[str, str], BeforeValidator(_from_json), AfterValidator(_sound_patterns)
+    tuple[str, ...] | dict[str, str], BeforeValidator(_from_json), _sound(OwnPatterns)
 ]
-RedactionAllow = Annotated[tuple[str, ...], BeforeValidator(_from_json), AfterValidator(_sound_allow)]
+RedactionAllow = Annotated[
+    tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
+]
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Number = Annotated[int, BeforeValidator(_no_boolean)]
 

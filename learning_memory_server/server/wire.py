@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
+
+from typing_extensions import override
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.model.limits import REPLY_MAX
@@ -50,98 +52,81 @@ class Result:
         return JSON.reply({**self.structured, "note": f"{own} {note}".lstrip()})
 
 
-class Wire(Protocol):
-    """The form of one tool's results."""
+class Wire:
+    """The form of one tool's results: a text that a program reads, or nothing where something failed.
 
-    @property
-    def is_structured(self) -> bool:
-        """Whether replies are data with a schema."""
-        ...
+    Nobody can do anything about such a failure, and the log has it. Subclasses are for what models read.
+    """
+
+    is_structured = False
+    """Whether replies are data with a schema."""
 
     def payload(self, reply: Any) -> dict[str, Any]:  # noqa: ANN401 - what the tool returns
         """Return what a tool returned as JSON data."""
-        ...
+        return {"text": reply}
 
     def reply(self, payload: dict[str, Any]) -> Result:
         """Return the result of a call that succeeded."""
-        ...
+        return Result(payload["text"])
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the payload, which also says how many secrets of each kind were not stored."""
-        ...
+        del kinds
+        return payload
 
     def failure(self, error: LearningMemoryError) -> Result:
         """Return the result of a call that failed: one block of text, and no structured content."""
-        ...
+        del error
+        return Result("")
 
     def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
         """Return the payload's `id`, `cluster_id` and `count`, where it has them; other keys are ignored."""
-        ...
+        del payload
+        return {}
 
     def explain(self, error: ValidationError, schema: Schema) -> str:
-        """Return what is wrong with the arguments."""
-        ...
+        """Return what is wrong with arguments, a sentence for each problem."""
+        return explain(error, schema)
 
 
-class JsonWire:
+class JsonWire(Wire):
     """Structured content, and the same as compact JSON for clients that read only text."""
 
     is_structured = True
 
+    @override
     def payload(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reply, a mapping."""
         return dict(reply)
 
+    @override
     def reply(self, payload: dict[str, Any]) -> Result:
-        """Return the payload."""
         return Result(compact(payload), payload)
 
+    @override
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
-        """Return the payload with a field `redacted`."""
         return {**payload, "redacted": dict(kinds)}
 
+    @override
     def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the payload."""
         return payload
 
+    @override
     def failure(self, error: LearningMemoryError) -> Result:
-        """Return `{"error": {"type", "message", "hint"?}}`."""
         return Result(compact({"error": error.to_body()}), is_error=True)
-
-    def explain(self, error: ValidationError, schema: Schema) -> str:
-        """Return a sentence for each problem, with what is allowed."""
-        return explain(error, schema)
-
-
-class _Text:
-    """A reply that is a text."""
-
-    @property
-    def is_structured(self) -> bool:
-        """False: the reply is a text."""
-        return False
-
-    def payload(self, reply: str) -> dict[str, Any]:
-        """Return the reply, a text, as `text`."""
-        return {"text": reply}
-
-    def reply(self, payload: dict[str, Any]) -> Result:
-        """Return the text."""
-        return Result(payload["text"])
 
 
 @dataclass(frozen=True)
-class TextWire(_Text):
+class TextWire(Wire):
     """Plain text. `failed` precedes the reason of a failure that is not the arguments' fault."""
 
     failed: str
 
+    @override
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
-        """Return the text with one more line."""
         return {"text": f"{payload['text']}\nRedacted before storing: {listed(kinds)}."}
 
+    @override
     def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the number of results in the first line, or the id in the second."""
         first, _, rest = payload["text"].partition("\n")
         if first.startswith(_NOTHING_FOUND):
             return {"count": 0}
@@ -150,8 +135,8 @@ class TextWire(_Text):
         second = rest.partition("\n")[0]
         return {"id": second.removeprefix(_ID)} if second.startswith(_ID) else {}
 
+    @override
     def failure(self, error: LearningMemoryError) -> Result:
-        """Return `Error: ` and what went wrong: the arguments, the work, or something unexpected."""
         if isinstance(error, (InvalidInputError, NotFoundError)):
             reason = f"Invalid input - {error.sentence}"
         elif type(error) is LearningMemoryError:
@@ -160,36 +145,13 @@ class TextWire(_Text):
             reason = f"{self.failed}: {error.sentence}"
         return Result(f"Error: {reason}", is_error=True)
 
+    @override
     def explain(self, error: ValidationError, schema: Schema) -> str:
-        """Return `field: message; field: message`."""
         return explain_fields(error, schema)
 
 
-class SilentWire(_Text):
-    """A text that a program reads, or nothing, also where something failed: nobody can do anything about it."""
-
-    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
-        """Return the payload as it is."""
-        del kinds
-        return payload
-
-    def failure(self, error: LearningMemoryError) -> Result:
-        """Return an empty text. The log has the failure."""
-        del error
-        return Result("")
-
-    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return nothing."""
-        del payload
-        return {}
-
-    def explain(self, error: ValidationError, schema: Schema) -> str:
-        """Return a sentence for each problem."""
-        return explain(error, schema)
-
-
 JSON: Final = JsonWire()
-SILENT: Final = SilentWire()
+SILENT: Final = Wire()
 
 
 def compact(payload: Mapping[str, Any]) -> str:

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.errors import NotFoundError, did_you_mean
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.model.caller import Caller
+    from learning_memory_server.server.composition.services import Services
 
 CURRENT: Final = "current"
 """How a filter names the caller's own project."""
@@ -24,16 +21,13 @@ _NAMED: Final = 20
 class Projects:
     """The projects that something is kept of."""
 
-    journal: Journal
-    collector: ObservationCollector
-    values: ValueLog
-    memories: MemoryLog
+    services: Services
 
     def named(self, project: str | None, caller: Caller) -> str | None:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
-        if self.collector.timeline.count(project) or project in (known := self._all(caller)):
+        if self.services.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
         others = f", and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         raise NotFoundError(
@@ -42,7 +36,10 @@ class Projects:
         )
 
     def _all(self, caller: Caller) -> set[str]:
-        entries = (*self.collector.timeline, *self.journal.open_entries())
+        entries = (*self.services.collector.timeline, *self.services.journal.open_entries())
         return {caller.project, *(each.project for each in entries)}.union(
-            *((each.project for each in log.all()) for log in (self.values, self.memories))
+            *(
+                (each.project for each in log.all())
+                for log in (self.services.value_log, self.services.memory_log)
+            )
         )

@@ -175,34 +175,9 @@ class Services:
         )
 
         # What is shown of all this.
-        self.projects = Projects(journal, self.collector, self.value_log, self.memory_log)
-        self.statistics = Statistics(
-            settings,
-            journal,
-            self.collector,
-            self.value_log,
-            self.verdicts,
-            self.advice_log,
-            self.memory_log,
-            self.embeddings,
-            self.writer,
-            self.availability,
-            self.redaction,
-        )
-        self.dashboard = Dashboard(
-            journal=journal,
-            collector=self.collector,
-            index=self.index,
-            clusterer=self.clusterer,
-            values=self.value_log,
-            verdicts=self.verdicts,
-            advice=self.advice_log,
-            failures=self.failure_log,
-            memories=self.memory_log,
-            statistics=self.statistics.collect,
-            clock=clock,
-            frames=FrameStore(settings.map_directory),
-        )
+        self.projects = Projects(self)
+        self.statistics = Statistics(self)
+        self.dashboard = Dashboard(self, FrameStore(settings.map_directory))
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""

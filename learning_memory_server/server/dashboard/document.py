@@ -6,7 +6,7 @@ Entries are named by their position in `entries`, to keep the document small.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,29 +16,23 @@ from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.calibration.lift import lift, trials_of
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.model.advice import Item
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import cluster_views, entry_views, memory_views, value_views
+from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.journal.failures import FailureLog
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.standing import Standing
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
     from learning_memory_server.model.advice import Advice
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.model.memory import Memory
-    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
 VERSION: Final = 1
@@ -51,49 +45,43 @@ _DIGITS: Final = 4
 """Of a place on the map: a ten-thousandth is less than a pixel."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     """Gathers the page's data."""
 
-    journal: Journal
-    collector: ObservationCollector
-    index: VectorIndex
-    clusterer: ExperienceClusterer
-    values: ValueLog
-    verdicts: VerdictLog
-    advice: AdviceLog
-    failures: FailureLog
-    memories: MemoryLog
-    statistics: Callable[[], Awaitable[dict[str, Any]]]
-    clock: Clock
+    services: Services
     frames: FrameStore
 
     async def document(self, project: str | None = None) -> dict[str, Any]:
         """Return the data of the page, of one project or of all."""
-        entries = self.collector.list_resolved(EntryQuery(project=project))
+        entries = self.services.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
-        advice = [each for each in self.advice.all() if _is_of(project, each.project)]
-        values = self.values.current(None, project, superseded=True)
-        standings = weigh_all(values, self.values, self.verdicts, self.collector)
+        advice = [each for each in self.services.advice_log.all() if _is_of(project, each.project)]
+        values = self.services.value_log.current(None, project, superseded=True)
+        standings = weigh_all(
+            values, self.services.value_log, self.services.verdicts, self.services.collector
+        )
         found = lift(trials_of(advice, entries))
         return {
             "version": VERSION,
-            "made_at": self.clock().isoformat(),
+            "made_at": self.services.clock().isoformat(),
             "project": project,
             # Thousands, which others should not wait for.
             "entries": await asyncio.to_thread(lambda: [entry_views.whole_entry(entry) for entry in entries]),
             "open": [
                 entry_views.open_entry(entry)
-                for entry in reversed(self.journal.open_entries())
+                for entry in reversed(self.services.journal.open_entries())
                 if _is_of(project, entry.project)
             ],
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
-            "failures": await asyncio.to_thread(_failures, self.failures, project),
+            "failures": await asyncio.to_thread(_failures, self.services.failure_log, project),
             "memories": [
-                _memory(each) for each in reversed(self.memories.all()) if _is_of(project, each.project)
+                _memory(each)
+                for each in reversed(self.services.memory_log.all())
+                if _is_of(project, each.project)
             ],
             "lift": {
                 "difference": found.difference,
@@ -101,7 +89,7 @@ class Dashboard:
                 "shown": found.shown.count,
                 "withheld": found.withheld.count,
             },
-            "health": await self.statistics(),
+            "health": await self.services.statistics.collect(),
         }
 
     async def _axes(
@@ -109,7 +97,7 @@ class Dashboard:
     ) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
-            rows = {axis: await self.index.vectors(Collection.of(axis)) for axis in Axis}
+            rows = {axis: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
             # Both wait for a child that is starting.
             places, *clusters = await asyncio.gather(
                 self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
@@ -146,10 +134,10 @@ class Dashboard:
             axis: await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
             for axis, found in filled.items()
         }
-        origins = {axis.value: await self.index.origin(Collection.of(axis)) for axis in filled}
+        origins = {axis.value: await self.services.index.origin(Collection.of(axis)) for axis in filled}
         frames = await self.frames.current(
             {axis.value: matrix for axis, matrix in matrices.items()},
-            len(self.collector.all_forgotten()),
+            len(self.services.collector.all_forgotten()),
             origins,
         )
         placed = {
@@ -162,10 +150,10 @@ class Dashboard:
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:
-            found: AxisClusters = await self.clusterer.cluster_axis(axis, project, _SETTLES_WITHIN)
+            found: AxisClusters = await self.services.clusterer.cluster_axis(axis, project, _SETTLES_WITHIN)
         except LearningMemoryError as error:
             return {"clusters": [], "notice": error.message}
-        now = self.clock()
+        now = self.services.clock()
         view = {
             "clusters": [
                 {
@@ -214,16 +202,7 @@ def _advice(advice: Advice) -> dict[str, Any]:
         "withheld": advice.withheld,
         "probability": advice.probability,
         "project": advice.project,
-        "items": [
-            {
-                "id": item.id,
-                "kind": item.kind.value,
-                "effect": item.effect and item.effect.value,
-                "score": item.score,
-                "reason": item.reason and item.reason.value,
-            }
-            for item in advice.items
-        ],
+        "items": [fields(Item, item) for item in advice.items],
     }
 
 
