@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError, did_you_mean
 from learning_memory_server.model import limits
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.system import paths
+from learning_memory_server.system import locations, paths
 
 
 def _user_path(path: Path) -> Path:
@@ -281,7 +282,7 @@ class Settings(BaseModel):
         return self.storage_path / "models"
 
 
-def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings.
 
     Raises:
@@ -295,7 +296,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
                 f"{key} in {paths.config_file(environment)} is not a setting."
                 f"{did_you_mean(key, Settings.model_fields)}"
             )
-    from_environment = paths.settings_from_environment(environment)
+    from_environment = locations.settings_from_environment(environment)
     known = {key: value for key, value in from_environment.items() if key in Settings.model_fields}
     raw = {"storage_path": paths.storage_path({}, environment), **from_file, **known}
     try:

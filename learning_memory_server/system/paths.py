@@ -24,24 +24,19 @@ LOCK: Final = ".lock"
 """The file in a folder that a process locks; see `locking`."""
 
 
-def data_directory(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+def data_directory(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the default folder of this user's data."""
-    return Path(locations.data_folder(_or_own(environment), platform))
+    return Path(locations.data_folder(environment, platform))
 
 
-def config_file(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the settings file: `LEARNING_MEMORY_CONFIG`, else `config.toml` in the user's configuration folder."""
-    if named := _named_file(environment):
+    if named := environment.get(locations.CONFIG):
         return _absolute("config", named)
-    return Path(locations.default_settings_file(_or_own(environment), platform))
+    return Path(locations.default_settings_file(environment, platform))
 
 
-def settings_from_environment(environment: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Return the raw settings from environment variables, by name."""
-    return locations.settings_from_environment(_or_own(environment))
-
-
-def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str, object]:
     """Return the raw settings from the settings file; none if there is no file and none is named.
 
     Raises:
@@ -51,7 +46,7 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:
-        if not _named_file(environment):
+        if not environment.get(locations.CONFIG):
             return {}
         raise InvalidSettingsError(
             f"The settings file {file} does not exist.", hint=f"Create it, or unset {PREFIX}CONFIG."
@@ -66,29 +61,21 @@ def settings_from_file(environment: Mapping[str, str] | None = None) -> dict[str
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
 
 
-def raw_settings(environment: Mapping[str, str] | None = None) -> dict[str, object]:
+def raw_settings(environment: Mapping[str, str] = os.environ) -> dict[str, object]:
     """Return the settings as they were given, neither checked nor complete."""
-    return {**settings_from_file(environment), **settings_from_environment(environment)}
+    return {**settings_from_file(environment), **locations.settings_from_environment(environment)}
 
 
-def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
+def storage_path(raw: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> Path:
     """Return the absolute path of the storage folder, which everything is in by default."""
     named = raw.get("storage_path")
     return _absolute("storage_path", named) if named else data_directory(environment)
 
 
-def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Path:
+def journal_path(raw: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> Path:
     """Return the absolute path of the journal folder."""
     named = raw.get("journal_path")
     return _absolute("journal_path", named) if named else storage_path(raw, environment) / "journal"
-
-
-def _or_own(environment: Mapping[str, str] | None) -> Mapping[str, str]:
-    return os.environ if environment is None else environment
-
-
-def _named_file(environment: Mapping[str, str] | None) -> str | None:
-    return _or_own(environment).get(locations.CONFIG)
 
 
 def _absolute(setting: str, named: object) -> Path:

@@ -118,21 +118,6 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
     return chunker
 
 
-def open_store(
-    settings: Settings,
-    identity: EmbeddingIdentity,
-    availability: Availability | None = None,
-    before_use: Callable[[str, str], None] | None = None,
-) -> VectorStore:
-    """Return the configured engine for one identity: two models never share a collection.
-
-    `before_use` is called with a server's URL and the owner before the first point is written there.
-    """
-    if settings.qdrant_url is None:
-        return open_embedded(settings, identity)
-    return open_server(settings, settings.qdrant_url, settings.qdrant_key, availability, before_use)
-
-
 def server_availability() -> Availability:
     """Return what is known of a server: nothing yet."""
     from learning_memory_server.index.engines.qdrant_requests import Availability  # noqa: PLC0415
@@ -193,7 +178,8 @@ def open_server(
 ) -> QdrantStore:
     """Return a Qdrant server for the owner of the storage folder, without connecting to it.
 
-    The URL may differ from the one in the settings, and name several nodes. See `open_store`.
+    The URL may differ from the one in the settings, and name several nodes. Before the first point is written there,
+    `before_use` is called with it and the owner.
     """
     from learning_memory_server.index.engines.owner import open_owner  # noqa: PLC0415
     from learning_memory_server.index.engines.qdrant import QdrantStore  # noqa: PLC0415

@@ -52,7 +52,8 @@ from learning_memory_server.server.composition.backends import (
     load_model,
     load_reranker,
     model_server,
-    open_store,
+    open_embedded,
+    open_server,
     redaction_gate,
     remove_unused_indexes,
     server_availability,
@@ -277,8 +278,10 @@ def _open_store(
     before_use: Callable[[str, str], None],
     identity: EmbeddingIdentity,
 ) -> VectorStore:
-    """Open the engine. While points are outdated, so is every other index that is left from earlier times."""
+    """Open the engine for one model. While points are outdated, so are other indexes left from earlier times."""
     if outdated.ids():
         with suppress(StorageUnavailableError):
             remove_unused_indexes(settings, identity)
-    return open_store(settings, identity, availability, before_use)
+    if settings.qdrant_url is None:
+        return open_embedded(settings, identity)
+    return open_server(settings, settings.qdrant_url, settings.qdrant_key, availability, before_use)
