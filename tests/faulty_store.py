@@ -82,9 +82,11 @@ class FaultyStore:
         await self._check()
         return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
 
-    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+    async def scroll(
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+    ) -> list[Record]:
         await self._check()
-        return await self.inner.scroll(collection, with_vectors=with_vectors)
+        return await self.inner.scroll(collection, with_vectors=with_vectors, fields=fields)
 
     async def count(self, collection: str) -> int:
         await self._check()

@@ -18,7 +18,7 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import DIGEST, Collection
 from learning_memory_server.index.ranking.hybrid import search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.index.rebuilding import refill
@@ -199,11 +199,15 @@ class VectorIndex:
         self._generations[collection] += 1
         log.info("collection.rebuilt", collection=collection.value, count=count)
 
-    async def stored_ids(self) -> dict[str, set[str]]:
-        """Return the ids of all points in each collection."""
+    async def digests(self) -> dict[str, dict[str, str | None]]:
+        """Return the digest of each point in each collection, by id; earlier versions stored none."""
         store = self._opened()
         return {
-            collection: {record.id for record in await store.scroll(collection)} for collection in Collection
+            collection: {
+                record.id: record.payload.get(DIGEST)
+                for record in await store.scroll(collection, fields=[DIGEST])
+            }
+            for collection in Collection
         }
 
     async def former_ids(self) -> dict[str, set[str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.index.document import DIGEST, Collection, digest_of
-from learning_memory_server.index.recipe import embed
+from learning_memory_server.index.recipe import completed, embed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,26 +23,12 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Payload, Record
+    from learning_memory_server.index.engines.base import Payload, VectorStore
     from learning_memory_server.index.index import VectorIndex
 
 _BATCH: Final = 128
 
 log = structlog.get_logger()
-
-
-class VectorSource(Protocol):
-    """Where vectors can be copied from: an engine or an index. Nothing in it is changed."""
-
-    async def count(self, collection: str) -> int:
-        """Return the number of points in a collection."""
-        ...
-
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
-        """Return the points that exist among `ids`, in the order of `ids`."""
-        ...
 
 
 @dataclass(slots=True)
@@ -57,18 +43,19 @@ class Moved:
     others: int = 0  # those among them that belong to nothing in the journal; they are left alone
 
 
+@dataclass
 class IndexMove:
     """Fills a target index with everything that belongs there. Points that it already has are skipped.
 
     The target builds its points like every index; only vectors are taken from the source.
     """
 
-    def __init__(self, source: VectorSource, target: VectorIndex, model: EmbeddingService) -> None:
-        self._source = source
-        self._target = target
-        self._model = model
-        self._copies: dict[Collection, bool] = {}
-        self.notices: list[str] = []
+    source: VectorStore | VectorIndex  # where vectors can be copied from; nothing in it is changed
+    target: VectorIndex
+    model: EmbeddingService  # the model that made these vectors
+    notices: list[str] = field(default_factory=list, init=False)
+    """A sentence about each collection of the target that had to be rebuilt."""
+    _copies: dict[Collection, bool] = field(default_factory=dict, init=False)
 
     async def run(
         self, documents: Callable[[], Iterable[Document]], progress: Callable[[int, int], None]
@@ -80,11 +67,11 @@ class IndexMove:
             progress: Called with the number of points in the target, and the number that belong there.
         """
         moved = {collection: Moved() for collection in Collection}
-        index, earlier = self._target, len(self._target.notices)
+        index, earlier = self.target, len(self.target.notices)
         await index.open()
         self.notices = index.notices[earlier:]
         await self._look_at_source()
-        there = await index.stored_ids()
+        there = {collection: set(points) for collection, points in (await index.digests()).items()}
         wanted = list(documents())
         for document in wanted:
             moved[document.collection].there_before += document.point_id in there[document.collection]
@@ -106,30 +93,24 @@ class IndexMove:
         """Find the collections that cannot be copied, and fail early if the source does not work."""
         for collection in Collection:
             try:
-                await self._source.count(collection)
+                await self.source.count(collection)
             except (MissingCollectionError, DamagedCollectionError, WrongDimensionError) as error:
                 log.info("collection.not_copied", collection=collection.value, reason=error.message)
                 self._copies[collection] = False
 
     async def _vectors(self, batch: Sequence[Document], moved: Moved) -> NDArray[np.float32]:
         """Return the vectors of a batch: the source's, or else the model's."""
-        import numpy as np  # noqa: PLC0415 - deferred: slow import
-
         found = await self._found(batch)
-        missing = [document for document in batch if document.point_id not in found]
-        if missing:
-            made = await embed(self._model, missing)
-            found |= {document.point_id: vector for document, vector in zip(missing, made, strict=True)}
-        moved.copied += len(batch) - len(missing)
-        moved.embedded += len(missing)
-        return np.stack([found[document.point_id] for document in batch])
+        moved.copied += len(found)
+        moved.embedded += len(batch) - len(found)
+        return await completed(self.model, batch, found)
 
     async def _found(self, batch: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
         """Return the source's vectors of exactly these documents, by point id."""
         collection = batch[0].collection
         if not self._copies.get(collection, True):
             return {}
-        records = await self._source.retrieve(
+        records = await self.source.retrieve(
             collection, [document.point_id for document in batch], with_vectors=True
         )
         documents = {document.point_id: document for document in batch}
@@ -138,20 +119,20 @@ class IndexMove:
         if found and collection not in self._copies:
             # The store's name only claims which model made its vectors; a sample proves it.
             sample, vector = next(iter(found.items()))
-            (made,) = await embed(self._model, [documents[sample]])
+            (made,) = await embed(self.model, [documents[sample]])
             self._copies[collection] = agrees(vector, made)
         return found if self._copies.get(collection, True) else {}
 
     async def _count(self, wanted: Iterable[Document], moved: Mapping[Collection, Moved]) -> None:
-        there = await self._target.stored_ids()
+        there = await self.target.digests()
         belonging: dict[str, set[str]] = {collection: set() for collection in Collection}
         for document in wanted:
             belonging[document.collection].add(document.point_id)
-        counts = await self._target.counts()
+        counts = await self.target.counts()
         for collection, each in moved.items():
             each.count = counts[collection]
-            each.missing = len(belonging[collection] - there[collection])
-            each.others = len(there[collection] - belonging[collection])
+            each.missing = len(belonging[collection] - there[collection].keys())
+            each.others = len(there[collection].keys() - belonging[collection])
 
 
 def _is_made_from(document: Document, payload: Payload) -> bool:

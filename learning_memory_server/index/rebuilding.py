@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -62,21 +63,15 @@ class OutdatedPoints:
             files.remove(self._path)
 
 
+@dataclass
 class Rebuilder:
     """Rebuilds collections, one call after another."""
 
-    def __init__(
-        self,
-        index: VectorIndex,
-        sources: Sequence[DocumentSource],
-        outdated: OutdatedPoints,
-        reconcile: Callable[[], Awaitable[object]],
-    ) -> None:
-        self._index = index
-        self._sources = sources
-        self._outdated = outdated
-        self._reconcile = reconcile
-        self._one_at_a_time = asyncio.Lock()
+    index: VectorIndex
+    sources: Sequence[DocumentSource]  # everything that belongs there
+    outdated: OutdatedPoints
+    reconcile: Callable[[], Awaitable[object]]  # compares index and journal, and writes what is missing
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
         """Rebuild collections from the journal; see `IndexWriter.rebuild`."""
@@ -85,17 +80,17 @@ class Rebuilder:
 
     async def renew(self, progress: Callable[[int, int], None]) -> bool:
         """Rebuild the outdated points; see `IndexWriter.renew`. Return whether there were any."""
-        if not self._outdated.ids():
+        if not self.outdated.ids():
             return False
         async with self._one_at_a_time:
-            outdated = self._outdated.ids()
+            outdated = self.outdated.ids()
             if not outdated:
                 # Another call has done it.
                 return False
-            await self._index.remove(sorted(outdated))
-            await self._reconcile()
+            await self.index.remove(sorted(outdated))
+            await self.reconcile()
             await self._rebuild(list(Collection), progress, outdated)
-            self._outdated.discard(outdated)
+            self.outdated.discard(outdated)
         log.info("points.renewed", count=len(outdated))
         return True
 
@@ -105,7 +100,7 @@ class Rebuilder:
         progress: Callable[[int, int], None],
         outdated: Container[str] | None = None,
     ) -> int:
-        total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
+        total = sum(1 for source in self.sources for d in source.documents() if d.collection in collections)
         done = 0
 
         def advance(count: int) -> None:
@@ -114,13 +109,13 @@ class Rebuilder:
             progress(done, max(done, total))
 
         for collection in collections:
-            await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            await self.index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
             # Last-moment writes went into the collection that has been replaced.
-            await self._reconcile()
+            await self.reconcile()
         return done
 
     def _belonging(self, collection: Collection) -> Iterator[Document]:
-        for source in self._sources:
+        for source in self.sources:
             yield from (document for document in source.documents() if document.collection == collection)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import Collection, in_batches
+from learning_memory_server.index.document import Collection, digest_of, in_batches
 from learning_memory_server.system.memory_release import trim_heap
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _COMPARED_AT_ONCE: Final = 64
 _LEAST_SHARE: Final = 0.5
 """The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
 ranking the journal by terms finds more."""
+_ABSENT: Final = ""
 _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
@@ -107,7 +108,7 @@ class Reconciler:
 
     async def compare(self) -> None:
         """Find what the index lacks, and what it has and should not have."""
-        stored, former = await self._index.stored_ids(), await self._index.former_ids()
+        stored, former = await self._index.digests(), await self._index.former_ids()
         there = set().union(*stored.values())
         wanted, missing = Counter[str](), Counter[str]()
         for source in self._sources:
@@ -115,18 +116,19 @@ class Reconciler:
                 for document in batch:
                     wanted[document.collection] += 1
                     former[document.collection].discard(document.point_id)
-                    if document.point_id in stored[document.collection]:
-                        stored[document.collection].remove(document.point_id)
-                    else:
-                        missing[document.collection] += 1
+                    digest = stored[document.collection].pop(document.point_id, _ABSENT)
+                    if digest is not None and digest != digest_of(document):
+                        missing[document.collection] += digest == _ABSENT
                         self.add([document])
             self._drop(set(source.forgotten()), there)
         # Other variants hold nothing that could be missed: texts are in the journal alone.
         self.pending_deletes.update(*former.values())
         superfluous = 0
-        for collection, ids in stored.items():
+        for collection, points_there in stored.items():
             # A record that was divided into other documents since then has no use for the earlier ones.
-            points = await self._index.retrieve(collection, sorted(ids - self.pending_deletes))
+            points = await self._index.retrieve(
+                collection, sorted(points_there.keys() - self.pending_deletes)
+            )
             stale = {
                 point.id for point in points if any(source.knows(point.payload) for source in self._sources)
             }

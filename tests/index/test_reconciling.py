@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import Collection, Document, WholeDocument
+from learning_memory_server.index.document import Collection, Document, WholeDocument, digest_of
 from learning_memory_server.index.engines.base import Record
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
@@ -103,9 +103,12 @@ class FakeIndex:
 
         await self._do(change)
 
-    async def stored_ids(self) -> dict[str, set[str]]:
+    async def digests(self) -> dict[str, dict[str, str | None]]:
         await self._do(lambda: None)
-        return {collection: set(points) for collection, points in self.stored.items()}
+        return {
+            collection: {name: digest_of(each) for name, each in points.items()}
+            for collection, points in self.stored.items()
+        }
 
     async def former_ids(self) -> dict[str, set[str]]:
         return {collection: set() for collection in Collection}
@@ -285,13 +288,20 @@ class Course:
         self.index.stored[FULL].clear()
         self.writer.server_returned()
 
+    async def restore(self, name: str) -> None:
+        """Let the server come back from a snapshot with earlier texts."""
+        for points in self.index.stored.values():
+            if each := points.get(name):
+                points[name] = document(name, "an earlier text", each.collection)
+        self.writer.server_returned()
+
     async def wait(self, _: str) -> None:
         await asyncio.sleep(3)
 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["write", "write", "forget", "forget", "kill", "arrive", "lose", "wait"]),
+        st.sampled_from(["write", "write", "forget", "forget", "kill", "arrive", "lose", "restore", "wait"]),
         st.sampled_from("abcd"),
         st.sampled_from(["none", "none", "down", "lost answer", "late"]),
     ),

@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
+from learning_memory_server.index.engines.base import Point
 from tests.fast_forward import fast_forward
 from tests.support import SilentModel, full_ghap, numbered, open_parts
 
@@ -261,6 +262,26 @@ def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: Path) 
             assert sum(map(parts.index.generation, Collection)) == 4
 
     fast_forward(scenario())
+
+
+async def test_a_point_with_another_text_is_written_again_and_one_without_a_digest_is_left(
+    tmp_path: Path,
+) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.collector.add_resolved([numbered(1), numbered(2)])
+        await parts.writer.complete()
+        collection = Collection.EXPERIENCES_FULL
+        records = await parts.store.scroll(collection, with_vectors=True, fields=["digest"])
+        for record, digest in zip(records, ["another text's", None], strict=True):
+            assert record.vector is not None
+            payload = {"ghap_id": "x"} if digest is None else {"ghap_id": "x", "digest": digest}
+            await parts.store.upsert(collection, [Point(record.id, record.vector, payload)])
+
+        assert await parts.writer.find_pending() == 1
+        await parts.writer.catch_up()
+        (first, second) = await parts.store.scroll(collection, fields=["digest"])
+        assert (first.payload, second.payload) == (records[0].payload, {})
 
 
 async def test_many_pending_documents_are_all_written_and_counted(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Record:
     """A stored point read back."""
 
     id: str
-    payload: dict[str, Any]  # the payload if the point was retrieved; empty from a scroll
+    payload: dict[str, Any]  # all of it if the point was retrieved; only some fields from a scroll
     vector: NDArray[np.float32] | None = None  # shape (dimension,), where it was asked for
 
 
@@ -151,8 +151,10 @@ class VectorStore(Protocol):
         """Return the points that exist among `ids`, in the order of `ids`."""
         ...
 
-    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
-        """Return every point, however many there are, ordered by id, without payloads."""
+    async def scroll(
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+    ) -> list[Record]:
+        """Return every point, however many there are, ordered by id, with only these fields of their payloads."""
         ...
 
     async def count(self, collection: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -144,7 +144,9 @@ class EdgeStore:
             await asyncio.sleep(0)
         return records
 
-    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+    async def scroll(
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+    ) -> list[Record]:
         """Return every point, ordered by id; see the port."""
         from qdrant_edge import ScrollRequest  # noqa: PLC0415 - loaded on first use
 
@@ -156,7 +158,7 @@ class EdgeStore:
                 request = ScrollRequest(
                     offset=offset,
                     limit=_READ_BATCH,
-                    with_payload=False,
+                    with_payload=list(fields) or False,
                     with_vector=_wanted(with_vectors),
                 )
                 read, offset = shard.engine.scroll(request)
@@ -257,30 +259,28 @@ class EdgeStore:
         return spec.refuses(shard.about)
 
 
+@dataclass(frozen=True)
 class StagedRebuild:
     """A collection that is built next to the present one and replaces it; see `Rebuild` in the port.
 
     Readers see either the old or the new one, even after a crash.
     """
 
-    def __init__(
-        self, store: EdgeStore, shards: OpenShards, staged: str, target: str, ids: frozenset[str]
-    ) -> None:
-        self.ids = ids
-        self._store = store
-        self._shards = shards
-        self._staged = staged
-        self._target = target
+    store: EdgeStore
+    shards: OpenShards
+    staged: str  # the collection that is built
+    target: str  # the one that it replaces
+    ids: frozenset[str]
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Write points; see the port."""
-        await self._store.upsert(self._staged, points)
+        await self.store.upsert(self.staged, points)
 
     async def finish(self, ids: Collection[str]) -> None:
         """Replace the present collection; see the port."""
-        there = {record.id for record in await self._store.scroll(self._staged)}
-        await self._store.delete(self._staged, sorted(there.difference(ids)))
-        self._shards.promote(self._staged, self._target)
+        there = {record.id for record in await self.store.scroll(self.staged)}
+        await self.store.delete(self.staged, sorted(there.difference(ids)))
+        self.shards.promote(self.staged, self.target)
 
 
 def _query(

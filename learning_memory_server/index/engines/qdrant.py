@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -99,7 +100,7 @@ class QdrantStore:
         """Rewrite the points in place, under a number; see the port."""
         place = self._place(spec.name)
         number = self._owner.rebuild_of(place.name) if resume else None
-        ids = await self._points.ids(place, rebuild=number) if number else set()
+        ids = await self._points.payloads(place, rebuild=number) if number else ()
         self._written[spec.name] = set()
         return RebuildInPlace(
             self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids)
@@ -135,13 +136,15 @@ class QdrantStore:
         found = {record.id: record async for record in read}
         return [found[point_id] for point_id in ids if point_id in found]
 
-    async def scroll(self, collection: str, *, with_vectors: bool = False) -> list[Record]:
+    async def scroll(
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+    ) -> list[Record]:
         """Return every point, ordered by id; see the port."""
         place = self._place(collection)
         if with_vectors:
-            records = await self._points.vectors(place)
-            return sorted((Record(each.id, {}, each.vector) for each in records), key=lambda each: each.id)
-        return [Record(point_id, {}) for point_id in sorted(await self._read_ids(place))]
+            return sorted(await self._points.vectors(place, fields), key=lambda each: each.id)
+        read = await self._read_all(place, fields)
+        return [Record(point_id, read[point_id]) for point_id in sorted(read)]
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points; see the port."""
@@ -157,7 +160,7 @@ class QdrantStore:
         former: dict[Place, set[str]] = {}
         for other in await self.catalog.others(place):
             try:
-                former[other] = await self._points.ids(other)
+                former[other] = set(await self._points.payloads(other))
             except StorageUnavailableError as error:
                 # It may be somebody's who is just creating it, or one that the key may not see.
                 log.info("collection.not_read", reason=error.message)
@@ -183,7 +186,7 @@ class QdrantStore:
         removed, refused = 0, dict[str, StorageUnavailableError]()
         for place in await self.catalog.all_places(collections):
             try:
-                ids = await self._points.ids(place)
+                ids = await self._points.payloads(place)
                 await self._points.delete(place, sorted(ids))
             except NoAnswerError:
                 raise
@@ -260,8 +263,8 @@ class QdrantStore:
     async def finish_rebuild(self, collection: str, ids: Collection[str]) -> None:
         """Remove what a rebuild has not written and no caller either since it began, and end the rebuild."""
         place = self._place(collection)
-        there = await self._read_ids(place)
-        await self.delete(collection, sorted(there.difference(ids, self._written[collection])))
+        there = await self._read_all(place)
+        await self.delete(collection, sorted(set(there).difference(ids, self._written[collection])))
         del self._written[collection]
         self._owner.end_rebuild(place.name)
 
@@ -281,25 +284,25 @@ class QdrantStore:
     async def _known(self, place: Place) -> OwnTerms:
         """Return what is known of one's own points, after reading them once."""
         if place.label not in self._read:
-            await self._read_ids(place)
+            await self._read_all(place)
         return self._terms[place.label]
 
-    async def _read_ids(self, place: Place) -> set[str]:
-        """Read the ids of one's own points, and the terms of those that are not known."""
+    async def _read_all(self, place: Place, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+        """Read fields of one's own points by id, and the terms of those that are not known."""
         async with self._reading.setdefault(place.label, asyncio.Lock()):
             # From now on it learns of every write.
             known = self._terms.setdefault(place.label, OwnTerms())
             known.begin_reading()
             try:
                 if place.label in self._read:
-                    there = await self._points.ids(place)
-                    unknown = known.end_reading(there)
+                    there = await self._points.payloads(place, fields)
+                    unknown = known.end_reading(there.keys())
                     read = await self._points.terms(place, sorted(unknown)) if unknown else {}
                 else:
-                    read = await self._points.terms(place)
-                    there = set(read)
-                    known.end_reading(there)
-                for point_id, indices in read.items():
+                    read = await self._points.terms(place, fields=fields)
+                    there = {point_id: payload for point_id, (_, payload) in read.items()}
+                    known.end_reading(there.keys())
+                for point_id, (indices, _) in read.items():
                     known.learn(point_id, indices)
             finally:
                 known.done_reading()
@@ -307,22 +310,22 @@ class QdrantStore:
             return there
 
 
+@dataclass(frozen=True)
 class RebuildInPlace:
     """A rebuild whose points replace those of the same id at once; see `Rebuild` in the port."""
 
-    def __init__(self, store: QdrantStore, collection: str, number: str, ids: frozenset[str]) -> None:
-        self.ids = ids
-        self._store = store
-        self._collection = collection
-        self._number = number
+    store: QdrantStore
+    collection: str
+    number: str  # the number under which this rebuild writes, so that it can be resumed
+    ids: frozenset[str]
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Write points; see the port."""
-        await self._store.write(self._collection, points, self._number)
+        await self.store.write(self.collection, points, self.number)
 
     async def finish(self, ids: Collection[str]) -> None:
         """Remove one's own points that belong to nothing; see the port."""
-        await self._store.finish_rebuild(self._collection, ids)
+        await self.store.finish_rebuild(self.collection, ids)
 
 
 def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:

@@ -97,30 +97,34 @@ class OwnPoints:
         size = _VECTORS_BATCH if with_vectors else _READ_BATCH
         for start in range(0, len(ids), size):
             wanted = ids[start : start + size]
-            read, _ = await self._page(
-                place, self._mine(ids=wanted), size, None, with_vectors, with_payload=True
-            )
+            read, _ = await self._page(place, self._mine(ids=wanted), size, None, with_vectors, fields=True)
             for record in read:
                 yield self._record(record)
 
-    async def ids(self, place: Place, *, rebuild: str | None = None) -> set[str]:
-        """Return the ids of all points, or of those that one rebuild has written."""
+    async def payloads(
+        self, place: Place, fields: Sequence[str] = (), *, rebuild: str | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Return fields of all points, or of those that one rebuild has written, by id."""
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
-        return {self._inside(each.id) async for each in self._pages(place, self._mine(where), _IDS_BATCH, ())}
+        pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
+        return {self._inside(each.id): _shown(each.payload) async for each in pages}
 
-    async def vectors(self, place: Place) -> list[Record]:
-        """Return all points with their vectors."""
-        pages = self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR])
+    async def vectors(self, place: Place, fields: Sequence[str] = ()) -> list[Record]:
+        """Return all points with their vectors, and fields of their payloads."""
+        pages = self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR], fields)
         return [self._record(each) async for each in pages]
 
-    async def terms(self, place: Place, ids: Sequence[str] | None = None) -> dict[str, list[int]]:
-        """Return the terms of all points, or of some."""
-        found: dict[str, list[int]] = {}
+    async def terms(
+        self, place: Place, ids: Sequence[str] | None = None, fields: Sequence[str] = ()
+    ) -> dict[str, tuple[list[int], dict[str, Any]]]:
+        """Return the terms of all points, or of some, and fields of their payloads, by id."""
+        found: dict[str, tuple[list[int], dict[str, Any]]] = {}
         for start in range(0, 1 if ids is None else len(ids), _READ_BATCH):
             where = self._mine(ids=ids if ids is None else ids[start : start + _READ_BATCH])
-            async for each in self._pages(place, where, _READ_BATCH, [TERMS]):
+            async for each in self._pages(place, where, _READ_BATCH, [TERMS], fields):
                 sparse: Any = each.vector.get(TERMS) if isinstance(each.vector, dict) else None
-                found[self._inside(each.id)] = list(sparse.indices) if sparse else []
+                indices = list(sparse.indices) if sparse else []
+                found[self._inside(each.id)] = indices, _shown(each.payload)
         return found
 
     async def count(self, place: Place) -> int:
@@ -172,11 +176,16 @@ class OwnPoints:
         return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
 
     async def _pages(
-        self, place: Place, where: models.Filter, size: int, with_vectors: Sequence[str]
+        self,
+        place: Place,
+        where: models.Filter,
+        size: int,
+        with_vectors: Sequence[str],
+        fields: Sequence[str],
     ) -> AsyncIterator[models.Record]:
         offset: models.ExtendedPointId | None = None
         while True:
-            read, offset = await self._page(place, where, size, offset, with_vectors)
+            read, offset = await self._page(place, where, size, offset, with_vectors, fields=list(fields))
             for record in read:
                 yield record
             if offset is None:
@@ -190,7 +199,7 @@ class OwnPoints:
         offset: models.ExtendedPointId | None,
         with_vectors: Sequence[str],
         *,
-        with_payload: bool = False,
+        fields: list[str] | bool,
     ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
         return await self._requests.ask(
             place.name,
@@ -200,7 +209,7 @@ class OwnPoints:
                 where,
                 limit=limit,
                 offset=offset,
-                with_payload=with_payload,
+                with_payload=fields or False,
                 with_vectors=list(with_vectors) or False,
             ),
         )

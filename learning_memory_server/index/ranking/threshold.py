@@ -45,6 +45,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.ranking.explanation import Explanation
 
 _LONG: Final = 7
@@ -123,20 +124,8 @@ def passing(found: Sequence[FoundT], bar: Bar | None) -> tuple[list[FoundT], Lef
     return kept, LeftOut(left_out, least) if left_out else None
 
 
-class Searched(Protocol):
-    """An index, as far as a floor depends on it."""
-
-    async def identity(self) -> EmbeddingIdentity:
-        """Return the identity of the model."""
-        ...
-
-    async def size(self, collection: str) -> int:
-        """Return how many points a collection should have."""
-        ...
-
-
 async def bar_of(
-    index: Searched, collection: str, text: str, min_score: float | None, *, is_measured: bool
+    index: VectorIndex, collection: str, text: str, min_score: float | None, *, is_measured: bool
 ) -> Bar | None:
     """Return what the results of a search must reach, None for nothing.
 

@@ -171,11 +171,14 @@ async def test_scroll_returns_more_points_than_any_page_ordered_by_id(
     assert await store.count("notes") == count
 
 
-async def test_scroll_returns_no_payloads_and_vectors_only_on_request(store: VectorStore) -> None:
-    await store.upsert("notes", [point(1, project="a")])
-    (bare,) = await store.scroll("notes")
+async def test_scroll_returns_vectors_and_fields_of_payloads_only_on_request(store: VectorStore) -> None:
+    await store.upsert("notes", [point(1, project="a", kind="x")])
+    for _ in range(2):
+        (bare,) = await store.scroll("notes")
+        (some,) = await store.scroll("notes", fields=["project", "absent"])
+        assert (bare.payload, bare.vector) == ({}, None)
+        assert (some.payload, some.vector) == ({"project": "a"}, None)
     (record,) = await store.scroll("notes", with_vectors=True)
-    assert (bare.payload, bare.vector) == ({}, None)
     assert record.payload == {}
     assert record.vector == pytest.approx(EAST)
 
