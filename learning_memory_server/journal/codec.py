@@ -36,7 +36,6 @@ class Codec(Generic[T]):
 
     Args:
         kind: The kind, as journal lines name it.
-        type: The dataclass.
         requests: Returns the names of the calls that wrote a thing; see `Caller.request`.
         names: The names that fields have in the journal, where they differ.
         absent: What absent parts stand for, where the dataclass has no default.
@@ -53,11 +52,7 @@ class Codec(Generic[T]):
         return lean({self.names.get(name, name): part for name, part in _to_data(thing).items()})
 
     def decode(self, data: Data) -> T:
-        """Return the thing that data describes.
-
-        Raises:
-            ValueError, TypeError, AttributeError, LearningMemoryError: If it describes none; see `MALFORMED`.
-        """
+        """Return the thing that data describes."""
         parts = {**self.absent, **data}
         parts |= {name: data[written] for name, written in self.names.items() if written in data}
         if "cluster_id" in data:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.line import JournalRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,6 @@ class LogContent:
 
     Args:
         records: The readable records, oldest first, without those that are forgotten.
-        damage: The lines that cannot be read.
         forgotten: The kind and the id of everything that is forgotten.
         tombstones: The records that say so; some say more, such as how many points a memory had.
     """

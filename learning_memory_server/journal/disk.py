@@ -48,9 +48,6 @@ def matching(folder: Path, pattern: str) -> list[Path]:
     """Return the paths in the folder whose names match the pattern, sorted by name; none if the folder is missing.
 
     Unlike `Path.glob`, it does not take an unreadable folder for an empty one.
-
-    Raises:
-        JournalUnavailableError: If the folder cannot be read, or is not a folder.
     """
     with journal_errors(folder):
         try:

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.journal.codec import FAILURE
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.log import Log
 
 PROJECT_KEPT: Final = 2_000
 """How many failures of a project are kept. One takes half a kilobyte in the journal, and the same in RAM."""
@@ -27,12 +25,7 @@ _Projects = dict[str, dict[str, dict[str, Failure]]]
 
 
 class FailureLog(Records[Failure]):
-    """The failures in the journal.
-
-    Args:
-        log: The log.
-        kept: How many of a project are kept.
-    """
+    """The failures in the journal."""
 
     def __init__(self, log: Log, kept: int = PROJECT_KEPT) -> None:
         super().__init__(log, FAILURE)
@@ -102,11 +95,7 @@ class FailureLog(Records[Failure]):
         return []
 
     def make_room(self, project: str, signature: str, at: datetime) -> None:
-        """Forget the oldest failures of an error, and of its project, if there are many more than are kept.
-
-        Raises:
-            JournalUnavailableError: If that could not be written.
-        """
+        """Forget the oldest failures of an error, and of its project, if there are many more than are kept."""
         errors = self._grouped()[project]
         excess = []
         if len(known := errors[signature]) > _most(FAILURES_KEPT):

@@ -34,11 +34,7 @@ class Format:
         return 1 + len(self.upgrades)
 
     def refuse_newer(self, version: int) -> None:
-        """Refuse a version that this program does not know.
-
-        Raises:
-            JournalUnavailableError: If the version is above this one.
-        """
+        """Refuse a version that this program does not know."""
         if version > self.version:
             raise JournalUnavailableError(
                 f"The journal has entries of format {version}; this program reads up to {self.version}.",

@@ -6,34 +6,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, MALFORMED
-from learning_memory_server.journal.content import Purge
-from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, versions_of
+from learning_memory_server.journal.content import Damage, Purge
+from learning_memory_server.journal.disk import Disk, journal_errors, matching
+from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.line import DamagedLineError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.open_file import content_of, open_file_of, open_version
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import files
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.content import Damage
-    from learning_memory_server.journal.disk import Disk
-    from learning_memory_server.journal.formats import Format
-    from learning_memory_server.model.entry import Ghap
 
 
 class Journal:
     """One log for each kind of record, and a file for each open entry.
 
+    What reads or writes raises `JournalUnavailableError` if a file or folder cannot be used, or a newer program wrote
+    it; then nothing is changed.
+
     `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
 
     Args:
-        path: The journal folder, created at the first write.
         form: The version that is written, and to which older data is upgraded on reading.
-        disk: What writes the files.
     """
 
     def __init__(self, path: Path, *, form: Format = CURRENT, disk: Disk = files) -> None:
@@ -62,9 +57,6 @@ class Journal:
 
         Needs the journal's lock. If the process died after recording that an entry is resolved or forgotten and before
         removing its open file, that file is removed now.
-
-        Raises:
-            JournalUnavailableError: If a newer program wrote any of it; then nothing is changed.
         """
         for log in self._logs():
             log.refuse_newer_format()
@@ -78,9 +70,6 @@ class Journal:
 
         Needs the journal's lock. A crash at any moment loses nothing else, and another purge completes the work.
         Files with unreadable bytes are kept and named, for a person to decide about.
-
-        Raises:
-            JournalUnavailableError: If a file cannot be read or replaced.
         """
         self._sweep()
         about = {("evidence", name) for kind, name in self.entries.read().forgotten if kind == "ghap"}
@@ -97,9 +86,6 @@ class Journal:
 
         Args:
             changes: What stands in place of each line, or of an open file's content.
-
-        Raises:
-            JournalUnavailableError: If a file cannot be read or replaced.
         """
         self._sweep()
         replaced = 0
@@ -167,11 +153,7 @@ class Journal:
         self._remove(self._open_file(ghap_id))
 
     def open_entries(self) -> list[Ghap]:
-        """Return the readable open entries, oldest first. `doctor` names the files that cannot be read.
-
-        Raises:
-            JournalUnavailableError: If a newer program wrote one.
-        """
+        """Return the readable open entries, oldest first. `doctor` names the files that cannot be read."""
         self._refuse_newer_open_files()
         entries = []
         paths = self.open_files()
@@ -248,9 +230,5 @@ class Journal:
         )
 
     def open_files(self) -> list[Path]:
-        """Return the files of the open entries, readable or not.
-
-        Raises:
-            JournalUnavailableError: If their folder cannot be read.
-        """
+        """Return the files of the open entries, readable or not."""
         return matching(self._open, "*.json")

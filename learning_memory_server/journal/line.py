@@ -12,16 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import MALFORMED
-from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, is_tombstone, is_version
+from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, Format, is_tombstone, is_version
 
-if TYPE_CHECKING:
-    from learning_memory_server.journal.formats import Format
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 _FIELDS: Final = ("kind", "id", "at", "data", "sum")

@@ -9,17 +9,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.journal.content import Damage, Line, LogContent, Purge
-from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, versions_of
+from learning_memory_server.journal.disk import Disk, journal_errors, matching
+from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.system import files
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.disk import Disk
-    from learning_memory_server.journal.formats import Format
 
 SET_ASIDE: Final = ".corrupt-"
 """In the name of a file of set-aside bytes, the part between the log's name and the time."""
@@ -29,13 +25,13 @@ class Log:
     """Records in `{path}.jsonl`, or in `{path}/YYYY-MM.jsonl` by the month they were written in.
 
     Reading never changes a file, so it is safe while another process writes. Only the process that has locked
-    the journal may append or `recover`.
+    the journal may append or `recover`. What reads or writes raises `JournalUnavailableError` if a file or folder
+    cannot be used, or a newer program wrote it; then nothing is changed.
 
     Args:
         path: The path of the log, without the suffix.
         monthly: Whether to use one file per month.
         form: The version that is written, and to which older data is upgraded on reading.
-        disk: What writes the files.
     """
 
     def __init__(
@@ -51,9 +47,6 @@ class Log:
         """Write the records and wait for the disk.
 
         A crash in between leaves the first few of them, complete. No caller has had them acknowledged.
-
-        Raises:
-            JournalUnavailableError: If they could not be written; then none of them is in the log.
         """
         if records:
             lines = b"".join(record.to_line(self._form) for record in records)
@@ -66,9 +59,6 @@ class Log:
 
         A tombstone counts wherever it is in the log: neither a clock that was set back nor a copy merged from
         several journals may bring anything back.
-
-        Raises:
-            JournalUnavailableError: If a file cannot be opened, or a newer program wrote it.
         """
         content = LogContent.of(self._parsed())
         self._damaged = len(content.damage)
@@ -80,11 +70,7 @@ class Log:
         return self._damaged
 
     def refuse_newer_format(self) -> None:
-        """Refuse a log with lines of a newer format. Only line ends are parsed: every start waits for this.
-
-        Raises:
-            JournalUnavailableError: If there is such a line.
-        """
+        """Refuse a log with lines of a newer format. Only line ends are parsed: every start waits for this."""
         for path in self.segments():
             with journal_errors(path):
                 content = path.read_bytes()
@@ -114,9 +100,6 @@ class Log:
 
         A line is torn if it has no line feed, which is written last. Other damage is left alone: a crash does not
         cause it, so a person should look at it.
-
-        Raises:
-            JournalUnavailableError: If a newer program wrote the log; then nothing is changed.
         """
         self.refuse_newer_format()
         set_aside = []
@@ -149,9 +132,6 @@ class Log:
 
         Args:
             also: More kinds and ids of lines to remove, because what they are about is forgotten.
-
-        Raises:
-            JournalUnavailableError: If a file could not be replaced; then it is as it was.
         """
         lines = list(self._parsed())
         content = LogContent.of(lines)
@@ -177,9 +157,6 @@ class Log:
 
         Returns:
             How many lines of each file were replaced.
-
-        Raises:
-            JournalUnavailableError: If a file could not be replaced; then it is as it was.
         """
         rewritten: dict[Path, int] = {}
         for path in (*self.segments(), *self.set_aside_files()) if changes else ():
@@ -202,11 +179,7 @@ class Log:
         return matching(folder, f"{name}.jsonl{SET_ASIDE}*")
 
     def segments(self) -> list[Path]:
-        """Return the log's files, oldest first.
-
-        Raises:
-            JournalUnavailableError: If their folder cannot be read.
-        """
+        """Return the log's files, oldest first."""
         if self._monthly:
             return matching(self._path, "*.jsonl")
         return matching(self._path.parent, f"{self._path.name}.jsonl")

@@ -6,13 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from learning_memory_server.journal.codec import Codec
 from learning_memory_server.journal.line import JournalRecord
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.codec import Codec
-    from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.log import Log
 
 
 class Kept(Protocol):
@@ -64,7 +62,6 @@ class Records(Generic[T]):
     A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
 
     Args:
-        log: The log. The process must have locked the journal to write.
         codec: The kind, and its form in the journal.
     """
 
@@ -99,7 +96,6 @@ class Records(Generic[T]):
         """Write things to the log, all or none.
 
         Args:
-            things: What to write; a known id is superseded.
             at: The time of the lines; by default that of each thing.
 
         Raises:
@@ -135,10 +131,7 @@ class Records(Generic[T]):
         """Forget things permanently. Once this returns, no read finds them.
 
         Args:
-            ids: The ids.
-            at: The time of the tombstones.
             unknown_too: Also record unknown ids, so that what they name elsewhere is never imported.
-            also: Things of this kind that are kept elsewhere, by id.
 
         Raises:
             JournalUnavailableError: If that could not be written; then nothing is forgotten.

@@ -12,17 +12,14 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.open_file import content_of, open_file_of
-from learning_memory_server.redaction.data import redact_data
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.redaction.base import Redactor
-    from learning_memory_server.redaction.data import RedactedData
+from learning_memory_server.redaction.base import Redactor
+from learning_memory_server.redaction.data import RedactedData, redact_data
 
 OPEN_ENTRY: Final = "open entry"
 UNREADABLE: Final = "unreadable"
@@ -60,9 +57,6 @@ class Finding:
     Args:
         what: What they are in: an entry, a value, a memory, or something that cannot be read.
         id: Its id; of something that cannot be read, the file and the line.
-        field: The part of it that has them.
-        secret: Their kind.
-        count: How many there are.
         key: The kind and the id in the journal; None if neither can be read.
     """
 
@@ -76,23 +70,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """A line or a file that was looked at.
-
-    Args:
-        text: The same without its secrets.
-        findings: Its secrets.
-    """
+    """A line or a file that was looked at."""
 
     text: bytes
     findings: tuple[Finding, ...] = ()
 
 
 class Scanner:
-    """Looks for secrets in lines and files. What has none is looked at once, however many backups contain it.
-
-    Args:
-        redactor: What finds them.
-    """
+    """Looks for secrets in lines and files. What has none is looked at once, however many backups contain it."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -102,11 +87,7 @@ class Scanner:
         """Look at a line of a log.
 
         Args:
-            text: The line, with its line feed; the last of a file may lack it.
             place: What to call it if it cannot be read.
-
-        Raises:
-            JournalUnavailableError: If a newer program wrote it.
         """
         return self._once(text, lambda: self._line(text, place))
 
@@ -195,8 +176,6 @@ def scan_journal(
     Nothing is locked: another process may write to the journal at the same time.
 
     Args:
-        journal: The journal.
-        scanner: What looks.
         report: Called with the number of bytes looked at so far, and the number in all.
         only: The kinds and ids of the records to look at; None for all. Lines and files that name none are looked at.
 

@@ -50,13 +50,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Something that an agent says helped or misled it, and that it found by itself, such as by a search.
-
-    Args:
-        id: The id of the entry, the value or the memory.
-        kind: Which of them it is.
-        effect: Whether it helped or misled.
-    """
+    """Something that an agent says helped or misled it, and that it found by itself, such as by a search."""
 
     id: str
     kind: Kind
@@ -68,8 +62,6 @@ class Item:
     """One thing that was shown.
 
     Args:
-        id: The id of the experience or the value.
-        kind: Which of them it is.
         effect: Whether it helped or misled; None while nobody said.
         score: How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
             compared, or an earlier version recorded it.
@@ -88,12 +80,8 @@ class Advice:
     """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one.
 
     Args:
-        ghap_id: The entry.
         revision: Which of its iterations, from 1.
-        channel: How it was shown.
         items: What was shown; if withheld, what would have been.
-        project: The entry's project.
-        created_at: When.
         withheld: Whether it was withheld, to measure whether advice helps.
         probability: The probability that it would be.
     """

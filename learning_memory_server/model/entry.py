@@ -35,11 +35,7 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What is worth doing again: what worked, which may be empty, and a rule for next time.
-
-    Raises:
-        InvalidInputError: If it says neither.
-    """
+    """What is worth doing again: what worked, which may be empty, and a rule for next time."""
 
     what_worked: str
     takeaway: str | None = None

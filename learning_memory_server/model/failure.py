@@ -13,11 +13,8 @@ class Failure:
 
     Args:
         id: See `failure_id`.
-        project: The project.
         session: The hash of the agent session.
         signature: What names the error, without what differs from time to time; see `failures.signature`.
-        command: The command.
-        created_at: When it failed.
         remedy: The similar command that succeeded soon after; the same command if something else was mended, such as a
             file. None if none did.
         shown: The id of the failure whose remedy was shown; None if none was.

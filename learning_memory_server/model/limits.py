@@ -53,7 +53,6 @@ def checked_text(field: str, value: object, limit: int, measured: Callable[[str]
 
     Args:
         field: The name to show, such as `lesson.takeaway`.
-        value: What was given.
         limit: The largest length in characters after stripping.
         measured: Returns the text whose length counts.
 

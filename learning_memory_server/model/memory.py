@@ -36,8 +36,6 @@ class Memory:
         text: At most 10,000,000 characters, stripped.
         metadata: JSON data: source, tags, timestamp, title and whatever else was given.
         date: The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
-        project: Where it was added.
-        created_at: When it was added.
         request: The name of the call that added it; see `Caller.request`.
         chunking: Where its chunks are, as of when it was added.
     """
@@ -84,7 +82,6 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
     """Return the metadata, or say what is wrong with it.
 
     Args:
-        metadata: The metadata.
         measured: Returns the text whose length counts, for the metadata as JSON and for each text with a limit.
 
     Raises:

@@ -11,9 +11,7 @@ class Run:
     """How a test or build command ended. Its output is not kept.
 
     Args:
-        at: When.
         command: The command, on one line and without paths of the machine.
-        exit_status: Its exit status.
         passed: How many tests passed, if its output says so; the same for the others.
         failed: How many tests failed, those that could not be run included.
         skipped: How many tests were skipped.

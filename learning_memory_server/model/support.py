@@ -21,12 +21,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How many entries support and contradict a value, by the verdicts on it.
-
-    Args:
-        supporting: How many support it.
-        contradicting: How many contradict it.
-    """
+    """How many entries support and contradict a value, by the verdicts on it."""
 
     supporting: int = 0
     contradicting: int = 0
@@ -58,9 +53,6 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
     Args:
         successes: From 0 to `trials`.
         trials: The number of trials; not a whole number if they are weighted.
-
-    Raises:
-        ValueError: If `successes` is not from 0 to `trials`.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} of {trials} is not a share")

@@ -14,11 +14,8 @@ class Verdict:
     """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
 
     Args:
-        value_id: The value.
-        ghap_id: The resolved entry.
         stance: Whether the entry supports the value, contradicts it, or does neither.
         project: The value's project.
-        created_at: When the agent gave it.
         requests: The names of the calls that gave it or one that it replaces; see `Caller.request`.
     """
 

@@ -24,12 +24,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets.
-
-    Attributes:
-        text: The text; each secret's value is replaced by a marker such as `[redacted: github token]`.
-        kinds: How many secrets of each kind were replaced.
-    """
+    """A text without its secrets."""
 
     text: str
     kinds: Mapping[str, int] = field(default_factory=dict)

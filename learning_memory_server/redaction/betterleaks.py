@@ -11,14 +11,15 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
 from learning_memory_server.redaction.base import KIND, Span
 
-if TYPE_CHECKING:
-    Scan = Callable[[str], Iterable["Finding"]]
+Scan = Callable[[str], Iterable[Any]]
+"""Returns findings; the library has no types."""
+
 
 log = structlog.get_logger()
 
@@ -49,48 +50,6 @@ CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks_rules.toml"))
 
 _LOAD_SECONDS: Final = 10.0
 """How long a text waits for a library that takes a quarter of a second; then our own patterns go on alone."""
-
-
-class Finding(Protocol):
-    """What the library reports, as far as it is used."""
-
-    @property
-    def rule_id(self) -> str:
-        """The name of the rule."""
-        ...
-
-    @property
-    def secret(self) -> str:
-        """What is secret."""
-        ...
-
-    @property
-    def match(self) -> Match:
-        """What the rule matched."""
-        ...
-
-    @property
-    def location(self) -> Location:
-        """Where that is."""
-        ...
-
-
-class Match(Protocol):
-    """The text around a secret that its rule matched."""
-
-    @property
-    def full(self) -> str:
-        """All that was matched."""
-        ...
-
-
-class Location(Protocol):
-    """Where a finding is."""
-
-    @property
-    def start_line(self) -> int:
-        """The first line, counted from 1."""
-        ...
 
 
 class BetterleaksDetector:
@@ -156,19 +115,11 @@ class BetterleaksDetector:
 
 
 def load_betterleaks() -> Scan:
-    """Return the library's scan, with our configuration; loading takes a quarter of a second.
-
-    Raises:
-        ImportError: If it is not installed.
-    """
+    """Return the library's scan, with our configuration; loading takes a quarter of a second, or raises ImportError."""
     from betterleaks import scan_string  # noqa: PLC0415 - only where it is used
 
-    def scan(text: str) -> Iterable[Finding]:
-        findings: Iterable[Finding] = scan_string(text, CONFIGURATION)
-        return findings
-
-    scan("")  # compiles the rules
-    return scan
+    scan_string("", CONFIGURATION)  # compiles the rules
+    return lambda text: scan_string(text, CONFIGURATION)
 
 
 def _safe(text: str) -> str:
@@ -176,7 +127,7 @@ def _safe(text: str) -> str:
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 
-def _located(text: str, findings: Iterable[Finding]) -> Iterator[Span]:
+def _located(text: str, findings: Iterable[Any]) -> Iterator[Span]:
     """Return where the findings are; their columns count bytes, and differ by one from the second line on."""
     safe = _safe(text)
     lines = [0]

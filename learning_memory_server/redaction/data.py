@@ -6,12 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from learning_memory_server.redaction.base import Redacted
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.base import Redactor
+from learning_memory_server.redaction.base import Redacted, Redactor
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 
@@ -51,7 +48,6 @@ class RedactedData(NamedTuple):
     """Data without its secrets.
 
     Attributes:
-        data: The data.
         kinds: How many secrets of each kind were replaced.
         places: The same for each place that had one, such as `metadata.tags[0]`.
     """
@@ -69,7 +65,6 @@ def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> Re
     user's pattern matches them: without them, no call would find its entry and no import its own.
 
     Args:
-        redactor: What redacts texts.
         data: Mappings, lists, texts, numbers, truth values and None; anything else stays as it is.
         kept: Places that stay as they are, such as `history[].at`.
     """
@@ -80,12 +75,7 @@ def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> Re
 
 
 class _Walk:
-    """A walk through data that notes where secrets were.
-
-    Args:
-        redactor: What redacts texts.
-        kept: See `redact_data`.
-    """
+    """A walk through data that notes where secrets were."""
 
     def __init__(self, redactor: Redactor, kept: frozenset[str]) -> None:
         self._redactor = redactor
@@ -96,7 +86,6 @@ class _Walk:
         """Return a part of the data without secrets.
 
         Args:
-            data: The part.
             name: The key that it is under, or "".
             place: Where it is, without secrets; "" for all of the data.
         """

@@ -42,12 +42,8 @@ class RedactionGate:
         """Return JSON-like data without its secrets, and how many of each kind were replaced.
 
         Args:
-            data: The data.
             stored: Whether it is going to be stored. Then it waits until all detectors are loaded, which takes the
                 first write of a process a quarter of a second; what only searches does not wait.
-
-        Raises:
-            InvalidSettingsError: If a user's pattern takes too long.
         """
         if self._redactor is None:
             return RedactedData(data, {})
@@ -59,11 +55,7 @@ class RedactionGate:
 
     @property
     def redactor(self) -> Redactor:
-        """What replaces secrets.
-
-        Raises:
-            InvalidSettingsError: If redaction is off.
-        """
+        """What replaces secrets."""
         if self._redactor is None:
             raise InvalidSettingsError(
                 "Redaction is off (redaction = false), so secrets are neither looked for nor kept out of what is stored.",

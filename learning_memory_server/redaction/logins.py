@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.encoded import decoded
-from learning_memory_server.redaction.forms import Form, is_real_token
+from learning_memory_server.redaction.forms import Form, decoded, is_real_token
 from learning_memory_server.redaction.values import (
     is_key,
     is_mixed,
@@ -51,7 +50,6 @@ def _pgpass(port: str, first: str) -> str:
     """Return the expression of a line of a .pgpass file, wherever it stands.
 
     Args:
-        port: An expression of the ports.
         first: What a database's and a user's name can begin with.
     """
     name = rf"[{first}*](?:[\w.@-]|\\[:\\]){{0,62}}"

@@ -81,11 +81,7 @@ _NOT_BEFORE_KEY: Final = frozenset(
 
 
 def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sort of name
-    """Return what is kept under a name, or None if it promises no secret.
-
-    Args:
-        name: An identifier, or the last words of one or of a sentence.
-    """
+    """Return what is kept under a name, or None if it promises no secret."""
     words = [word.lower() for word in _WORDS.findall(name)]
     while words and (words[-1].isdigit() or words[-1] in _NEUTRAL):
         words.pop()

@@ -30,9 +30,7 @@ class OwnPattern:
     """A pattern of the settings.
 
     Args:
-        setting: The setting's name.
         place: Which of its patterns this is: its number, or its kind. The pattern itself may be a secret.
-        expression: A regular expression.
         seconds: How long it may take on a short text.
 
     Raises:
@@ -87,11 +85,7 @@ class OwnPattern:
         return False
 
     def _within(self, seconds: float, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the spans.
-
-        Raises:
-            TimeoutError: If it takes longer.
-        """
+        """Yield the spans."""
         deadline = time.monotonic() + seconds
         # Other threads go on meanwhile. The library's limit is for one match.
         for found in self._pattern.finditer(text, timeout=seconds, concurrent=True):
@@ -106,10 +100,6 @@ class OwnPatterns:
     Args:
         patterns: Regular expressions, or regular expressions by the kind they find. What the group `secret` matches
             is the secret, else all that is matched.
-
-    Raises:
-        InvalidSettingsError: If one is not a regular expression or matches the empty text, or a kind has other
-            characters than lower-case letters, digits, spaces and hyphens, or more than 40.
     """
 
     def __init__(self, patterns: Sequence[str] | Mapping[str, str]) -> None:
@@ -124,11 +114,7 @@ class OwnPatterns:
             ]
 
     def find(self, text: str) -> Iterator[Span]:
-        """Return where the patterns match.
-
-        Raises:
-            InvalidSettingsError: If one takes too long.
-        """
+        """Return where the patterns match."""
         for kind, pattern in self._patterns:
             for start, end in pattern.spans(text):
                 if start < end:
@@ -140,11 +126,7 @@ class OwnPatterns:
 
 
 def numbered_patterns(setting: str, patterns: Sequence[str]) -> list[OwnPattern]:
-    """Return the patterns of a setting.
-
-    Raises:
-        InvalidSettingsError: See `OwnPattern`.
-    """
+    """Return the patterns of a setting."""
     return [OwnPattern(setting, f"Pattern {number}", one) for number, one in enumerate(patterns, start=1)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
-from learning_memory_server.redaction.base import MARKER, Redacted, Span, marker
+from learning_memory_server.redaction.base import MARKER, Detector, Redacted, Redactor, Span, marker
 from learning_memory_server.redaction.command_lines import COMMAND_LINES
 from learning_memory_server.redaction.cuts import without_cuts
 from learning_memory_server.redaction.forms import FormDetector
@@ -17,9 +17,6 @@ from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, number
 from learning_memory_server.redaction.structures import STRUCTURES
 from learning_memory_server.redaction.tokens import SHORTEST, TOKENS
 from learning_memory_server.redaction.unknown import SHORTEST_UNKNOWN, UNKNOWN
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.base import Detector, Redactor
 
 _ROUNDS: Final = 4
 """How often a text is searched at most: what is found can lay bare what was not seen next to it."""
@@ -40,11 +37,7 @@ class DetectingRedactor:
         self._allowed = tuple(allowed)
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets; redacting that again changes nothing.
-
-        Raises:
-            InvalidSettingsError: If a user's pattern takes too long.
-        """
+        """Return the text without its secrets; redacting that again changes nothing."""
         kinds: Counter[str] = Counter()
         for _ in range(_ROUNDS):
             spans = self._spans(text)
@@ -81,8 +74,6 @@ def build_redactor(
     """Return the redactor of the settings.
 
     Args:
-        patterns: The setting `redaction_patterns`.
-        allow: The setting `redaction_allow`.
         detector: Finds secrets, in addition to our own patterns; such as `BetterleaksDetector()`.
 
     Raises:

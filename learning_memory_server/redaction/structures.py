@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.encoded import decoded
-from learning_memory_server.redaction.forms import Form, is_real_token
+from learning_memory_server.redaction.forms import Form, decoded, is_real_token
 from learning_memory_server.redaction.values import is_random
 
 

@@ -176,7 +176,6 @@ def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
     """Return whether a value assigned to a password's name is one.
 
     Args:
-        value: No placeholder.
         quoted: Whether its ends are certain, by quotes or as a line of an env file; then less is asked of it.
         word: Whether a single word can be one.
     """
@@ -233,7 +232,6 @@ def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
     """Return whether a value assigned to the name of a key, a token or a secret is one.
 
     Args:
-        value: No placeholder.
         strict: Whether the name says little, such as `stripe_key`; then only long random values count.
         quoted: Whether its ends are certain.
     """

@@ -6,17 +6,14 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.snapshot import take_snapshot
+from learning_memory_server.journal.archive.snapshot import Snapshot, take_snapshot
 from learning_memory_server.journal.archive.writing import remove_unfinished, write_archive
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.system.files import make_private_directory
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.snapshot import Snapshot
-    from learning_memory_server.journal.journal import Journal
 
 _NAME: Final = re.compile(r"learning-memory-\d{8}T\d{12}Z\.tar\.gz")
 
@@ -26,8 +23,6 @@ class Backup:
     """A backup that was made.
 
     Args:
-        path: The archive.
-        snapshot: Its content.
         removed: The older backups that were removed.
     """
 
@@ -42,13 +37,7 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BAC
     An empty journal is not written: in time its backups would displace all those that hold something.
 
     Args:
-        journal: The journal. Nothing is locked.
-        folder: Where to.
-        at: The present time.
         keep: How many backups to keep, at least 1; None removes none.
-
-    Returns:
-        The backup; None if the journal has no record that can be read.
 
     Raises:
         InvalidInputError: If the folder cannot be written to.
@@ -84,12 +73,7 @@ def remove_unfinished_backups(folder: Path) -> None:
 
 
 def prune(folder: Path, keep: int) -> list[Path]:
-    """Remove all but the newest backups and all unfinished ones; return the backups that were removed.
-
-    Args:
-        folder: The folder of the backups. Other files in it are left alone.
-        keep: How many to keep, at least 1.
-    """
+    """Remove all but the newest backups and all unfinished ones; return the backups that were removed."""
     remove_unfinished_backups(folder)
     old = list_backups(folder)[keep:]
     for path in old:

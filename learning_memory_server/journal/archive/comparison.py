@@ -6,15 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from learning_memory_server.journal.archive.contents import comparable, is_forgotten
+from learning_memory_server.journal.archive.contents import Contents, comparable, is_forgotten
 from learning_memory_server.journal.codec import GHAP
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.contents import Contents
-    from learning_memory_server.journal.line import JournalRecord
-    from learning_memory_server.model.entry import Ghap
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.entry import Ghap
 
 
 class Numbering(StrEnum):
@@ -31,8 +28,6 @@ class Difference:
     """How the things of one sort compare, by id.
 
     Args:
-        new: Only in the archive.
-        there: The same in both.
         differing: Different in both; the journal's stays.
         forgotten_here: Forgotten in the journal; they stay forgotten.
     """

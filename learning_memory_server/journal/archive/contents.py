@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
+from learning_memory_server.journal.archive.reading import Archive
 from learning_memory_server.journal.codec import (
     ADVICE,
     FAILURE,
@@ -22,21 +23,17 @@ from learning_memory_server.journal.codec import (
     VERDICT,
     Codec,
 )
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.model import limits
-from learning_memory_server.model.memory import checked_metadata
+from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.memory import Memory, checked_metadata
+from learning_memory_server.model.value import Value
+from learning_memory_server.model.verdict import Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.reading import Archive
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.advice import Advice
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.failure import Failure
-    from learning_memory_server.model.memory import Memory
-    from learning_memory_server.model.value import Value
-    from learning_memory_server.model.verdict import Verdict
 
 Key = tuple[str, str]
 """A kind and an id."""
@@ -61,8 +58,6 @@ class Contents:
     """Everything in an archive or a journal, without what is forgotten.
 
     Args:
-        entries: The resolved entries by id.
-        open: The open entries by id.
         records: The last record of everything else, by its key.
         clusters: The records about clusters; each continues the ones before it.
         forgotten: The keys of what is forgotten.
@@ -90,9 +85,6 @@ class Contents:
 
 def contents_of(archive: Archive) -> Contents:
     """Read an archive, with every check that imported lines get.
-
-    Args:
-        archive: A verified archive.
 
     Raises:
         InvalidInputError: If thousands of lines cannot be used.
@@ -123,13 +115,7 @@ def contents_of(archive: Archive) -> Contents:
 
 
 def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable[str]) -> Contents:
-    """Return the contents of a journal, without changing it.
-
-    Args:
-        journal: The journal.
-        entries: Its resolved entries.
-        forgotten: The ids of its forgotten entries.
-    """
+    """Return the contents of a journal, without changing it."""
     logs = (journal.values, journal.verdicts, journal.advice, journal.failures, journal.memories)
     others = [log.read() for log in logs]
     contents = Contents(

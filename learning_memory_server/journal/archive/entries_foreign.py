@@ -7,15 +7,15 @@ import re
 from collections import Counter
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.redaction.base import shortened_markers
 
-if TYPE_CHECKING:
-    Category = TypeVar("Category", bound=StrEnum)
+Category = TypeVar("Category", bound=StrEnum)
+
 
 _CLOSE: Final = 0.8
 """The lowest similarity at which a misspelling is unmistakable; at 0.75, "investigation" would match integration."""
@@ -48,7 +48,6 @@ class ForeignPart:
 
     Args:
         path: Its place in the line; empty for the line itself.
-        data: The object.
         changes: Counts what is changed or dropped.
     """
 

@@ -38,10 +38,8 @@ class ParsedEntries:
 
     Args:
         entries: The entries by id, in file order, without forgotten ones. The last line about an entry counts.
-        rejections: The lines that are not entries.
         repeated: The number of lines superseded by a later one about the same entry.
         changes: What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
-        forgotten: The ids of the entries that the file marks as forgotten.
         unnamed: The ids of the entries whose lines name no project.
     """
 
@@ -94,7 +92,6 @@ def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) 
 
     Args:
         record: The line, with a correct checksum.
-        changes: Counts what is changed or dropped.
 
     Raises:
         InvalidInputError: If there is none, or this program could not have written it.

@@ -49,8 +49,6 @@ class Member:
 
     Args:
         sha256: Of its bytes, in hexadecimal.
-        bytes: Its length.
-        lines: The number of lines.
         records: The number of records of each kind, without tombstones.
         tombstones: The number of lines that say that something is forgotten.
     """
@@ -68,7 +66,6 @@ class Manifest:
 
     Args:
         created_at: When the journal was read.
-        program: The version of the program that wrote it.
         journal_format: The format of its newest line; in archives made before this was known, the newest format that
             may be in it.
         project: The only project in it, or None for all projects.
@@ -96,11 +93,7 @@ class Manifest:
         """Return the manifest that a text holds.
 
         Args:
-            text: The text.
             sums: The file SHA256SUMS of an older archive, in place of the checksum in the text.
-
-        Raises:
-            InvalidInputError: If its checksum does not match, it is of a newer format, or is not a manifest.
         """
         try:
             content = json.loads(text)

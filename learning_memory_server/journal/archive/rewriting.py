@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from learning_memory_server.journal.archive.contents import is_forgotten
-from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN
-from learning_memory_server.journal.archive.reading import open_archive
+from learning_memory_server.journal.archive.contents import Key, is_forgotten
+from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN, Manifest
+from learning_memory_server.journal.archive.reading import Archive, open_archive
 from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import open_version
+from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.contents import Key
-    from learning_memory_server.journal.archive.manifest import Manifest
-    from learning_memory_server.journal.archive.reading import Archive
-    from learning_memory_server.journal.scanning import Finding, Scanner
 
 Change = Callable[[str, int, bytes], bytes | None]
 """Takes a file's name, a line's number and its text, or 0 and the whole text of an open entry's file. Returns what
@@ -48,8 +43,6 @@ def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None
     With 0, the archive is as it was.
 
     Args:
-        path: The archive.
-        forgotten: Kinds and ids.
         fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
 
     Raises:

@@ -6,17 +6,14 @@ import io
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, versions_of
+from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import content_of, open_version
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.formats import Format
 
 _ENTRIES: Final = "entries"
 _GHAP: Final = "ghap"
@@ -44,11 +41,9 @@ class Snapshot:
     """The content of an archive in the making.
 
     Args:
-        pieces: The files, by their names in the archive.
         forgotten: How many records were left out because they are forgotten.
         elsewhere: How many lines were left out because they do not belong to the project, or cannot be shown to.
         version: The newest format of its lines and open entries.
-        resolved: The ids of its resolved entries.
     """
 
     pieces: dict[str, Piece] = field(default_factory=dict)
@@ -133,7 +128,6 @@ def take_snapshot(journal: Path, project: str | None = None, form: Format = CURR
     in one step. An unfinished last line was never acknowledged, and is left out.
 
     Args:
-        journal: The journal folder.
         project: Leave out everything that does not name this project as its own.
         form: The newest format that is read. Lines are copied as they are.
 

@@ -10,18 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.journal.archive.bounds import most_bytes
 from learning_memory_server.journal.archive.manifest import MANIFEST, Manifest, Member
 from learning_memory_server.journal.archive.reading import verify
+from learning_memory_server.journal.archive.snapshot import Snapshot
 from learning_memory_server.system import files
 from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.archive.snapshot import Snapshot
 
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
@@ -37,10 +35,8 @@ def write_archive(
 
     Args:
         path: The file. The suffix says whether it is compressed.
-        snapshot: The content.
         at: When the content was read.
         project: The only project in it, or None for all projects.
-        replace: Whether it may replace an existing file.
 
     Raises:
         InvalidInputError: If the suffix is unknown, the file exists, or it cannot be written.
