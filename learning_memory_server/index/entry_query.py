@@ -60,7 +60,7 @@ class ExperienceQuery:
     where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
     min_score: float | None = None
-    """The least score of a result; None for the measured floor, if there is one: see `index.ranking.threshold`."""
+    """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class MemoryQuery:
     where: MemoryFilter = field(default_factory=MemoryFilter)
     min_similarity: float = 0.0  # the least cosine similarity, from 0 to 1; ignored in a lexical search
     min_score: float | None = None
-    """The least score of a result; None for the measured floor, if there is one: see `index.ranking.threshold`."""
+    """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import EntryQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.explanation import Explanation
 from learning_memory_server.index.ranking.hybrid import Query, mode_of
-from learning_memory_server.index.ranking.threshold import Bar, bar_of, passing
+from learning_memory_server.index.ranking.threshold import Threshold, passing, threshold_of
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
@@ -122,10 +122,10 @@ class ExperienceSearcher:
         )
         found = [FoundExperience(entry, explanation) for explanation, (entry, _) in ranked[: query.limit]]
         is_measured = query.axis is Axis.FULL and query.where == EntryQuery()
-        bar = await bar_of(
+        threshold = await threshold_of(
             self._index, Collection.of(query.axis), query.text, query.min_score, is_measured=is_measured
         )
-        kept, left_out = passing(found, bar)
+        kept, left_out = passing(found, threshold)
         return SearchResult(kept, mode_of(explanations, query.text), left_out)
 
     def _expected(self, query: ExperienceQuery) -> int:
@@ -154,6 +154,6 @@ def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult:
         FoundExperience(entry, Explanation(mode=mode, bm25=bm25))
         for entry, bm25 in lexical.rank(query.text, texts, query.limit)
     ]
-    bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
-    kept, left_out = passing(found, bar)
+    threshold = None if query.min_score is None else Threshold(query.min_score, is_asked=True)
+    kept, left_out = passing(found, threshold)
     return SearchResult(kept, mode, left_out)

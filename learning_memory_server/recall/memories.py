@@ -26,7 +26,7 @@ from learning_memory_server.index.memory_query import FoundMemories, FoundMemory
 from learning_memory_server.index.ranking.explanation import Explanation
 from learning_memory_server.index.ranking.fusion import relevance
 from learning_memory_server.index.ranking.hybrid import Query, mode_of
-from learning_memory_server.index.ranking.threshold import Bar, bar_of, passing
+from learning_memory_server.index.ranking.threshold import Threshold, passing, threshold_of
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
@@ -164,10 +164,10 @@ class MemorySearcher:
             for each, explanation in zip(seen, explanations, strict=True)
         ]
         is_measured = query.where == MemoryFilter() and query.min_similarity == 0
-        bar = await bar_of(
+        threshold = await threshold_of(
             self._index, Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured
         )
-        kept, left_out = passing(_best(query.limit, ranked), bar)
+        kept, left_out = passing(_best(query.limit, ranked), threshold)
         return FoundMemories(kept, mode, is_partial, left_out)
 
     def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
@@ -249,8 +249,8 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Fou
         FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
         for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
     ]
-    bar = None if query.min_score is None else Bar(query.min_score, is_asked=True)
-    kept, left_out = passing(_best(query.limit, found), bar)
+    threshold = None if query.min_score is None else Threshold(query.min_score, is_asked=True)
+    kept, left_out = passing(_best(query.limit, found), threshold)
     return FoundMemories(kept, mode, left_out=left_out)
 
 

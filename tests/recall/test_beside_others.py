@@ -1,4 +1,4 @@
-"""On a server that others use too, results, scores, floor and advice are those of having it alone."""
+"""On a server that others use too, results, scores, thresholds and advice are those of having it alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_query import ExperienceQuery
-from learning_memory_server.index.ranking.threshold import bar_of
+from learning_memory_server.index.ranking.threshold import threshold_of
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
@@ -59,9 +59,9 @@ async def answers(services: Services) -> list[Any]:
             result = await services.searcher.search_experiences(ExperienceQuery(text, axis, min_score=0.0))
             assert result.mode is SearchMode.HYBRID
             found.append([(each.entry.id, each.explanation) for each in result.found])
-            bar = await bar_of(services.index, Collection.of(axis), text, None, is_measured=True)
-            assert bar is not None
-            found.append(bar)
+            threshold = await threshold_of(services.index, Collection.of(axis), text, None, is_measured=True)
+            assert threshold is not None
+            found.append(threshold)
             found.append(await services.index.size(Collection.of(axis)))
     related = [await advice(services, text) for text in QUESTIONS]
     assert sum(map(bool, related)) > 1

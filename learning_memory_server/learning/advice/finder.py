@@ -11,6 +11,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.index.ranking.threshold import measured_for
 from learning_memory_server.learning.advice.ranking import (
     BACKGROUND,
     PROMPT,
@@ -19,7 +20,6 @@ from learning_memory_server.learning.advice.ranking import (
     Scored,
     best,
     is_instructive,
-    measured_for,
     sunk,
 )
 from learning_memory_server.learning.values.standing import weigh_all
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.learning.advice.ranking import Measured
+    from learning_memory_server.index.ranking.threshold import Measured
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.verdict_log import VerdictLog
     from learning_memory_server.model.entry import Ghap
@@ -73,7 +73,7 @@ class Ranked:
 
     def best_values(self) -> list[tuple[Value, float]]:
         """Return the values to show with their cosines."""
-        return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value_threshold]
+        return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value]
 
 
 @dataclass(eq=False)
@@ -137,7 +137,7 @@ class AdviceFinder:
             if is_instructive(each)
         ]
         return Ranked(
-            scored, await self._near_values(vector, entry_id, within), measured.least(stored), measured
+            scored, await self._near_values(vector, entry_id, within), measured.of_advice(stored), measured
         )
 
     async def _cosines(self, vector: NDArray[np.float32], newest: Mapping[str, Ghap]) -> dict[str, float]:

@@ -43,7 +43,7 @@ from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.index.ranking.threshold import Measured
     from learning_memory_server.model.entry import Ghap
 
 AT_MOST: Final = 2
@@ -66,46 +66,12 @@ _LEAST_Z: Final = -2.0
 _MOST_Z: Final = 5.0
 _PRIOR: Final = 10
 """How many entries the usual mean and deviation count as."""
-_GROWTH: Final = 0.04
-"""What the threshold rises by as a store of more than 100 entries becomes e times as large: the best of many unrelated
-texts scores higher than the best of few. Measured with 156 goals and hypotheses and 100 to 3,000 functions that have
-nothing to do with them: one in ten finds a function of at least .45 among 100, and of at least .60 among 3,000."""
-_GROWS_ABOVE: Final = 100
 _MISLED: Final = 0.2
 """What an experience's score loses for each time that it misled more often than it helped. Of the 50 that are shown
 in the first set, 30 would not be shown after one such time, and 44 not after two."""
 _FALSIFIED_FIRST: Final = 0.07
 """Within this of the best score, a falsified hypothesis comes before a confirmed one: a confirmed one that is shown to
 an agent with the same wrong guess does harm."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured for a model."""
-
-    threshold: float  # the least score of an experience that is shown
-    value_threshold: float  # the least cosine of a value that is shown
-    mean: float  # the usual mean cosine of an experience and a goal with a hypothesis
-    deviation: float  # its usual standard deviation in one store
-
-    def least(self, entries: int) -> float:
-        """Return the least score of an experience that is shown from a store of so many entries."""
-        return self.threshold + _GROWTH * math.log(max(entries / _GROWS_ABOVE, 1.0))
-
-
-_MEASURED: Final = {
-    ("all-MiniLM-L6-v2", 384): Measured(threshold=0.475, value_threshold=0.45, mean=0.17, deviation=0.13)
-}
-"""By the last part of a model's name and the length of its vectors, whatever runs it.
-
-Of 72 hypotheses about twelve groups of experiences (`benchmarks/data/value-texts.json`), the group's own value has a
-cosine of at least .45 for .38 of them, and another one for .03 if the right one is absent; at .4 it is .58 and .07.
-"""
-
-
-def measured_for(identity: EmbeddingIdentity) -> Measured | None:
-    """Return what was measured for a model, None if nothing was."""
-    return _MEASURED.get((identity.model.rsplit("/", 1)[-1], identity.dimension))
 
 
 class Background:

@@ -11,7 +11,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Query, mode_for
-from learning_memory_server.index.ranking.threshold import bar_of
+from learning_memory_server.index.ranking.threshold import threshold_of
 from learning_memory_server.learning.values.standing import ordered, weigh_all
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
@@ -92,8 +92,7 @@ class ValueListing:
     async def matching(self, query: str, project: str | None = None) -> list[Standing]:
         """Return the values in force that match a question best, at most two, best first.
 
-        None come if none reaches the floor that was measured for the model, if there is no such floor, or if the index
-        is not open or late.
+        None come if none reaches the model's measured threshold, if it has none, or if the index is not open or late.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force or not self.index.is_open:
@@ -101,8 +100,8 @@ class ValueListing:
         asked = Query(Collection.VALUES, query, _MATCHING, Filter())
         try:
             async with asyncio.timeout(_MATCHING_WITHIN):
-                bar = await bar_of(self.index, Collection.VALUES, query, None, is_measured=True)
-                if bar is None:
+                threshold = await threshold_of(self.index, Collection.VALUES, query, None, is_measured=True)
+                if threshold is None:
                     return []
                 with each_request_within(_MATCHING_REQUEST):
                     matches = await self.index.search_hybrid(
@@ -110,7 +109,9 @@ class ValueListing:
                     )
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return []
-        return [in_force[match.payload["value_id"]] for match in matches if bar.passes(match.explanation)]
+        return [
+            in_force[match.payload["value_id"]] for match in matches if threshold.passes(match.explanation)
+        ]
 
     def notice(self, standings: Sequence[Standing]) -> str | None:
         """Return a notice that values of earlier versions have lost their support: once in a process."""

@@ -12,7 +12,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.index.ranking.explanation import Explanation
-from learning_memory_server.index.ranking.threshold import Bar, LeftOut, floor_of, passing
+from learning_memory_server.index.ranking.threshold import LeftOut, Threshold, measured_for, passing
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
@@ -29,7 +29,7 @@ LONG = "lasagne pool oven beach tomato guitar puppy"
 
 
 class Measured(HashingEmbedder):
-    """A model whose identity has a floor."""
+    """A model whose identity has a threshold."""
 
     def __init__(self) -> None:
         super().__init__(384)
@@ -40,28 +40,28 @@ def identity(model: str, dimension: int = 384) -> EmbeddingIdentity:
     return EmbeddingIdentity("hashing", model, "1", dimension, 0)
 
 
-def test_the_floor_rises_with_the_collection_and_is_lower_for_long_questions() -> None:
-    floor = floor_of(identity("all-MiniLM-L6-v2"))
-    assert floor
-    assert floor.score(SHORT, 81) == pytest.approx(0.1637, abs=1e-4)
-    assert floor.score(SHORT, 6_267) == pytest.approx(0.2268, abs=1e-4)
-    assert floor.score(LONG, 81) == pytest.approx(0.1187, abs=1e-4)
-    assert floor.score(LONG.rpartition(" ")[0], 81) == floor.score(SHORT, 81)
-    assert floor.score(SHORT, 0) == floor.score(SHORT, 1) == pytest.approx(0.1)
+def test_the_threshold_rises_with_the_collection_and_is_lower_for_long_questions() -> None:
+    measured = measured_for(identity("all-MiniLM-L6-v2"))
+    assert measured
+    assert measured.of_search(SHORT, 81) == pytest.approx(0.1637, abs=1e-4)
+    assert measured.of_search(SHORT, 6_267) == pytest.approx(0.2268, abs=1e-4)
+    assert measured.of_search(LONG, 81) == pytest.approx(0.1187, abs=1e-4)
+    assert measured.of_search(LONG.rpartition(" ")[0], 81) == measured.of_search(SHORT, 81)
+    assert measured.of_search(SHORT, 0) == measured.of_search(SHORT, 1) == pytest.approx(0.1)
 
 
-def test_a_model_has_a_floor_if_one_was_measured_for_its_family() -> None:
-    assert floor_of(identity("sentence-transformers/all-MiniLM-L6-v2")) == floor_of(
+def test_a_model_has_a_threshold_if_one_was_measured_for_its_family() -> None:
+    assert measured_for(identity("sentence-transformers/all-MiniLM-L6-v2")) == measured_for(
         identity("all-MiniLM-L6-v2")
     )
-    assert floor_of(identity("all-mpnet-base-v2", 768)) is None
-    assert floor_of(identity("all-MiniLM-L6-v2", 256)) is None
+    assert measured_for(identity("all-mpnet-base-v2", 768)) is None
+    assert measured_for(identity("all-MiniLM-L6-v2", 256)) is None
 
 
-def test_a_measured_floor_is_compared_with_the_score_before_re_ranking() -> None:
+def test_a_measured_threshold_is_compared_with_the_score_before_re_ranking() -> None:
     read = Explanation(mode=SearchMode.RERANKED, bm25=0, cosine=0.8, reranked=0.01)
-    assert Bar(0.2, is_asked=False).passes(read)
-    assert not Bar(0.2, is_asked=True).passes(read)
+    assert Threshold(0.2, is_asked=False).passes(read)
+    assert not Threshold(0.2, is_asked=True).passes(read)
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,18 @@ class Result:
     explanation: Explanation
 
 
-def test_once_the_best_reaches_the_floor_the_others_need_two_thirds_of_it() -> None:
+def test_once_the_best_reaches_the_threshold_the_others_need_two_thirds_of_it() -> None:
     def at(*scores: float) -> list[Result]:
         return [Result(Explanation(mode=SearchMode.HYBRID, bm25=0, cosine=score / 0.45)) for score in scores]
 
     found = at(0.31, 0.25, 0.19)
-    kept, left_out = passing(found, Bar(0.3, is_asked=False))
+    kept, left_out = passing(found, Threshold(0.3, is_asked=False))
     assert kept == found[:2]
     assert left_out
     assert left_out.count == 1
     assert left_out.least == pytest.approx(0.2)
-    assert passing(found[1:], Bar(0.3, is_asked=False)) == ([], LeftOut(2, 0.3))
-    assert passing(found, Bar(0.3, is_asked=True)) == (found[:1], LeftOut(2, 0.3))
+    assert passing(found[1:], Threshold(0.3, is_asked=False)) == ([], LeftOut(2, 0.3))
+    assert passing(found, Threshold(0.3, is_asked=True)) == (found[:1], LeftOut(2, 0.3))
     assert passing(found, None) == (found, None)
 
 
@@ -111,7 +111,7 @@ async def test_an_unrelated_question_finds_nothing_and_the_answer_says_so(tmp_pa
     assert numbered(2).id in [each.entry.id for each in good.found]
 
 
-async def test_there_is_no_floor_where_none_was_measured(tmp_path: Path) -> None:
+async def test_there_is_no_threshold_where_none_was_measured(tmp_path: Path) -> None:
     async with open_parts(tmp_path / "measured", load=Measured) as parts:
         await stocked(parts)
         filtered = await search(parts, "lasagne", where=EntryQuery(outcome=OutcomeStatus.CONFIRMED))
@@ -125,7 +125,7 @@ async def test_there_is_no_floor_where_none_was_measured(tmp_path: Path) -> None
         assert (len(result.found), result.left_out) == (5, None)
 
 
-async def test_a_lexical_search_has_only_the_floor_that_is_named(tmp_path: Path) -> None:
+async def test_a_lexical_search_has_only_the_threshold_that_is_named(tmp_path: Path) -> None:
     async with open_parts(tmp_path, load=Measured) as parts:
         parts.collector.add_resolved([numbered(number) for number in range(1, 6)])
         text = numbered(1).goal
@@ -139,7 +139,7 @@ async def test_a_lexical_search_has_only_the_floor_that_is_named(tmp_path: Path)
     assert len(best.found) + (best.left_out.count if best.left_out else 0) == len(everything.found)
 
 
-async def test_memories_have_the_same_floor(tmp_path: Path) -> None:
+async def test_memories_have_the_same_threshold(tmp_path: Path) -> None:
     async with open_shelf(tmp_path, load=Measured) as shelf:
         await shelf.add("the pool was exhausted")
         await shelf.add("a build without network")

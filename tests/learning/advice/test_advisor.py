@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.index.ranking.threshold import measured_for
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.advice.ranking import measured_for
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
 from tests.learning.advice.parts import MeasuredModel, finder_over
@@ -78,7 +78,7 @@ async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_cha
     (item,) = advice.items
     assert (item.id, item.reason) == (OLD.id, Reason.SIMILAR)
     assert item.score is not None
-    assert item.score > measured_for(MeasuredModel().identity).least(2)  # type: ignore[union-attr]
+    assert item.score > measured_for(MeasuredModel().identity).of_advice(2)  # type: ignore[union-attr]
     assert (advice.withheld, advice.probability) == (False, 0)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.index.ranking.threshold import Measured
 from learning_memory_server.learning.advice.finder import Ranked
-from learning_memory_server.learning.advice.ranking import Measured, Scored
+from learning_memory_server.learning.advice.ranking import Scored
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.vocabulary import Stance
@@ -136,7 +137,7 @@ async def test_a_model_that_was_not_measured_says_nothing(tmp_path: Path) -> Non
 
 
 def test_what_is_shown_at_a_prompt_must_be_nearer() -> None:
-    measured = Measured(threshold=0.5, value_threshold=0.5, mean=0.2, deviation=0.1)
+    measured = Measured(0.1, 0.0, 0.0, advice=0.5, value=0.5, mean=0.2, deviation=0.1)
     near, nearer = Scored(about("pool", 1), 0.52), Scored(about("pool", 2), 0.6)
     ranked = Ranked([near, nearer], [], 0.5, measured)
     assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])

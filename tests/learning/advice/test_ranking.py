@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.index.ranking.threshold import Measured, measured_for
 from learning_memory_server.learning.advice.ranking import (
     Background,
-    Measured,
     Scored,
     best,
     is_instructive,
-    measured_for,
     sunk,
 )
 from learning_memory_server.model.advice import Kind, Reason
@@ -21,7 +20,7 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.parts import MeasuredModel
 from tests.support import CONFIRMED, about, full_ghap, ghap, numbered
 
-MEASURED = Measured(threshold=0.7, value_threshold=0.45, mean=0.2, deviation=0.1)
+MEASURED = Measured(0.1, 0.0, 0.0, advice=0.7, value=0.45, mean=0.2, deviation=0.1)
 WANTED = frozenset({"pool", "checkout", "timeout"})
 
 
@@ -52,8 +51,8 @@ def test_a_falsified_hypothesis_that_matches_worse_comes_after_confirmed_ones() 
 
 
 def test_the_threshold_rises_with_a_large_store_only() -> None:
-    assert MEASURED.least(0) == MEASURED.least(100) == 0.7
-    assert MEASURED.least(100) < MEASURED.least(1_000) < MEASURED.least(100_000) < 1
+    assert MEASURED.of_advice(0) == MEASURED.of_advice(100) == 0.7
+    assert MEASURED.of_advice(100) < MEASURED.of_advice(1_000) < MEASURED.of_advice(100_000) < 1
 
 
 def test_rare_terms_that_an_experience_shares_count_more_than_common_ones() -> None:
@@ -113,4 +112,4 @@ def test_only_a_model_that_was_measured_gives_advice() -> None:
     assert measured_for(HashingEmbedder().identity) is None
     measured = measured_for(MeasuredModel().identity)
     assert measured
-    assert 0 < measured.value_threshold < measured.threshold
+    assert 0 < measured.value < measured.advice

@@ -17,7 +17,7 @@ UNRELATED = "lasagne"
 
 
 class Measured(HashingEmbedder):
-    """A model whose identity has a floor."""
+    """A model whose identity has a threshold."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ async def test_a_contested_value_does_not_come_along(tmp_path: Path) -> None:
         assert await listing(parts).matching(GOOD) == []
 
 
-async def test_no_value_comes_along_if_no_floor_was_measured(tmp_path: Path) -> None:
+async def test_no_value_comes_along_if_no_threshold_was_measured(tmp_path: Path) -> None:
     async with open_values(tmp_path) as (values, parts):
         await values.store(ALICE, GOOD, FULL_0, Axis.FULL)
         assert await listing(parts).matching(GOOD) == []

@@ -1,4 +1,4 @@
-"""Searches with a measured floor, as an agent sees them."""
+"""Searches with a measured threshold, as an agent sees them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Measured(HashingEmbedder):
-    """A model whose identity has a floor."""
+    """A model whose identity has a threshold."""
 
     def __init__(self) -> None:
         super().__init__()
