@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.recorded import read_sessions
 from learning_memory_server.cli.maintenance.past_failures import Learner
-from learning_memory_server.learning.failures.error_advisor import Watching
+from learning_memory_server.learning.failures.error_advisor import PendingFailures
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.sanitize import shows_error
@@ -142,10 +142,10 @@ async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memor
         memory: What is known before the first.
     """
     memory = memory or Memory()
-    watching = Watching(RedactionGate(build_redactor()))
+    pending = PendingFailures(RedactionGate(build_redactor()))
     for session in sessions:
         for ran in session.calls:
-            result = await watching.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
+            result = await pending.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
             if isinstance(result, Failure):
                 memory.failed(result)
             else:

@@ -180,7 +180,7 @@ async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_sess
             services.collector,
             services.session_context,
             patient(services),
-            services.shield,
+            services.error_advisor,
             services.live,
             services.clock,
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from learning_memory_server.learning.failures.error_advisor import Watching
+from learning_memory_server.learning.failures.error_advisor import PendingFailures
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Learner:
     """Takes the commands of earlier sessions, each session's in order, and says what is to be kept of them.
 
-    The same commands lead to the same failures, with the same ids. They are those that the shield would have recorded,
-    without those that nothing mended: these have nothing to show.
+    The same commands lead to the same failures, with the same ids. They are those that the error advisor would have
+    recorded, without those that nothing mended: these have nothing to show.
 
     RAM grows by about a kilobyte for each failure, whatever its output.
 
@@ -32,14 +32,14 @@ class Learner:
     """
 
     def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
-        self._watching = Watching(redaction)
+        self._pending = PendingFailures(redaction)
         self._imported = imported
         self._failures: dict[str, Failure] = {}
         self._seen: dict[tuple[str, str, str, datetime], str] = {}
 
     async def saw(self, ran: Ran) -> None:
-        """Take a command; see `Watching.saw`."""
-        result = await self._watching.saw(ran)
+        """Take a command; see `PendingFailures.saw`."""
+        result = await self._pending.saw(ran)
         if isinstance(result, Failure):
             # A session that was continued in another file begins with a copy of what happened in the first.
             moment = (ran.project, result.signature, result.command, ran.at)

@@ -71,7 +71,7 @@ class Mended(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting:
+class _Pending:
     """A failure, for how many more commands it can be mended, and what was installed since."""
 
     failure: Failure
@@ -79,12 +79,15 @@ class _Waiting:
     installed: str = ""
 
 
-class Watching:
-    """Takes the commands of sessions, each session's in order. It records nothing."""
+class PendingFailures:
+    """Takes the commands of sessions, each session's in order, and keeps the failures that can still be mended.
+
+    It records nothing.
+    """
 
     def __init__(self, redaction: RedactionGate) -> None:
         self._redaction = redaction
-        self._sessions: OrderedDict[tuple[str, str, str], list[_Waiting]] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str, str], list[_Pending]] = OrderedDict()
 
     async def saw(self, ran: Ran) -> Failure | Mended:
         """Take a command, and return the failure that it is, or what it has mended."""
@@ -93,62 +96,52 @@ class Watching:
         about = (ran.project, session, ran.agent)
         if not ran.has_failed and about not in self._sessions:
             return Mended()
-        text = await kept(
-            self._redaction, ran.command, ran.project, ran.folder, ran.output if ran.has_failed else ""
-        )
-        waiting = self._sessions.pop(about, [])
+        output = ran.output if ran.has_failed else ""
+        text = await kept(self._redaction, ran.command, ran.project, ran.folder, output)
+        pending = self._sessions.pop(about, [])
+        for each in pending:
+            each.left -= 1
         result: Failure | Mended = Mended()
         if ran.has_failed:
-            failure = None
             if text.signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
                 name = failure_id(ran.project, text.signature, session, text.command)
-                failure = Failure(
+                result = Failure(
                     name, ran.project, session, text.signature, text.command, ran.at, named=text.named
                 )
-                result = failure
-            _failed(waiting, failure)
-        elif ran.has_failed is None:
-            _passed(waiting)
-        else:
-            result = _succeeded(waiting, text.command)
-        if left := [each for each in waiting if each.left > 0]:
+                pending = _with_failure(pending, result)
+        elif ran.has_failed is False:
+            found, result = _mended_by(pending, text.command)
+            pending = [each for each in pending if each not in found]
+        if left := [each for each in pending if each.left > 0]:
             self._sessions[about] = left
             if len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
         return result
 
 
-def _passed(waiting: list[_Waiting]) -> None:
-    for each in waiting:
-        each.left -= 1
-
-
-def _failed(waiting: list[_Waiting], failure: Failure | None) -> None:
-    """Let failures wait on while the same program fails in the same way: that is one search for a remedy."""
-    _passed(waiting)
-    if failure is None:
-        return
+def _with_failure(pending: list[_Pending], failure: Failure) -> list[_Pending]:
+    """Add a failure. Others wait on while the same program fails in the same way: that is one search for a remedy."""
     programs = parse(failure.command).programs
-    for each in waiting:
+    for each in pending:
         is_same = each.failure.signature == failure.signature
         if is_same and programs & parse(each.failure.command).programs:
             each.left = WITHIN
-    waiting[:] = [*(each for each in waiting if each.failure.id != failure.id), _Waiting(failure)]
+    return [*(each for each in pending if each.failure.id != failure.id), _Pending(failure)]
 
 
-def _succeeded(waiting: list[_Waiting], command: str) -> Mended:
-    _passed(waiting)
+def _mended_by(pending: list[_Pending], command: str) -> tuple[list[_Pending], Mended]:
+    """Return the failures that a command has mended, with their remedy; an install before it is a part of that."""
     if lock_of(command):
-        for each in waiting:
+        for each in pending:
             each.installed = command
-    found = [each for each in waiting if mended(each.failure.command, command) is not None]
-    waiting[:] = [each for each in waiting if each not in found]
+    found = [each for each in pending if mended(each.failure.command, command) is not None]
     installed = next((each.installed for each in found if each.failure.command == command), "")
     remedy = f"{installed} && {command}" if installed and installed != command else command
-    return Mended(tuple(dict.fromkeys(each.failure.id for each in found)), remedy[: limits.COMMAND_MAX])
+    ids = tuple(dict.fromkeys(each.failure.id for each in found))
+    return found, Mended(ids, remedy[: limits.COMMAND_MAX])
 
 
-class Shield:
+class ErrorAdvisor:
     """What is known of the errors of commands.
 
     Nothing is raised: whoever calls this runs next to an agent's work, and can mend neither a full disk nor a damaged
@@ -157,7 +150,7 @@ class Shield:
 
     def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
         self._failures = failures
-        self._watching = Watching(redaction)
+        self._pending = PendingFailures(redaction)
 
     async def saw(self, ran: Ran) -> str | None:
         """Record a command that failed, or that mends one of the last failures of its session.
@@ -165,7 +158,7 @@ class Shield:
         Returns one line about what mended its error before, if remedies are known and agree.
         """
         try:
-            result = await self._watching.saw(ran)
+            result = await self._pending.saw(ran)
             if isinstance(result, Failure):
                 return self._recorded(result, ran.folder)
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.

@@ -50,7 +50,7 @@ _STORING_CLUSTERS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Validation:
     """The result of validating a text as a value."""
 
     topic: TopicMatch  # whether its topic is the cluster's, and why
@@ -99,7 +99,7 @@ class ValueStore:
     writer: IndexWriter
     clock: Clock
 
-    async def validate(self, text: str, cluster_id: ClusterId) -> Trial:
+    async def validate(self, text: str, cluster_id: ClusterId) -> Validation:
         """Test whether a text's topic is a cluster's, and find what to compare it with.
 
         Raises what `store` raises.
@@ -111,7 +111,7 @@ class ValueStore:
                 self._similar(vector, cluster_id.axis),
                 closest_members(self.index, cluster_id.axis, cluster.members, vector),
             )
-        return Trial(match, similar, closest)
+        return Validation(match, similar, closest)
 
     async def store(  # noqa: PLR0913 - what a value is made of
         self,

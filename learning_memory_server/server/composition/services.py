@@ -35,7 +35,7 @@ from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.failures.error_advisor import Shield
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.log import ValueLog
@@ -161,7 +161,7 @@ class Services:
             withheld=settings.advice_withheld,
         )
         self.citing = Citing(self.advice_log, self.collector, self.value_log, self.memory_log)
-        self.shield = Shield(self.failure_log, self.redaction)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
         self.session_context = SessionContext(
             self.collector, self.value_listing, self.advisor, settings.budget_bytes
         )
@@ -169,7 +169,7 @@ class Services:
             self.collector,
             self.session_context,
             self.advisor,
-            self.shield,
+            self.error_advisor,
             self.live,
             clock,
             check_in_calls=settings.check_in_calls,

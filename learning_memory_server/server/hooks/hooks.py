@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.live_sessions import LiveSessions
     from learning_memory_server.learning.advice.advisor import Advisor
     from learning_memory_server.learning.advice.context import SessionContext
-    from learning_memory_server.learning.failures.error_advisor import Shield
+    from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
@@ -75,7 +75,7 @@ class Hooks:
     collector: ObservationCollector
     context: SessionContext
     advisor: Advisor
-    shield: Shield
+    error_advisor: ErrorAdvisor
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
@@ -161,7 +161,7 @@ class Hooks:
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
         ran = Ran(project, event.session, event.command, output, has_failed, self.clock(), folder)
-        told = await self.shield.saw(ran)
+        told = await self.error_advisor.saw(ran)
         return f"{_OPENING} {told}" if told else ""
 
     async def _stop(self, event: Event, caller: Caller) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.values.closest import Likeness
     from learning_memory_server.learning.values.judge import Judgement
     from learning_memory_server.learning.values.standing import Standing
-    from learning_memory_server.learning.values.store import Trial
+    from learning_memory_server.learning.values.store import Validation
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 
@@ -262,7 +262,7 @@ def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
     return {name: round(each, 4) if isinstance(each, float) else each for name, each in found.items()}
 
 
-def tested(trial: Trial) -> dict[str, Any]:
+def tested(trial: Validation) -> dict[str, Any]:
     """Return what testing a text as a value found."""
     # Metrics need numpy; listings do not.
     from learning_memory_server.learning.values.topic import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415

@@ -16,7 +16,7 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import Shield
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
@@ -97,7 +97,7 @@ def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: P
 def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, storage: Path) -> None:
     write_transcript(own / "first.jsonl", *MENDED)
     learn("--yes")
-    agent = Agent(Shield(log_in(storage), RedactionGate()), "new", "garden")
+    agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")
     failing = agent.fails("python -m pytest tests", "Exit code 1\n/opt/python: No module named pytest")
     assert asyncio.run(failing) == (
         "This error was seen once before in this project, last on 2026-01-05. "

@@ -1,4 +1,4 @@
-"""Earlier sessions teach what the shield would have recorded."""
+"""Earlier sessions teach what the error advisor would have recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import Ran, Shield
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
@@ -64,12 +64,12 @@ async def test_it_is_what_the_shield_would_have_recorded(
     learner: Learner, gate: RedactionGate, tmp_path: Path
 ) -> None:
     log = FailureLog(Journal(tmp_path).failures)
-    shield = Shield(log, gate)
+    error_advisor = ErrorAdvisor(log, gate)
     commands = ["python -m pytest a.py", "python -m pytest b.py"]
     for number, session in enumerate(["one", "two"]):
         now = NOON + timedelta(days=number)
         past = Past(learner, session, now)
-        agent = Agent(shield, session, now=now)
+        agent = Agent(error_advisor, session, now=now)
         for command in commands:
             await past.fails(command)
             await agent.fails(command)

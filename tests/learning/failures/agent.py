@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.learning.failures.error_advisor import Ran
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.failures.error_advisor import Shield
+    from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"
@@ -19,14 +19,14 @@ class Agent:
 
     def __init__(
         self,
-        shield: Shield,
+        error_advisor: ErrorAdvisor,
         session: str,
         project: str = "shop",
         *,
         folder: str | None = None,
         now: datetime = NOW,
     ) -> None:
-        self._shield, self.now = shield, now
+        self._error_advisor, self.now = error_advisor, now
         self._project, self._session, self._folder = project, session, folder
 
     async def fails(self, command: str, error: str = MISSING) -> str | None:
@@ -37,4 +37,4 @@ class Agent:
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
         ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
-        return await self._shield.saw(ran)
+        return await self._error_advisor.saw(ran)

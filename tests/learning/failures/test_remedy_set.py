@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import Shield
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from tests.learning.failures.agent import Agent
 from tests.learning.failures.remedy_set import CUT, GOOD, HARMFUL, UNMENDED, UNTOLD, Mended
@@ -30,11 +30,11 @@ async def told(case: Mended, place: Path, *, sessions: int = 2, days: int = 1) -
     folder.mkdir(parents=True, exist_ok=True)
     now = NOON
     log = FailureLog(Journal(place / "journal").failures)
-    shield = Shield(log, RedactionGate())
+    error_advisor = ErrorAdvisor(log, RedactionGate())
     error = f"Exit code 1\n{case.error}"
 
     def agent(session: str) -> Agent:
-        return Agent(shield, session, "project", folder=str(folder), now=now)
+        return Agent(error_advisor, session, "project", folder=str(folder), now=now)
 
     for number in range(sessions):
         session = agent(f"session {number}")

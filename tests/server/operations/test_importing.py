@@ -181,7 +181,7 @@ async def test_an_imported_failure_is_known_to_the_shield_and_deletions_elsewher
     services: Services,
 ) -> None:
     await take(services, failure_record())
-    new, newer = (Agent(services.shield, name, ALICE.project) for name in ("new", "newer"))
+    new, newer = (Agent(services.error_advisor, name, ALICE.project) for name in ("new", "newer"))
     fails = "python run.py", "KeyError: 'price'"
     assert "This worked: python3 run.py" in (await new.fails(*fails) or "")
     gone = {"failure": [failure_record().id, failure_record("never").id]}
