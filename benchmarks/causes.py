@@ -31,7 +31,7 @@ from learning_memory_server.journal.archive.entries_importing import parse_entri
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.task_projection import without_task
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
-from learning_memory_server.learning.clusters.live_axis import AxisSource, Material
+from learning_memory_server.learning.clusters.live_axis import AxisSource
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
@@ -80,7 +80,7 @@ def main() -> None:
         print(json.dumps(report))
 
 
-async def read(lines: Sequence[bytes], storage: Path) -> dict[Axis, Material]:
+async def read(lines: Sequence[bytes], storage: Path) -> dict[Axis, FitRequest]:
     """Import entries, and return the input of a fit of each axis.
 
     Args:
@@ -106,7 +106,7 @@ def drawn(count: int, share: float, draws: int) -> list[Labels]:
 
 
 def measure(
-    axis: Axis, material: Material, causes: Names, tasks: Names, draws: list[Labels]
+    axis: Axis, material: FitRequest, causes: Names, tasks: Names, draws: list[Labels]
 ) -> dict[str, Any]:
     """Print and return the figures of every method: of all entries, and their means over the draws."""
     count = len(causes)
@@ -127,7 +127,7 @@ def measure(
     return report
 
 
-def methods(material: Material, causes: Names) -> dict[str, Callable[[Labels], Labels]]:
+def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels], Labels]]:
     """Return ours and what it is compared with: each labels the entries in some rows, -1 for noise."""
     from sklearn.cluster import KMeans  # noqa: PLC0415 - a second
 

@@ -39,33 +39,17 @@ class AxisFit:
     def of(cls, axis: Axis, at: datetime, ids: Sequence[str], fit: Fit) -> AxisFit:
         """Return what to keep of `fit`, whose rows have these `ids`."""
         parts = zip(fit.partition.clusters, fit.matching.numbers, fit.labels, fit.evidence, strict=True)
-        return cls.made_of(
-            at,
-            [
-                FittedCluster(
-                    ClusterId(axis, number),
-                    label,
-                    {
-                        ids[row]: cosine
-                        for row, cosine in zip(
-                            cluster.members.tolist(), cluster.similarities.tolist(), strict=True
-                        )
-                    },
-                    replace(proof, name=str(ClusterId(axis, number))),
-                )
-                for cluster, number, label, proof in parts
-            ],
-            ids,
-            explain(fit.partition),
-        )
+        clusters = []
+        for cluster, number, label, proof in parts:
+            name = ClusterId(axis, number)
+            members = [ids[row] for row in cluster.members.tolist()]
+            cosines = dict(zip(members, cluster.similarities.tolist(), strict=True))
+            clusters.append(FittedCluster(name, label, cosines, replace(proof, name=str(name))))
+        return cls.made_of(at, clusters, ids, explain(fit.partition))
 
     @classmethod
     def made_of(
-        cls,
-        at: datetime,
-        clusters: Sequence[FittedCluster],
-        ids: Sequence[str],
-        explanation: str | None,
+        cls, at: datetime, clusters: Sequence[FittedCluster], ids: Sequence[str], explanation: str | None
     ) -> AxisFit:
         """Return the fit with these clusters, largest first, of the entries `ids`, in order."""
         numbers: dict[str, int | None] = dict.fromkeys(ids)

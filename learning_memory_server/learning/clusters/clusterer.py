@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.index.writer import SETTLE_WITHIN
 from learning_memory_server.learning.clusters.lineage import LineageLog
-from learning_memory_server.learning.clusters.live_axis import LiveAxis
+from learning_memory_server.learning.clusters.live_axis import AxisSource, LiveAxis
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.memory_release import freeze_heap
 from learning_memory_server.system.waiting import CLUSTERS_SECONDS
@@ -55,8 +55,6 @@ class ExperienceClusterer:
         self._lineages = LineageLog(history, clock)
         self._live = partial(
             LiveAxis,
-            index=index,
-            collector=collector,
             fitting=fitting,
             lineages=self._lineages,
             clock=clock,
@@ -89,7 +87,8 @@ class ExperienceClusterer:
             self._froze_heap = True
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self._min_experiences is None else self._min_experiences
-            self._axes[axis, project] = self._live(axis, project, min_experiences=least)
+            source = AxisSource(axis, project, self._index, self._collector)
+            self._axes[axis, project] = self._live(source, least)
         return await self._axes[axis, project].clusters(until if self._index.is_on_server else None)
 
     async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:

@@ -121,15 +121,7 @@ def clusters_of(
     noise = [entries[name] for name, number in places.items() if number is None]
     noise.sort(key=lambda entry: (entry.outcome.resolved_at, entry.id), reverse=True)
     return AxisClusters(
-        axis,
-        tuple(clusters),
-        tuple(noise),
-        len(places),
-        fit.explanation,
-        fit.at,
-        stale,
-        lineage,
-        places,
+        axis, tuple(clusters), tuple(noise), len(places), fit.explanation, fit.at, stale, lineage, places
     )
 
 

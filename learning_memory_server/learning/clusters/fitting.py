@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -100,16 +100,17 @@ _NAMED_BY: Final = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRequest:
-    """The input of a fit. Rows are in an order that does not depend on when they came."""
+    """The input of a fit. Rows are ordered by text and then id, whatever the order of writing."""
 
     vectors: NDArray[np.float32]  # shape (n, d): what values are compared with
     weights: NDArray[np.float64]  # shape (n,), each above 0
-    texts: Sequence[str]  # what labels are made from, one text a row
-    ids: Sequence[str]  # the rows' ids
-    before: Mapping[int, frozenset[str]]  # the ids in each cluster of the previous run, by number
-    next_number: int  # the number of the next new cluster
+    texts: Sequence[str]  # what labels are made from: the texts of the vectors without the values of fields
+    ids: Sequence[str]
+    before: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The ids in each cluster of the previous run, by number."""
+    next_number: int = 0  # the number of the next new cluster
     apart: Sequence[NDArray[np.float32]] = ()
-    """What else `without_task` takes, each of shape (n, d), if tasks do not count."""
+    """What else `without_task` takes, each of shape (n, d), on the axes on which tasks do not count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -38,26 +38,14 @@ _SLICE: Final = 2_000
 """Vectors put into a matrix at a time, while the GIL is held."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """The input of a fit of one axis: rows ordered by text and then id, whatever the order of writing."""
-
-    ids: Sequence[str]  # the entries' ids
-    vectors: NDArray[np.float32]  # shape (n, d)
-    weights: NDArray[np.float64]  # shape (n,), each above 0
-    texts: Sequence[str]  # what labels are made from: the texts of the vectors without the values of fields
-    apart: Sequence[NDArray[np.float32]] = ()
-    """On the axes surprise and root_cause, what else `without_task` takes."""
-
-
 class AxisSource:
-    """The experiences of one axis, as the journal and the index have them."""
+    """The experiences of one axis, of all projects or one, as the journal and the index have them."""
 
     def __init__(
         self, axis: Axis, project: str | None, index: VectorIndex, collector: ObservationCollector
     ) -> None:
-        self._axis = axis
-        self._project = project
+        self.axis = axis
+        self.project = project
         self._collection = Collection.of(axis)
         self._others = tuple(map(Collection.of, _APART.get(axis, ())))
         self._index = index
@@ -72,16 +60,16 @@ class AxisSource:
         """Return every entry on the axis, by id, indexed or not."""
         return {
             entry.id: entry
-            for entry in self._collector.list_resolved(EntryQuery(project=self._project))
-            if is_on(self._axis, entry)
+            for entry in self._collector.list_resolved(EntryQuery(project=self.project))
+            if is_on(self.axis, entry)
         }
 
-    async def material(self) -> Material:
-        """Return the input of a fit: all indexed entries."""
+    async def material(self) -> FitRequest:
+        """Return the input of a fit: all indexed entries, without a previous run."""
         vectors = await self._index.vectors(self._collection)
         others = [await self._index.vectors_of(other, list(vectors)) for other in self._others]
         # Read after the awaits: what was forgotten meanwhile is left out.
-        return await asyncio.to_thread(_material, self._axis, self.entries(), vectors, others)
+        return await asyncio.to_thread(_material, self.axis, self.entries(), vectors, others)
 
 
 def _material(
@@ -89,8 +77,10 @@ def _material(
     entries: Mapping[str, Ghap],
     vectors: Mapping[str, NDArray[np.float32]],
     others: Sequence[Mapping[str, NDArray[np.float32]]],
-) -> Material:
+) -> FitRequest:
     import numpy as np  # noqa: PLC0415 - not before clusters are requested
+
+    from learning_memory_server.learning.clusters.fitting import FitRequest  # noqa: PLC0415 - the same
 
     points = {name: point_id("ghap", name) for name in entries}
     needed = (vectors, *others[: len(_TASK)])
@@ -99,13 +89,8 @@ def _material(
     ids = sorted(indexed, key=lambda name: (texts[name], name))
     nothing = np.zeros_like(next(iter(vectors.values()), np.empty(0, np.float32)))
     found = [_matrix([each.get(points[name], nothing) for name in ids]) for each in (vectors, *others)]
-    return Material(
-        ids,
-        found[0],
-        np.array([entries[name].weight for name in ids]),
-        [_said(axis, entries[name]) for name in ids],
-        found[1:],
-    )
+    weights = np.array([entries[name].weight for name in ids])
+    return FitRequest(found[0], weights, [_said(axis, entries[name]) for name in ids], ids, apart=found[1:])
 
 
 def _matrix(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -141,46 +126,32 @@ def _said(axis: Axis, entry: Ghap) -> str:
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class LiveAxis:
     """The state of one axis's clusters."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        axis: Axis,
-        project: str | None,
-        index: VectorIndex,
-        collector: ObservationCollector,
-        fitting: Fitting,
-        lineages: LineageLog,
-        clock: Clock,
-        min_experiences: int,
-        one_fit: asyncio.Lock,
-        waited_for: int,
-    ) -> None:
-        self._axis = axis
-        self._project = project
-        self._source = AxisSource(axis, project, index, collector)
-        self._fitting = fitting
-        self._lineages = lineages
-        self._clock = clock
-        self._min_experiences = min_experiences
-        self._one_fit = one_fit
-        self._waited_for = waited_for
-        self._fit: AxisFit | None = None
-        self._fitted: tuple[int, int] | None = None
-        """The stamp of the fit."""
-        self._shown: AxisClusters | None = None
-        self._running: asyncio.Task[None] | None = None
-        self._is_reading = False
+    source: AxisSource
+    min_experiences: int
+    _: KW_ONLY
+    fitting: Fitting
+    lineages: LineageLog
+    clock: Clock
+    one_fit: asyncio.Lock  # makes the axes take turns, because they share numbers and the fitting process
+    waited_for: int  # the most experiences in a fit that a question waits for if there is an earlier one
+    _fit: AxisFit | None = field(default=None, init=False)
+    _fitted: tuple[int, int] | None = field(default=None, init=False)  # the stamp of the fit
+    _shown: AxisClusters | None = field(default=None, init=False)
+    _running: asyncio.Task[None] | None = field(default=None, init=False)
+    _is_reading: bool = field(default=False, init=False)
 
     async def clusters(self, until: float | None) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
 
         `until`, in the loop's time, is when to stop waiting for vectors. Raises what `cluster_axis` raises.
         """
-        if self._fit is None or self._fitted != self._source.stamp():
+        if self._fit is None or self._fitted != self.source.stamp():
             self._shown = None
-            if len(self._source.entries()) < self._min_experiences:
+            if len(self.source.entries()) < self.min_experiences:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
                 self._require(await self._count(until))
             await self._follow(until)
@@ -204,17 +175,17 @@ class LiveAxis:
     async def _count(self, until: float | None) -> int:
         try:
             async with asyncio.timeout_at(until):
-                return len((await self._source.material()).ids)
+                return len((await self.source.material()).ids)
         except TimeoutError:
             raise _late() from None
 
     async def _follow(self, until: float | None) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
         last = self._fit
-        if last is not None and len(last.numbers) > self._waited_for:
+        if last is not None and len(last.numbers) > self.waited_for:
             self._run()
             return
-        stamp = self._source.stamp()
+        stamp = self.source.stamp()
         try:
             await self._wait_for(self._run(), until)
             if self._fitted is None or self._fitted < stamp:
@@ -245,11 +216,11 @@ class LiveAxis:
 
     def _report(self, done: asyncio.Task[None]) -> None:
         if not done.cancelled() and isinstance(error := done.exception(), LearningMemoryError):
-            log.warning("axis.not_clustered", axis=self._axis.value, reason=error.message)
+            log.warning("axis.not_clustered", axis=self.source.axis.value, reason=error.message)
 
     async def _refit(self) -> None:
-        async with self._one_fit:
-            stamp, at = self._source.stamp(), self._clock()
+        async with self.one_fit:
+            stamp, at = self.source.stamp(), self.clock()
             try:
                 self._fit = await self._new_fit(at)
                 self._fitted, self._shown = stamp, None
@@ -265,39 +236,35 @@ class LiveAxis:
             ids = request.ids
             return request
 
-        result = await self._fitting.fit(prepare)
-        fit = await asyncio.to_thread(AxisFit.of, self._axis, at, ids, result)
-        await self._lineages.remember(self._axis, self._project, fit.members(), result.matching)
-        log.info("axis.clustered", axis=self._axis.value, count=len(fit.clusters), total=len(fit.numbers))
+        result = await self.fitting.fit(prepare)
+        fit = await asyncio.to_thread(AxisFit.of, self.source.axis, at, ids, result)
+        await self.lineages.remember(self.source.axis, self.source.project, fit.members(), result.matching)
+        log.info(
+            "axis.clustered", axis=self.source.axis.value, count=len(fit.clusters), total=len(fit.numbers)
+        )
         return fit
 
     async def _request(self) -> FitRequest:
-        from learning_memory_server.learning.clusters.fitting import FitRequest  # noqa: PLC0415 - numpy
-
         self._is_reading = True
         try:
-            material = await self._source.material()
+            request = await self.source.material()
         finally:
             self._is_reading = False
-        self._require(len(material.ids))
-        lineage = await self._lineages.of(self._axis, self._project)
-        return FitRequest(
-            material.vectors,
-            material.weights,
-            material.texts,
-            material.ids,
+        self._require(len(request.ids))
+        lineage = await self.lineages.of(self.source.axis, self.source.project)
+        return replace(
+            request,
             before={number: frozenset(members) for number, members in lineage.members.items()},
-            next_number=await self._lineages.next_number(self._axis),
-            apart=material.apart,
+            next_number=await self.lineages.next_number(self.source.axis),
         )
 
     async def _view(self) -> AxisClusters:
-        lineage = await self._lineages.of(self._axis, self._project)
-        fit, stamp, entries = self._fit, self._source.stamp(), self._source.entries()
+        lineage = await self.lineages.of(self.source.axis, self.source.project)
+        fit, stamp, entries = self._fit, self.source.stamp(), self.source.entries()
         if fit is None:
             return await self.clusters(None)
         stale = 0 if stamp == self._fitted else len(entries.keys() ^ fit.numbers.keys())
-        shown = await asyncio.to_thread(clusters_of, self._axis, fit, lineage, entries, stale)
+        shown = await asyncio.to_thread(clusters_of, self.source.axis, fit, lineage, entries, stale)
         self._require(shown.total)
         if stamp == self._fitted and fit is self._fit:
             self._shown = shown
@@ -305,11 +272,11 @@ class LiveAxis:
 
     def _require(self, count: int) -> None:
         """Require enough experiences; with fewer there are no clusters, not even earlier ones."""
-        if count < self._min_experiences:
+        if count < self.min_experiences:
             self.drop()
-            where = "" if self._project is None else f" of project {self._project}"
+            where = "" if self.source.project is None else f" of project {self.source.project}"
             raise InsufficientDataError(
-                f"Axis {self._axis} has {count} of the {self._min_experiences} experiences{where} "
+                f"Axis {self.source.axis} has {count} of the {self.min_experiences} experiences{where} "
                 "that clustering needs.",
                 hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
             )
