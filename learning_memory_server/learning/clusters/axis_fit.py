@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -60,10 +60,6 @@ class AxisFit:
     def members(self) -> dict[int, frozenset[str]]:
         """Return the members of each cluster, by number."""
         return {cluster.id.number: frozenset(cluster.members) for cluster in self.clusters}
-
-    def noise(self) -> Iterator[str]:
-        """Return the entries in no cluster."""
-        return (name for name, number in self.numbers.items() if number is None)
 
 
 _SIZE_SETTING: Final = "hdbscan_min_cluster_size"
