@@ -73,8 +73,8 @@ def test_the_cure_is_a_like_command_that_soon_works(
 @pytest.mark.parametrize(
     ("command", "cure", "told", "right"),
     [
-        ("python -m pytest", "python3 -m pytest", "This worked: python3 -m pytest (in place of: python -m x)", True),
-        ("python -m pytest", "python3 -m pytest", "This worked: uv run pytest (in place of: python3 x)", False),
+        ("python -m pytest", "python3 -m pytest", "This worked: python3 -m pytest (instead of: python -m x)", True),
+        ("python -m pytest", "python3 -m pytest", "This worked: uv run pytest (instead of: python3 x)", False),
         ("python -m pytest", "python3 -m pytest", "a: b\npython3 x.py", True),
         ("pip install -q x", "pip install x", "pip install x", True),
         ("pip install -q x", "pip install x", "pip install -q x", False),

@@ -115,7 +115,7 @@ class ObservationCollector:
     ) -> Ghap:
         """Change an open entry: the caller's current one, or the one with the given id.
 
-        A caller without a current entry adopts the one it names, if that belongs to its project and nobody else is at
+        A caller without a current entry adopts the one it names, if that belongs to its project and no one else is at
         work on it.
 
         Raises:
@@ -306,17 +306,17 @@ class ObservationCollector:
         return self._open.current(caller)
 
     def list_orphans(self, caller: Caller) -> list[Ghap]:
-        """Return the project's other open entries at which nobody else is at work, newest first."""
+        """Return the project's other open entries that no one else works on, newest first."""
         self.load()
         return self._open.others(caller, elsewhere=False)
 
     def list_elsewhere(self, caller: Caller) -> list[Ghap]:
-        """Return the project's open entries at which another agent or session is at work, newest first."""
+        """Return the project's open entries that another agent or session works on, newest first."""
         self.load()
         return self._open.others(caller, elsewhere=True)
 
     def is_ambiguous(self, caller: Caller) -> bool:
-        """Return whether any of several entries may be the caller's, because nobody told which agent it is."""
+        """Return whether any of several entries may be the caller's, because the client does not tell agents apart."""
         self.load()
         return len(self._open.candidates(caller)) > 1
 

@@ -19,7 +19,7 @@ SILENT: Final = timedelta(minutes=30)
 
 
 class LiveSessions:
-    """The sessions whose front is connected, or of which something was heard in the last half hour.
+    """The sessions with a connected front, or a sign of life in the last half hour.
 
     A front that has lost its hub connects again only when its client calls. So that a hub which was just started takes
     nobody's entry for an orphan, it counts as heard of every session whose front was connected to the hub before it,

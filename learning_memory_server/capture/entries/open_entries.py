@@ -1,4 +1,4 @@
-"""The open entries, and whose each of them is."""
+"""The open entries, and who owns them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Owner(StrEnum):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether somebody else is at work on it."""
+        """Whether another agent or session works on it."""
         return self in (Owner.AGENT, Owner.SESSION)
 
 
@@ -75,7 +75,7 @@ class OpenEntries:
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries of which one is the caller's, newest first, if nobody told which agent it is."""
+        """Return the entries of which one is the caller's, newest first, if the client does not tell agents apart."""
         if caller.agent is not None:
             return []
         return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
@@ -111,7 +111,7 @@ class OpenEntries:
         return Owner.SESSION if self._is_live(entry.agent_session) else Owner.NOBODY
 
     def others(self, caller: Caller, *, elsewhere: bool) -> list[Ghap]:
-        """Return the project's other entries, newest first: those at which somebody else is at work, or the rest."""
+        """Return the project's other entries, newest first: those that others work on, or the rest."""
         current = self.current(caller)
         return [
             entry

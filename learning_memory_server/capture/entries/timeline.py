@@ -53,7 +53,7 @@ class Timeline:
         return Timeline(entry for entry in self._all if entry.id not in ids) if ids else self
 
     def replaced(self, changed: Mapping[str, Ghap]) -> Timeline:
-        """Return a timeline with these entries, by id, in place of those that have the same ids."""
+        """Return a timeline with these entries, by id, instead of those with the same ids."""
         return Timeline(changed.get(entry.id, entry) for entry in self._all)
 
 

@@ -1,1 +1,1 @@
-"""What an agent is told unasked: past experiences and values that bear on what it is about to try."""
+"""Advice: past experiences and values that are relevant to what an agent is about to try, shown without a search."""

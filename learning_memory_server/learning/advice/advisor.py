@@ -30,11 +30,11 @@ WITHIN: Final = 0.05
 """Seconds that advice may add to a call. What is late is not shown: the reply about an entry should not wait."""
 
 _PROMPT_MAX: Final = 2_000
-"""Characters of a prompt that are ranked for: more is a log or a document, of which the model reads no more, either."""
+"""Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
 _TERMS_LEAST: Final = 3
 """Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
 _SESSIONS: Final = 1_000
-"""Sessions for which is kept what they were shown before their first entry; the oldest are dropped."""
+"""How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
 
 log = structlog.get_logger()
 

@@ -22,11 +22,11 @@ the threshold at which reach in the first set is .74:
     0.5 * cosine + 0.4 * coverage + 0.05 * z                   .72   .74   .79   .79        .31
 
 The cosines of long texts of one project are all high, so that the bare cosine makes one threshold wrong for the other
-set. It is a plateau: with 0.4 to 0.7 in place of 0.5, 0.3 to 0.5 in place of 0.4, or 0.08 in place of 0.05, the first
+set. It is a plateau: with 0.4 to 0.7 instead of 0.5, 0.3 to 0.5 instead of 0.4, or 0.08 instead of 0.05, the first
 set's reach at precision .75, a mean over 200 bootstrap samples, stays within .02. The order alone is as good as the
 cosine's in both sets: the best one applies for .77 of the entries (cosine .79) and .41 of the sessions (.41, drawn at
 random .11). At the threshold, 50 experiences are shown: reach .74, precision .76. Comparing goal and hypothesis one by
-one with those of the experience, its best field, its lesson alone, the cosine of rare terms in place of coverage, and
+one with those of the experience, its best field, its lesson alone, the cosine of rare terms instead of coverage, and
 how near its own neighbours are, were no better.
 """
 

@@ -101,7 +101,7 @@ _LEAST_SIMILARITY: Final = 0.3
 points pass: at 20 points with 20 % outliers the ARI fell from .62 to .53, and outliers found from 49 to 8 %. It matters
 in stores of short texts: of 320 question titles it leaves 24 % out (.25: 21 %), but only 39 % of the members from .25
 to .3 are on their cluster's topic, so the ARI stays and purity falls. Over eleven kinds of draws, most with 20 %
-outliers, .25 has the same mean ARI; a quantile of the cosines to other clusters' means, in place of a number, has
+outliers, .25 has the same mean ARI; a quantile of the cosines to other clusters' means, instead of a number, has
 .006 to .045 less."""
 _OUTLYING: Final = 2.25
 """Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier. 2.25

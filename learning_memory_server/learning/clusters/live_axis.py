@@ -198,7 +198,7 @@ class LiveAxis:
                 raise
 
     async def _wait_for(self, fitting: asyncio.Task[None], until: float | None) -> None:
-        """Wait for a fit. It goes on without its caller: others may wait for it, too.
+        """Wait for a fit. Cancelling the caller does not cancel the fit: others may wait for it.
 
         Raises `NoAnswerError` if its vectors are still being read at the end of the wait.
         """

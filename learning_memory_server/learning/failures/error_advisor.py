@@ -37,7 +37,7 @@ class Ran:
     """A command that ended."""
 
     project: str
-    session: str  # the session: its hash, or an id of which the hash is kept
+    session: str  # the session: its hash, or an id that will be hashed
     command: str
     output: str  # what it wrote. Nothing is kept of it but the error's signature and what the error names.
     has_failed: bool | None  # whether it failed; None if the client does not say
@@ -66,7 +66,7 @@ class Mended(NamedTuple):
     """What a command that succeeded has mended."""
 
     ids: tuple[str, ...] = ()
-    """The ids of the failures, oldest first; whoever watches may have recorded none of them."""
+    """The ids of the failures, oldest first; none of them may have been recorded."""
     remedy: str = ""  # the command, as it may be kept
 
 
@@ -144,7 +144,7 @@ def _mended_by(pending: list[_Pending], command: str) -> tuple[list[_Pending], M
 class ErrorAdvisor:
     """What is known of the errors of commands.
 
-    Nothing is raised: whoever calls this runs next to an agent's work, and can mend neither a full disk nor a damaged
+    Nothing is raised: callers run next to an agent's work, and can repair neither a full disk nor a damaged
     journal. What could not be recorded is not answered either.
     """
 

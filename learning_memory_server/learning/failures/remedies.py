@@ -1,9 +1,9 @@
-"""Which remedy of an error an agent is told of, if any.
+"""Choose the remedy for an error that an agent is shown, if any.
 
 What is learned from a command that failed and one that then succeeded is the edit between them. An agent is told its
 own command with that edit, and only if
 
-- the edit is of a kind that is known to be harmless; everything else is silence (`_is_allowed`);
+- the edit is of a kind that is known to be harmless; everything else is not shown (`_is_allowed`);
 - enough sessions of this machine found it: one if it is one word and nothing else was changed, else two; an option or a
   variable that the error does not name, on two days. A session does not count for itself, and what was imported counts
   once a session here has found the same; and
@@ -51,7 +51,7 @@ _DIGITS: Final = 3
 _VERSIONED: Final = frozenset(
     "python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split()  # noqa: SIM905
 )
-"""Programs of which another version is the same program."""
+"""Programs that stay the same program in another version."""
 _NODE_RUNNERS: Final = frozenset({"npx", "pnpm", "yarn"})
 _FOLDERS: Final = re.compile(
     r"\.|(?:(?!\.\./)[\w.@-]+/)*(?:bin|\.bin|Scripts)|~/(?:\.\w+/|go/)?bin|(?:/usr|/usr/local|/opt/homebrew)?/bin"
@@ -76,7 +76,7 @@ _NEVER: Final = re.compile(
     r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?:[:-]\w+)*(?![\w./])"
     r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b",
 )
-"""What is never said, whatever was changed: what destroys, publishes, or asks for more rights."""
+"""Never shown, whatever was changed: what destroys, publishes, or asks for more rights."""
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
 
 _NEEDED: Final = {
@@ -144,9 +144,9 @@ def remedy_for(
     session: str = "",
     folder: str | None = None,
 ) -> Remedy | None:
-    """Return what to tell an agent whose command failed with an error, None for silence.
+    """Return the remedy to show to an agent whose command failed with an error, if there is one.
 
-    This alone decides, whoever asks: the hook, the commands and the page.
+    The hook, the commands and the dashboard all ask this function.
 
     Args:
         command: The command, as it is kept.
@@ -354,5 +354,5 @@ def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
     often = "once" if times == 1 else f"{times} times"
     return (
         f"This error was seen {often} before in this project, last on {known[-1].created_at:%Y-%m-%d}. "
-        f"This worked: {one_line(remedy.text)} (in place of: {one_line(command)})"
+        f"This worked: {one_line(remedy.text)} (instead of: {one_line(command)})"
     )

@@ -107,7 +107,7 @@ _SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant"
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][\w-]*(?::[\w-]+)*")
 _COMMAND_WORD: Final = re.compile(r"[\w:-]+")
 _HINTS_WITHIN: Final = 15
-"""Lines at the beginning, and at the end, of which one may be a hint."""
+"""Lines at the beginning, and at the end, that are searched for hints."""
 _NAMES_MAX: Final = 16
 _NAME_MAX: Final = 40
 """How many names are kept, and of how many characters."""
@@ -201,7 +201,7 @@ def _options_in(line: str) -> Iterator[str]:
 def _naming(lines: list[str]) -> str | None:
     at_the_left = (line for line in lines if not line[0].isspace())
     for candidates in map(list, (at_the_left, map(_bare, lines))):
-        # Of a traceback, and of a chain of them, the last line is what was raised in the end.
+        # The last line of a traceback, or of a chain of them, names what was raised.
         if raised := [line for line in candidates if _EXCEPTION.match(line)]:
             return raised[-1].strip()
         # A compiler's later errors follow from its first.
@@ -249,7 +249,7 @@ _HOMES: Final = re.compile(
 
 
 def tidied(text: str, project: str, folder: str | None = None) -> str:
-    """Return a text with paths relative to the project, and `~` in place of home folders.
+    """Return a text with paths relative to the project, and `~` instead of home folders.
 
     If the project's folder is not known, any that has the last part of the project's name is taken for it.
     """
@@ -300,7 +300,7 @@ async def kept(
     """Return what may be kept of a command and its output."""
     line = error_line(output) or ""
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
-    # is normalized: a secret of which the numbers are gone does not look like one any more.
+    # is normalized: without its numbers, a secret does not look like one any more.
     texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if line else ())]
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
     return Kept(

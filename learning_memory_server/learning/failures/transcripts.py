@@ -32,7 +32,7 @@ _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200
 """Lines in which the folder that a session started in is looked for. It is in the first or second one."""
 _WAITING: Final = 1_000
-"""Commands whose end is waited for. An agent runs a few at once; those of a session that was ended never have one."""
+"""The most commands that may be running. An agent runs a few at once; those of an interrupted session never end."""
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
 _SAYS: Final = b'"message"'
 _MADE: Final = (
@@ -187,7 +187,7 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
 
 
 def _is_unknown(result: object) -> bool:
-    """Return whether it was interrupted, or goes on in the background."""
+    """Return whether it was interrupted, or still runs in the background."""
     return isinstance(result, dict) and bool(result.get("interrupted") or result.get("backgroundTaskId"))
 
 

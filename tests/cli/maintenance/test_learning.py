@@ -101,7 +101,7 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
     failing = agent.fails("python -m pytest tests", "Exit code 1\n/opt/python: No module named pytest")
     assert asyncio.run(failing) == (
         "This error was seen once before in this project, last on 2026-01-05. "
-        "This worked: python3 -m pytest tests (in place of: python -m pytest tests)"
+        "This worked: python3 -m pytest tests (instead of: python -m pytest tests)"
     )
 
 

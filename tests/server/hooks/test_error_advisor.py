@@ -25,7 +25,7 @@ async def test_an_error_that_comes_again_is_answered_with_what_mended_it(error_a
     await first.succeeds("python3 -m pytest -q")
     assert await Agent(error_advisor, "second").fails("python -m pytest tests/a.py") == (
         "This error was seen once before in this project, last on 2026-03-01. "
-        "This worked: python3 -m pytest tests/a.py (in place of: python -m pytest tests/a.py)"
+        "This worked: python3 -m pytest tests/a.py (instead of: python -m pytest tests/a.py)"
     )
 
 
