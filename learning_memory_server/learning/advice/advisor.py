@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -131,10 +131,6 @@ class Advisor:
         if len(self._ahead) > _SESSIONS:
             self._ahead.pop(next(iter(self._ahead)))
         return not ahead.toss.withheld
-
-    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
-        """Return the ids of what is withheld for these entries."""
-        return self.log.withheld_from(entries)
 
     def _tossed(self) -> Toss:
         return Toss(bool(self.withheld) and self.chance() < self.withheld, self.withheld)

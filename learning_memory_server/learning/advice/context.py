@@ -49,7 +49,7 @@ class SessionContext:
         """
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
-        others = self.advisor.withheld_from(each for each in still_open if each is not current)
+        others = self.advisor.log.withheld_from(each for each in still_open if each is not current)
         elsewhere = self.collector.list_elsewhere(caller)
         found = context(
             still_open,

@@ -114,7 +114,8 @@ class AdviceFinder:
             for each in islice(timeline.newest(within), self.background)
             if each.id != entry_id
         }
-        cosines = await self._cosines(vector, newest)
+        hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
+        cosines = {hit.id: hit.score for hit in hits}
         background = Background(
             frozenset(terms(text)),
             [self._terms_of(each) for each in newest.values()],
@@ -139,12 +140,6 @@ class AdviceFinder:
         return Ranked(
             scored, await self._near_values(vector, entry_id, within), measured.of_advice(stored), measured
         )
-
-    async def _cosines(self, vector: NDArray[np.float32], newest: Mapping[str, Ghap]) -> dict[str, float]:
-        if not newest:
-            return {}
-        hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys())
-        return {hit.id: hit.score for hit in hits}
 
     async def _pending(
         self, vector: NDArray[np.float32], pending: list[Ghap], background: Background

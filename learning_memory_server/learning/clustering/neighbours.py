@@ -40,11 +40,6 @@ class Neighbours:
     """Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour."""
     similarities: NDArray[np.float32]  # shape (n, k), float32: their cosine similarities
 
-    @property
-    def k(self) -> int:
-        """Neighbours per point: as many as were asked for, or n - 1 if that is less."""
-        return int(self.rows.shape[1])
-
 
 def unit_rows(vectors: NDArray[Any]) -> NDArray[np.float32]:
     """Return the rows scaled to length 1; a zero row stays zero."""

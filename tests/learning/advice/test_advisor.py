@@ -239,8 +239,8 @@ async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entr
     entry = started(parts)
     assert await shows.advise(entry, Channel.START) == Related()
     assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], True), (Channel.START, [OLD.id], True)]
-    assert shows.withheld_from([entry]) == {OLD.id}
-    assert shows.withheld_from([]) == frozenset()
+    assert shows.log.withheld_from([entry]) == {OLD.id}
+    assert shows.log.withheld_from([]) == frozenset()
 
 
 async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
