@@ -1,7 +1,7 @@
 """Domain objects as JSON data and back, by the fields of their dataclasses.
 
 Parts that are empty by default are left out while they are empty. Times are ISO 8601 with an offset. What is read must
-have the dataclass's types; unknown parts are ignored. A line of the journal, with its checksum, is in `line.py`.
+have the dataclass's types; parts of unknown names are kept. A line of the journal, with its checksum, is in `line.py`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,27 @@ class Codec(Generic[T]):
     type: type[T]
     requests: Callable[[T], Collection[str | None]] = lambda _thing: ()
     names: Mapping[str, str] = field(default_factory=dict)
-    absent: Mapping[str, Any] = field(default_factory=dict)
+    absent: Data = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of the dataclass, by their names in the journal."""
+        known = (each.name for each in fields(self.type) if each.name != "others")  # type: ignore[arg-type]
+        return {self.names.get(name, name): name for name in known}
 
     def encode(self, thing: T) -> Data:
         """Return a thing as JSON data."""
-        return lean({self.names.get(name, name): part for name, part in _to_data(thing).items()})
+        data = _to_data(thing)
+        others: Data = data.pop("others")
+        return others | lean({self.names.get(name, name): part for name, part in data.items()})
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
-        parts = {**self.absent, **data}
-        parts |= {name: data[written] for name, written in self.names.items() if written in data}
-        if "cluster_id" in data:
-            parts["cluster_id"] = ClusterId.parse(data["cluster_id"])
+        names = self.fields
+        parts = self.absent | {names[name]: part for name, part in data.items() if name in names}
+        if "cluster_id" in parts:
+            parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
+        parts["others"] = {name: part for name, part in data.items() if name not in names}
         return msgspec.convert(parts, self.type, from_attributes=True)
 
 

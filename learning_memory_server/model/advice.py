@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from learning_memory_server.model.stored import Stored
+
 
 class Channel(StrEnum):
     """How advice reaches an agent."""
@@ -76,7 +78,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Stored):
     """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Final
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.advice import Citation
 from learning_memory_server.model.run import Run
+from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
@@ -94,7 +95,7 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ghap:
+class Ghap(Stored):
     """One entry. Immutable: every change is a new object.
 
     Args:

@@ -6,9 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from learning_memory_server.model.stored import Stored
+
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Stored):
     """A command that failed. A later line replaces an earlier one.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Chunking:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Stored):
     """A text and its metadata.
 
     Args:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.stored import Stored
 
 
 class ValueOrder(StrEnum):
@@ -40,7 +41,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(Stored):
     """An accepted value.
 
     Args:

@@ -6,11 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Stance
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Stored):
     """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
 
     Args:

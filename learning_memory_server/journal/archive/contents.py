@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive.entries_foreign import checked_others
 from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
 from learning_memory_server.journal.archive.reading import Archive
 from learning_memory_server.journal.codec import (
@@ -157,6 +158,7 @@ def _checked(record: JournalRecord) -> JournalRecord:
     limits.checked_text("project", thing.project, limits.PROJECT_MAX, shortened_markers)
     if thing.created_at.tzinfo is None:
         raise InvalidInputError("created_at: must have an offset from UTC.")
+    checked_others(thing.others)
     return replace(record, data=codec.encode(checked(thing)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.entries_foreign import ForeignPart
-from learning_memory_server.journal.codec import MALFORMED
+from learning_memory_server.journal.codec import GHAP, MALFORMED
 from learning_memory_server.journal.formats import CURRENT, is_version
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.open_file import content_of, open_version
@@ -180,6 +180,7 @@ def _own(data: dict[str, Any], changes: Counter[str]) -> Ghap:
         resolution=_resolution(end, end, "resolved_at") if end else None,
         revised="at",
     )
+    entry = replace(entry, others=part.others(GHAP.fields))
     part.note_left_out()
     if end:
         end.note_left_out()

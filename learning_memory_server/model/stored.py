@@ -1,0 +1,19 @@
+"""What everything that the journal keeps has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Something that the journal keeps.
+
+    Args:
+        others: What was stored with it under names that this program does not know. A later one wrote it, and finds it
+            there again, whatever is done with the record in between.
+    """
+
+    others: Mapping[str, Any] = field(default_factory=dict, kw_only=True, hash=False)
