@@ -9,13 +9,9 @@ import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from learning_memory_server.cli.demo.demo import examples, replay, wait_for_model
-from learning_memory_server.cli.demo.server import call, connect
-
-if TYPE_CHECKING:
-    from mcp import Client
+from learning_memory_server.cli.demo.demo import Server, examples, replay, serve
 
 README: Final = Path(__file__).parents[1] / "README.md"
 _BLOCK: Final = re.compile(r"(<!-- exchange -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
@@ -98,10 +94,10 @@ def recorded() -> str:
 
 
 async def _record(folder: Path) -> str:
-    async with connect(folder / "data", folder / "server.log") as server:
+    async with serve(folder) as server:
         for entry in examples():
             await replay(server, entry)
-        await wait_for_model(server)
+        await server.services.writer.complete()
         return "\n".join(
             [
                 "# An agent says what it believes, acts, and is wrong.",
@@ -113,19 +109,19 @@ async def _record(folder: Path) -> str:
         )
 
 
-async def _started(server: Client, arguments: dict[str, Any]) -> str:
+async def _started(server: Server, arguments: dict[str, Any]) -> str:
     """Return the start of an entry with what is related to it, which a busy machine may be too late for at first."""
     for _ in range(_TRIES):
-        reply = await call(server, "start_ghap", **arguments)
+        reply = await server.call("start_ghap", **arguments)
         if "related" in reply:
             break
-        await call(server, "resolve_ghap", status="abandoned", result="Nothing was shown in time")
+        await server.call("resolve_ghap", status="abandoned", result="Nothing was shown in time")
     return _shown("start_ghap", arguments, reply)
 
 
-async def _exchanged(server: Client, tool: str, arguments: dict[str, Any]) -> str:
+async def _exchanged(server: Server, tool: str, arguments: dict[str, Any]) -> str:
     """Return a call and what its reply adds to the arguments."""
-    return _shown(tool, arguments, await call(server, tool, **arguments))
+    return _shown(tool, arguments, await server.call(tool, **arguments))
 
 
 def _shown(tool: str, arguments: dict[str, Any], reply: dict[str, Any]) -> str:

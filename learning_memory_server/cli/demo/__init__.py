@@ -1,1 +1,1 @@
-"""The demo: a real server, driven through the whole loop by an MCP client."""
+"""The demo: the whole loop over example entries, by the tools that agents call."""

@@ -1,20 +1,30 @@
-"""The demo's story: from an empty folder to a value that survives a restart."""
+"""The demo's story: from an empty folder to a value that survives a restart, by the tools that agents call."""
 
-import asyncio
 import json
+import shlex
+import sys
 import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp import Client
+from rich.text import Text
 
 from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.demo import views
-from learning_memory_server.cli.demo.server import call, connect
-from learning_memory_server.cli.terminal import output, show_facts, working
+from learning_memory_server.cli.terminal import coloured, output, show_facts, show_table, working
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.logging import configure_logging
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.boundary import Boundary
+    from learning_memory_server.server.composition.services import Services
 
 _AXES: Final = ("full", "root_cause")
 _SAME_WORDS: Final = "flaky tests that share state"
@@ -25,30 +35,46 @@ _PRINCIPLES: Final = (
     "Count the queries of a slow page and read the query plan before adding an index.",
 )
 _UNFIT: Final = "Always write documentation for the billing team's holiday calendar"
-_MODEL_SECONDS: Final = 120.0
-_POLL_SECONDS: Final = 0.25
-
 
 commands = Commands()
 
 
-@commands.command("demo")
-async def run_demo() -> None:
+@commands.command()
+async def demo() -> None:
     """Show what the server does, with example entries in a temporary folder."""
     began = time.monotonic()
-    output().print("This runs the real server in a temporary folder, and needs no network.")
+    configure_logging("critical")
+    output().print("This calls the server's tools over a temporary folder, and needs no network.")
     with TemporaryDirectory(prefix="learning-memory-demo-") as folder:
-        data, log = Path(folder, "data"), Path(folder, "server.log")
-        try:
-            async with connect(data, log) as server:
-                before = await _learn(server)
-            async with connect(data, log) as server:
-                await _remember(server, before)
-        except LearningMemoryError as error:
-            place = log.rename(f"{folder}.log")  # noqa: ASYNC240 - nothing else runs now
-            hint = f"{error.hint or ''}\nThe server's log: {place}".lstrip()
-            raise LearningMemoryError(error.message, hint=hint) from error
-    views.show_farewell(time.monotonic() - began)
+        async with serve(Path(folder)) as server:
+            before = await _learn(server)
+        async with serve(Path(folder)) as server:
+            await _remember(server, before)
+    _show_farewell(time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server's tools over a folder."""
+
+    services: "Services"
+    boundary: "Boundary"
+
+    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """Call a tool as an agent would, and return its reply."""
+        return await self.boundary.run(tool, arguments, Caller("demo", "demo"))
+
+
+@asynccontextmanager
+async def serve(folder: Path) -> AsyncIterator[Server]:
+    """Open the server's services over a folder, without the user's settings; `writer.complete` loads the model."""
+    from learning_memory_server.server.boundary import Boundary  # noqa: PLC0415 - slow, as what follows
+    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415
+    from learning_memory_server.server.tools.catalog import TOOLS  # noqa: PLC0415
+
+    settings = Settings(storage_path=folder, project="demo")
+    async with open_services(settings, purpose="learning-memory-server demo") as services:
+        yield Server(services, Boundary(TOOLS, services.injectable()))
 
 
 def examples() -> list[dict[str, Any]]:
@@ -57,108 +83,136 @@ def examples() -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-async def _learn(server: Client) -> dict[str, list[Any]]:
-    views.show_step("1. Connect")
-    tools = [tool.name for tool in (await server.list_tools()).tools]
-    output().print(f"The server answers. It has {len(tools)} tools: {', '.join(tools)}.")
-    views.show_step("2. Record experiences: start_ghap, update_ghap, resolve_ghap")
+async def replay(server: Server, entry: dict[str, Any]) -> None:
+    """Start, revise and resolve an entry of `examples`."""
+    first, *later = entry["steps"]
+    start = {name: entry[name] for name in ("domain", "strategy", "goal")}
+    end = ("status", "result", "surprise", "root_cause", "lesson")
+    await server.call("start_ghap", **start, **first)
+    for step in later:
+        await server.call("update_ghap", **step)
+    await server.call("resolve_ghap", **{name: entry[name] for name in end if name in entry})
+
+
+async def _learn(server: Server) -> dict[str, list[Any]]:
     entries = examples()
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
+    _show_step("1. Record experiences: start_ghap, update_ghap, resolve_ghap")
     output().print(f"{len(entries)} examples were written for this demo. One of them:")
     show_facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
     with working("Replaying") as report:
         for number, entry in enumerate(entries, start=1):
             await replay(server, entry)
             report("Replaying", number, len(entries))
-    views.show_step("3. Search at once, while the model loads")
+    _show_step("2. Search at once, before the model is loaded")
     await _search(server, _SAME_WORDS)
-    await wait_for_model(server)
-    views.show_step("4. See what keeps recurring: get_clusters")
+    await _wait_for_model(server)
+    _show_step("3. See what keeps recurring: get_clusters")
     for axis in _AXES:
         with working("Clustering"):
-            found = await call(server, "get_clusters", axis=axis)
+            found = await server.call("get_clusters", axis=axis)
         _require(found["clusters"], f"No clusters were found on axis {axis}.")
-        views.show_clusters(found)
-    views.show_step("5. Keep what it teaches: validate_value, store_value")
+        rows = [
+            [each["cluster_id"], each["size"], each["label"], each["exemplars"][0]["goal"]]
+            for each in found["clusters"]
+        ]
+        show_table(["cluster", "size", "label", "such as"], rows, numbers=["size"])
+        output().print(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
+    _show_step("4. Keep what it teaches: validate_value, store_value")
     await _keep_value(server)
-    views.show_step("6. Search in other words")
+    _show_step("5. Search in other words")
     await _search(server, _OTHER_WORDS)
     return await _stored(server)
 
 
-async def replay(server: Client, entry: dict[str, Any]) -> None:
-    """Start, revise and resolve an entry of `examples`."""
-    first, *later = entry["steps"]
-    start = {name: entry[name] for name in ("domain", "strategy", "goal")}
-    end = ("status", "result", "surprise", "root_cause", "lesson")
-    await call(server, "start_ghap", **start, **first)
-    for step in later:
-        await call(server, "update_ghap", **step)
-    await call(server, "resolve_ghap", **{name: entry[name] for name in end if name in entry})
-
-
-async def _search(server: Client, query: str) -> None:
+async def _search(server: Server, query: str) -> None:
     began = time.monotonic()
-    found = await call(server, "search_experiences", query=query, limit=3)
+    found = await server.call("search_experiences", query=query, limit=3)
     _require(found["results"], f"The search for {query!r} found nothing.")
-    views.show_found(found, query, time.monotonic() - began)
+    output().print(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
+    rows: list[list[str | Text]] = []
+    for result in found["results"]:
+        lesson = result.get("lesson", {}).get("takeaway") or result["outcome_result"]
+        outcome = coloured(result["outcome_status"])
+        rows.append([f"{result['score']:.2f}", outcome, f"{result['goal']}. {lesson}"])
+    show_table(["score", "outcome", "goal, and what it taught"], rows)
 
 
-async def wait_for_model(server: Client) -> None:
-    """Return when searches are hybrid.
-
-    Raises:
-        LearningMemoryError: If that takes too long.
-    """
+async def _wait_for_model(server: Server) -> None:
     began = time.monotonic()
     with working("Waiting for the model"):
-        while (await call(server, "search_experiences", query="model", limit=1))["mode"] == "lexical":
-            _require(time.monotonic() - began < _MODEL_SECONDS, "The model took too long to load.")
-            await asyncio.sleep(_POLL_SECONDS)
+        await server.services.writer.complete()
     output().print(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
 
 
-async def _keep_value(server: Client) -> None:
+async def _keep_value(server: Server) -> None:
     """Store the principle that is closest to a cluster, and show a text that does not fit."""
-    clusters = (await call(server, "get_clusters", axis="full"))["clusters"]
+    clusters = (await server.call("get_clusters", axis="full"))["clusters"]
     tried = []
-    with working("Validating") as report:
+    with working("Validating"):
         for text in _PRINCIPLES:
             for cluster in clusters:
-                verdict = await call(server, "validate_value", text=text, cluster_id=cluster["cluster_id"])
+                verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
                 tried.append((text, cluster, verdict))
-                report("Validating", len(tried), len(_PRINCIPLES) * len(clusters))
     text, cluster, verdict = max(tried, key=lambda each: (each[2]["valid"], each[2]["similarity"]))
     _require(verdict["valid"], "No principle was accepted as a value.")
-    views.show_verdict(text, cluster, verdict)
-    stored = await call(server, "store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
+    _show_verdict(text, cluster, verdict)
+    stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
     output().print(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
-    verdict = await call(server, "validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
+    verdict = await server.call("validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
     _require(not verdict["valid"], "A text that fits no cluster was accepted as a value.")
-    views.show_verdict(_UNFIT, cluster, verdict)
+    _show_verdict(_UNFIT, cluster, verdict)
 
 
-async def _stored(server: Client) -> dict[str, list[Any]]:
+async def _stored(server: Server) -> dict[str, list[Any]]:
     """Return what must survive a restart."""
-    found = await call(server, "search_experiences", query=_OTHER_WORDS, limit=3)
-    clusters = [(await call(server, "get_clusters", axis=axis))["clusters"] for axis in _AXES]
+    found = await server.call("search_experiences", query=_OTHER_WORDS, limit=3)
+    clusters = [(await server.call("get_clusters", axis=axis))["clusters"] for axis in _AXES]
     return {
-        "entries": (await call(server, "list_ghap_entries", limit=100))["results"],
-        "values": (await call(server, "list_values", limit=100))["results"],
+        "entries": (await server.call("list_ghap_entries", limit=100))["results"],
+        "values": (await server.call("list_values", limit=100))["results"],
         "clusters": [*clusters[0], *clusters[1]],
         "search results": [result["id"] for result in found["results"]],
     }
 
 
-async def _remember(server: Client, before: dict[str, list[Any]]) -> None:
-    views.show_step("7. Restart the server: a new process over the same folder")
-    await wait_for_model(server)
+async def _remember(server: Server, before: dict[str, list[Any]]) -> None:
+    _show_step("6. Close everything, and open it again over the same folder")
+    await _wait_for_model(server)
     after = await _stored(server)
-    views.show_comparison(before, after)
+    rows = [
+        [name, len(old), len(after[name]), "yes" if old == after[name] else "NO"]
+        for name, old in before.items()
+    ]
+    show_table(["", "before", "after", "the same"], rows, numbers=["before", "after"])
     _require(before == after, "The restart lost or changed something.")
 
 
 def _require(holds: object, sentence: str) -> None:
     if not holds:
         raise LearningMemoryError(sentence)
+
+
+def _show_step(title: str) -> None:
+    output().print(Text(f"\n{title}", "bold cyan"))
+
+
+def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, Any]) -> None:
+    word, style = ("accepted", "green") if verdict["valid"] else ("refused", "red")
+    reason = Text.assemble((word, style), f": {verdict['reason']}")
+    of = f"{cluster['cluster_id']}: {cluster['label']}"
+    show_facts([("text", text), ("cluster", of), ("verdict", reason)])
+
+
+def _show_farewell(seconds: float) -> None:
+    """Show the line that adds the server to a client."""
+    # The interpreter's path is not resolved: that would leave the virtual environment.
+    python = Path(sys.executable).absolute()
+    script = python.with_name(APPLICATION)
+    command = [str(script)] if script.exists() else [str(python), "-m", "learning_memory_server"]
+    output().print(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
+    output().print("To add the server to Claude Code, or another client that `setup` knows:\n")
+    # One line to copy, in any terminal.
+    output().print(Text(f"  {shlex.join(command)} setup claude-code", "green"), soft_wrap=True)
+    output().print(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.cli.demo.demo import examples
-from learning_memory_server.cli.demo.server import call, connect
-from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
@@ -62,41 +60,11 @@ def test_the_examples_are_enough_for_clusters_and_varied() -> None:
     assert Tier.BRONZE not in {each.tier for each in entries}
 
 
-@pytest.mark.slow
-async def test_a_server_that_does_not_start_is_reported_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    log = tmp_path / "server.log"
-    with pytest.raises(LearningMemoryError, match=r"^The server does not answer: .*\.$"):
-        async with connect(tmp_path / "file", log):
-            pass
-    assert "learning-memory-server" in log.read_text("utf-8")
-
-
-@pytest.mark.slow
-async def test_a_refusal_by_the_server_reaches_the_caller_in_the_servers_words(tmp_path: Path) -> None:
-    with pytest.raises(LearningMemoryError, match="no open GHAP entry") as refused:
-        async with connect(tmp_path / "data", tmp_path / "server.log") as server:
-            await call(server, "update_ghap", note="nothing is open")
-    assert refused.value.hint == "Call start_ghap first."
-
-
 def run_demo(folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the demo as a person does; its temporary files and a start-up hook are in the folder."""
     command = [sys.executable, "-m", "learning_memory_server", "demo"]
     env = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(folder)}
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.slow
-def test_a_failure_keeps_the_servers_log_and_names_it(tmp_path: Path) -> None:
-    hook = 'import sys\nif "--direct" in sys.orig_argv: raise SystemExit("the disk is on fire")\n'
-    (tmp_path / "sitecustomize.py").write_text(hook, "utf-8")
-    failed = run_demo(tmp_path)
-    assert failed.returncode == 1
-    assert failed.stderr.startswith("error: The server does not answer: ")
-    (kept,) = tmp_path.glob("learning-memory-demo-*")
-    assert failed.stderr.endswith(f"The server's log: {kept}\n")
-    assert "the disk is on fire" in kept.read_text("utf-8")
 
 
 @pytest.mark.slow
