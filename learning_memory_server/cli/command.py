@@ -14,13 +14,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command found or did.
-
-    Args:
-        document: What `--json` prints.
-        show: Prints it for people.
-        succeeded: Whether the exit status is 0.
-    """
+    """What a command found or did: for `--json`, for people, and whether the exit status is 0."""
 
     document: Mapping[str, Any]
     show: Callable[[], object]

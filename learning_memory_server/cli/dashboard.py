@@ -56,11 +56,7 @@ async def dashboard(
 
 
 def _require_replaceable(path: Path) -> None:
-    """Do nothing unless something other than a file is there: a device or a link would be gone afterwards.
-
-    Raises:
-        InvalidInputError: If there is, or if it cannot be found out.
-    """
+    """Refuse to replace something other than a file: a device or a link would be gone afterwards."""
     try:
         if stat.S_ISREG(path.lstat().st_mode):
             return

@@ -11,14 +11,15 @@ from typing import Annotated, Any, Final
 import typer
 
 from learning_memory_server.cli.access.connection import running_hub
-from learning_memory_server.cli.access.describing import (
+from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access.reading import (
     describe_model,
     describe_pending,
     describe_seconds,
+    holder_of,
     in_the_way,
+    open_settings,
 )
-from learning_memory_server.cli.access.reading import holder_of, open_settings
-from learning_memory_server.cli.access.stopping import stop_running_hub
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import (
     counted,

@@ -45,8 +45,7 @@ def folders_here(settings: Settings) -> dict[str, str]:
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
-    Raises:
-        InvalidInputError: If it is empty, as an unset variable of a shell is, or longer than any name.
+    It is refused if it is empty, as an unset variable of a shell is.
     """
     if name is None:
         return None
@@ -54,9 +53,5 @@ def chosen_project(name: str | None, settings: Settings) -> str | None:
 
 
 def chosen_time(since: str | None) -> datetime | None:
-    """Return the moment that `--since` names.
-
-    Raises:
-        InvalidInputError: If it is not an ISO 8601 date or datetime.
-    """
+    """Return the moment that `--since` names."""
     return None if since is None else parse_moment("--since", since)

@@ -72,17 +72,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A command that failed.
+    """A command that failed: its place in its session, and its error, which is a program and a line.
 
-    Args:
-        session: The session's id.
-        project: Its project.
-        place: Which of the session's commands.
-        error: Its program and its line.
-        command: The command.
-        cure: The command that worked, if one did soon.
-        calls: How many more commands it took until one of the program worked, or the session was over.
-        recurs: Whether it is one of the moments that count.
+    `cure` is the command that worked, if one did soon; `calls`, how many more commands it took until one of the program
+    worked or the session was over; `recurs`, whether it is one of the moments that count.
     """
 
     session: str
@@ -174,16 +167,11 @@ def rows(found: Iterable[Failed], said: Told) -> list[Row]:
 
 
 def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, Any]:
-    """Return what a way of telling comes to.
+    """Return what a way of telling comes to, from moments, the bytes of all that was said, and the silent events.
 
     `told` and `right` are shares with 95 % intervals, bootstrapped by session; `right` counts where somebody can say.
     `calls` is how many it takes until it works if agents follow what they are told: 1 if it is right, one more than
     recorded if it is wrong.
-
-    Args:
-        moments: The moments.
-        speech: Bytes that were said, at moments or not.
-        silent: Events that were answered with nothing.
     """
     by_session: dict[str, list[Row]] = {}
     for row in moments:
@@ -212,11 +200,7 @@ def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, A
 
 
 def sessions_in(place: Path) -> list[Session]:
-    """Return the sessions of Claude Code's transcripts, in time order; subagents are sessions of their own.
-
-    Raises:
-        InvalidInputError: If the place cannot be read.
-    """
+    """Return the sessions of Claude Code's transcripts, in time order; subagents are sessions of their own."""
     found = []
     with file_errors(place):
         paths = find_transcripts(place, Passed())
@@ -230,12 +214,7 @@ def sessions_in(place: Path) -> list[Session]:
 
 
 async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
-    """Return what the hooks say as sessions go through time in a temporary store.
-
-    Args:
-        settings: The settings; where things are kept does not matter.
-        sessions: The sessions, in time order.
-    """
+    """Return what the hooks say as sessions, which are in time order, go through time in a temporary store."""
     from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
 
     told: Told = {}

@@ -206,11 +206,7 @@ def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
 
 
 def read_judgements(path: Path) -> dict[Pair, bool]:
-    """Return which pairs were judged, and whether the earlier one applies; a missing file has none.
-
-    Raises:
-        InvalidInputError: If it is not such a file.
-    """
+    """Return which pairs were judged, and whether the earlier one applies; a missing file has none."""
     try:
         pairs = json.loads(path.read_text("utf-8"))["pairs"]
         return {

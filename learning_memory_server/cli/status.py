@@ -8,8 +8,14 @@ from typing import Any
 
 from rich.text import Text
 
-from learning_memory_server.cli.access.describing import describe_engine, describe_hub, in_use_by
-from learning_memory_server.cli.access.reading import holder_of, open_settings, read_entries
+from learning_memory_server.cli.access.reading import (
+    describe_engine,
+    describe_hub,
+    holder_of,
+    in_use_by,
+    open_settings,
+    read_entries,
+)
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.hub import hub_facts, hub_status
 from learning_memory_server.cli.terminal import COLOURS, counted, date_and_time, readable_size, show_facts

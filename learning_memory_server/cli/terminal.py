@@ -108,12 +108,9 @@ def agrees(question: str, otherwise: str = "") -> bool:
 def show_table(
     headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()
 ) -> None:
-    """Print rows. In a terminal the last column wraps; in a narrow one it follows on separate lines.
+    """Print rows, each cell on one line, and the columns named in `numbers` aligned to the right.
 
-    Args:
-        headers: A title for each column.
-        rows: A cell for each column; texts are put on one line.
-        numbers: The titles of the columns to align to the right.
+    In a terminal the last column wraps; in a narrow one it follows on separate lines.
     """
     console = output()
     cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
@@ -144,10 +141,9 @@ def show_table(
 
 
 def show_records(records: Iterable[tuple[Sequence[str | Text], str]]) -> None:
-    """Print records: in a terminal on two lines of its width, in a pipe on one line and whole.
+    """Print records, which are facts, the id first, and a text.
 
-    Args:
-        records: The facts of each, its id first, and its text.
+    In a terminal each is on two lines of its width, in a pipe on one line and whole.
     """
     console = output()
     for facts, text in records:

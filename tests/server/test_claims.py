@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.cli.doctor.project import check_claim
+from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.server.claims import Claims, caller_of
 from learning_memory_server.server.settings import Settings

@@ -52,11 +52,7 @@ _READING: Final = ("call", "compare", "complete", "picture")
 
 
 class Connection:
-    """Runs operations for a command, and shows their progress.
-
-    Args:
-        operate: Runs one operation; see `operations`.
-        settings: Name the project that tools are called for; by default this folder's.
+    """Runs operations for a command, and shows their progress. Tools are called for the project of the settings.
 
     Attributes:
         redacted: How many secrets of each kind imports have left out so far.
@@ -70,13 +66,12 @@ class Connection:
         self._session = os.urandom(8).hex()
 
     async def run(self, operation: str, **fields: object) -> dict[str, Any]:
-        """Run an operation and return its result.
+        """Run an operation and return its result. If it is interrupted, a notice says what remains.
 
         Raises:
             DeadlineExceededError: If the hub hangs.
             StorageUnavailableError: If the hub ends before it replies.
             LearningMemoryError: Whatever the operation raises.
-            CancelledError, KeyboardInterrupt: If the person interrupts it. A notice says what remains.
         """
         try:
             with working("Working") as report:
@@ -91,11 +86,7 @@ class Connection:
         return reply
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """Call a tool and return its reply. Arguments that are None are left out.
-
-        Raises:
-            LearningMemoryError: See `run`.
-        """
+        """Call a tool and return its reply. Arguments that are None are left out."""
         given = {name: value for name, value in arguments.items() if value is not None}
         return await self.run(
             "call", tool=tool, arguments=given, project=self._project, session=self._session
@@ -106,14 +97,7 @@ class Connection:
     ) -> dict[str, Any]:
         """Call a listing tool, and return its first reply extended by the items of all other pages.
 
-        Args:
-            tool: The tool.
-            items: The reply's key for the items.
-            most: The most items to return.
-            arguments: The tool's arguments.
-
-        Raises:
-            LearningMemoryError: See `run`.
+        `items` is the reply's key for them, and `most` how many are returned at most.
         """
         reply = page = await self.call(tool, **arguments)
         while "offset" in page and (most is None or len(reply[items]) < most):
@@ -122,12 +106,7 @@ class Connection:
         return {**reply, items: reply[items][:most]}
 
     async def add(self, entries: Sequence[Ghap]) -> int:
-        """Add resolved entries to the journal and return how many were new.
-
-        Raises:
-            JournalUnavailableError: If they cannot be written.
-            LearningMemoryError: See `run`.
-        """
+        """Add resolved entries to the journal and return how many were new."""
         new = 0
         try:
             with working("Importing") as report:
@@ -144,11 +123,7 @@ class Connection:
 
 
 async def prepare_search(connection: Connection) -> None:
-    """Give the model and the index a moment; what is not ready by then is not used, and a notice says so.
-
-    Raises:
-        LearningMemoryError: See `Connection.run`.
-    """
+    """Give the model and the index a moment; what is not ready by then is not used, and a notice says so."""
     await connection.run("complete", to_search=True, within=_SEARCH_WAITS)
 
 
@@ -190,12 +165,8 @@ async def open_connection(
 ) -> AsyncIterator[Connection]:
     """Connect to the hub, and start it if none runs. A hub of older code is replaced.
 
-    Where no hub can run, this process opens the data itself, and sessions wait for it.
-
-    Args:
-        settings: Where the data is.
-        command: The command's name, shown to processes that find the data locked.
-        load: Returns the model, which this process has loaded. No hub is started then.
+    Where no hub can run, this process opens the data itself, and sessions wait for it. So it does with `load`, which
+    returns a model that this process has loaded. Processes that find the data locked are shown the command's name.
 
     Raises:
         AlreadyRunningError: If a process other than a hub has locked the data.

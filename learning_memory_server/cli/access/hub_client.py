@@ -1,10 +1,13 @@
-"""A command's requests to a running hub. Nothing here starts or stops one."""
+"""A command's requests to a running hub, and its end; nothing here starts one."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +21,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery, programs, socket_security
-from learning_memory_server.system.locking import holder
+from learning_memory_server.system.locking import holder, is_holder
 
 if TYPE_CHECKING:
     from learning_memory_server.server.operations import Report
@@ -26,13 +29,17 @@ if TYPE_CHECKING:
 HUNG_AFTER: Final = 8.0
 """Seconds without a sign of life after which a command gives up on the hub."""
 
+_END_SECONDS: Final = 30.0
+"""How long a hub that was asked may take to end: its calls get ten seconds, then the index is flushed."""
+_TERM_SECONDS: Final = 15.0
+"""How long a hub that does not answer may take to end: as long as its calls and its flush."""
+_KILLED_SECONDS: Final = 10.0
+"""How long the kernel may take to end a hub."""
+_LOOK_SECONDS: Final = 0.05
+
 
 def find_hub(place: discovery.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
     """Return the hub that owns the data, or None if none listens.
-
-    Args:
-        place: The data.
-        hung_after: Seconds without a sign of life after which a request fails.
 
     Raises:
         DeadlineExceededError: If its queue of connections stays full.
@@ -47,16 +54,12 @@ def find_hub(place: discovery.Place, *, hung_after: float = HUNG_AFTER) -> HubCl
 
 
 class HubClient:
-    """Sends requests to the hub, each over its own connection.
+    """Sends requests to the hub, each over its own connection; the first over one that is open already.
+
+    A request fails after `hung_after` seconds without a sign of life.
 
     Attributes:
         place: The data that the hub is expected to hold.
-
-    Args:
-        place: The same.
-        path: The hub's socket.
-        connection: An open connection, for the first request.
-        hung_after: Seconds without a sign of life after which a request fails.
     """
 
     def __init__(
@@ -69,11 +72,7 @@ class HubClient:
         self._program = programs.this_program()
 
     def control(self, command: str, **fields: object) -> dict[str, Any]:
-        """Send the hub a command and return its reply, however long that takes.
-
-        Args:
-            command: `status`, `stop`, or the name of an operation.
-            fields: The operation's arguments.
+        """Send the hub `status`, `stop` or an operation, and return its reply, however long that takes.
 
         Raises:
             DeadlineExceededError: If the hub gives no sign of life for `hung_after` seconds.
@@ -175,4 +174,64 @@ def _hangs(place: discovery.Place, hung_after: float) -> LearningMemoryError:
         hint="Try again. If that does not help, end it"
         + (f" (kill -KILL {pid})" if pid else "")
         + ": nothing that it acknowledged is lost, and the next session starts another.",
+    )
+
+
+def stop_running_hub(term_seconds: float = _TERM_SECONDS) -> int | None:
+    """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
+
+    It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data gets
+    SIGTERM and, if it has not ended after `term_seconds`, is killed. Nothing that it has acknowledged is lost.
+
+    Raises:
+        DeadlineExceededError: If it does not end.
+        StorageUnavailableError: If it cannot be made sure which process has locked the data.
+    """
+    # Without Unix sockets there are no hubs.
+    if not socket_security.has_hubs():
+        return None
+    place = discovery.Place(os.environ)
+    # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
+    with suppress(LearningMemoryError):
+        hub = find_hub(place)
+        if hub and (pid := _ask_to_end(hub)):
+            return pid
+    return _end_holder(place, term_seconds)
+
+
+def _ask_to_end(hub: HubClient) -> int | None:
+    """Ask the hub to end, and return its process id once it has released the data; None if that takes too long."""
+    until = time.monotonic() + _END_SECONDS
+    pid: int = hub.control("stop")["pid"]
+    while (holder(hub.place.journal) or {}).get("pid") == pid:
+        if time.monotonic() > until:
+            return None
+        time.sleep(_LOOK_SECONDS)
+    return pid
+
+
+def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
+    who = holder(place.journal)
+    if who is None or "socket" not in who:
+        return None
+    pid = who.get("pid")
+    for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, _KILLED_SECONDS)):
+        if not isinstance(pid, int) or not is_holder(place.journal, pid):
+            if holder(place.journal) is None:
+                return pid if isinstance(pid, int) else None
+            raise StorageUnavailableError(
+                f"A hub (process {pid}) has locked the data and does not answer, and whether it is really that process "
+                "could not be found out.",
+                hint="End the hub in the place where it was started, such as a container.",
+            )
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if (holder(place.journal) or {}).get("pid") != pid:
+                return pid
+            time.sleep(_LOOK_SECONDS)
+    raise DeadlineExceededError(
+        f"The hub (process {pid}) was killed and has not ended.",
+        hint="It waits for the disk or another device.",
     )

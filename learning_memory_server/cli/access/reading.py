@@ -1,31 +1,34 @@
-"""What a command reads without taking a lock: the settings, entries, memories, and who has locked the data."""
+"""What a command reads without taking a lock, and how the hub, the engine and the lock are described."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.terminal import show_notice
+from learning_memory_server.cli.terminal import counted, readable_size, show_notice
+from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import load_settings, unknown_variables
+from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
 
 if TYPE_CHECKING:
     from learning_memory_server.model.memory import Memory
     from learning_memory_server.server.settings import Settings
 
+_MINUTE: Final = 60
+
 
 def open_settings() -> Settings:
-    """Load the settings, set up logging, and warn about environment variables that name no setting.
-
-    Raises:
-        InvalidSettingsError: If a setting is malformed.
-    """
+    """Load the settings, set up logging, and warn about environment variables that name no setting."""
     settings = load_settings()
     for sentence in unknown_variables(os.environ):
         show_notice(sentence)
@@ -45,9 +48,69 @@ def read_memories(settings: Settings) -> list[Memory]:
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:
-    """Return how the process that has locked the journal or the storage folder describes itself, or None.
-
-    Raises:
-        LockUnavailableError: If a lock file cannot be opened.
-    """
+    """Return how the process that has locked the journal or the storage folder describes itself, or None."""
     return holder(settings.journal_directory) or holder(settings.storage_path)
+
+
+def describe_engine(settings: Settings) -> str:
+    """Say which engine stores the index, where, and how large it is."""
+    if settings.qdrant_url is not None:
+        parts = map(urlsplit, urls_of(settings.qdrant_url))
+        # A URL may carry a password before its host.
+        shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
+        return f"Qdrant at {', '.join(shown)}"
+    folder = settings.index_directory
+    return f"embedded Qdrant in {folder} ({readable_size(disk_use(folder))})"
+
+
+def in_use_by(who: Mapping[str, object] | None) -> str:
+    """Say which process has locked the data; see `holder_of`."""
+    if who is None:
+        return "nobody"
+    return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def in_the_way(who: Mapping[str, object]) -> str:
+    """Say that a process other than a hub has locked the data, and what that means."""
+    return (
+        f"No hub is running, and no session can start until {in_use_by(who)}, has ended: it has locked the data "
+        "and is not a hub."
+    )
+
+
+def describe_hub(status: dict[str, Any]) -> str:
+    """Describe a hub in one line."""
+    return (
+        f"process {status['pid']}, {describe_program(status['build'])}, "
+        f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
+        f"model {describe_model(status)}, {describe_pending(status)} pending"
+        + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
+    )
+
+
+def describe_refusal(found: Mapping[str, Any]) -> str:
+    """Say why a server does not read or write, and when it is asked again; an empty text if it does."""
+    if "refused" not in found:
+        return ""
+    return f"{found['refused']} It is asked again in {describe_seconds(found['retry_seconds'])}."
+
+
+def describe_program(program: Mapping[str, Any]) -> str:
+    """Name a program that runs a hub, or would; see `programs`."""
+    # Version 0.1.0 does not say where it is.
+    return f"version {program['version']} in {program.get('folder', 'an unknown folder')}"
+
+
+def describe_pending(status: dict[str, Any]) -> str:
+    """Say how many points a hub has yet to index, if it knows."""
+    return "an unknown number of points" if status["pending"] is None else counted(status["pending"], "point")
+
+
+def describe_model(status: dict[str, Any]) -> str:
+    """Return the state of a hub's model, with the runtime that computes its vectors."""
+    return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration for people, such as `42 s` or `2:05:09`."""
+    return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))

@@ -53,13 +53,7 @@ class ClientName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The system and the user that a path is for.
-
-    Args:
-        platform: As in `sys.platform`.
-        home: The user's home folder.
-        environment: The user's variables.
-    """
+    """The system (as in `sys.platform`) and the user that a path is for."""
 
     platform: str
     home: Path

@@ -65,11 +65,7 @@ class Change:
         return list(found)
 
     def apply(self) -> None:
-        """Write the file, with its own mode, and the copy first. A new file is for its owner alone.
-
-        Raises:
-            ClientSetupError: If it has changed since it was read, or cannot be written.
-        """
+        """Write the file, with its own mode, and the copy first. A new file is for its owner alone."""
         target = self.path.resolve()
         if _read(target) != self.before:
             raise ClientSetupError(
@@ -92,16 +88,7 @@ class Change:
 
 
 def find_entry(client: Client, machine: Machine, advice: str = "Correct it first.") -> dict[str, Any] | None:
-    """Return this server's entry in a client's file, or None.
-
-    Args:
-        client: Which client.
-        machine: Where it is.
-        advice: What to do if the file cannot be parsed.
-
-    Raises:
-        ClientSetupError: If the file cannot be read or parsed.
-    """
+    """Return this server's entry in a client's file, or None; `advice` is what to do if that cannot be parsed."""
     path = client.locate(machine)
     try:
         content = client.syntax.parse(_decoded(_read(path)))
@@ -111,11 +98,7 @@ def find_entry(client: Client, machine: Machine, advice: str = "Correct it first
 
 
 def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Change:
-    """Return the change that adds or updates this server's entry, leaving everything else as it is.
-
-    Raises:
-        ClientSetupError: If the file cannot be read, parsed or edited.
-    """
+    """Return the change that adds or updates this server's entry, leaving everything else as it is."""
     path = client.locate(machine)
     advice = f"Add this to {path} yourself:\n{snippet(client, entry)}"
     before, existing = _read(path), find_entry(client, machine, advice)
@@ -130,11 +113,7 @@ def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Chan
 
 
 def removal(client: Client, machine: Machine) -> Change:
-    """Return the change that removes what was added.
-
-    Raises:
-        ClientSetupError: If the file cannot be read, parsed or edited.
-    """
+    """Return the change that removes what was added."""
     path, syntax = client.locate(machine), client.syntax
     advice = f"Remove {'.'.join(client.path)} from {path} yourself."
     before, existing = _read(path), find_entry(client, machine, advice)
@@ -153,11 +132,7 @@ def removal(client: Client, machine: Machine) -> Change:
 
 
 def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
-    """Return the change that writes settings to `config.toml`.
-
-    Raises:
-        ClientSetupError: If the file cannot be read, parsed or edited.
-    """
+    """Return the change that writes settings to `config.toml`."""
     before = _read(path)
     advice = f"Add these to {path} yourself: {', '.join(values)}."
     after = _merged(path, before, toml_text, (), values, advice)

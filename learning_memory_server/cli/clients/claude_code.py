@@ -23,12 +23,7 @@ _SECONDS: Final = 60
 
 
 def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None) -> list[list[str]]:
-    """Return the commands that lead from one entry to another.
-
-    Args:
-        existing: The entry now, or None.
-        entry: The entry wanted, or None. Fields of the existing one that it does not name stay.
-    """
+    """Return the commands that lead from one entry to another. Fields that only the existing one has stay."""
     remove = ["claude", "mcp", "remove", "-s", "user", SERVER]
     if entry is None:
         return [remove] if existing is not None else []
@@ -47,11 +42,7 @@ def quoted(command: Sequence[str]) -> str:
 
 
 def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
-    """Run commands.
-
-    Raises:
-        ClientSetupError: If `claude` is not on the PATH, or fails.
-    """
+    """Run commands."""
     program = shutil.which("claude", path=machine.environment.get("PATH"))
     if program is None:
         lines = "\n".join(map(quoted, todo))

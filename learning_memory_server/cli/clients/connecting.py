@@ -27,13 +27,7 @@ _SAID_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """What a server answered.
-
-    Args:
-        name: The server's name.
-        tools: How many tools it has.
-        seconds: From the start of its process to the list of its tools.
-    """
+    """A server's name, how many tools it has, and the seconds from the start of its process to their list."""
 
     name: str
     tools: int
@@ -43,13 +37,7 @@ class Connected:
 async def connect(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = SECONDS
 ) -> Connected:
-    """Start a server on stdio, greet it, list its tools, and end it.
-
-    Args:
-        command: The program and its arguments.
-        environment: All variables that it gets.
-        directory: Its working directory.
-        seconds: How long it may take to answer. It may take as long to end, up to five seconds.
+    """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
 
     Raises:
         ClientSetupError: If it cannot be started, ends, answers with an error or something else, or is late.
@@ -91,12 +79,7 @@ async def connect(
 
 
 async def _converse(process: asyncio.subprocess.Process) -> dict[int, dict[str, Any]]:
-    """Return the results of the handshake and of the list of tools.
-
-    Raises:
-        ValueError: If an answer is not a JSON-RPC result.
-        EOFError: If the server ends.
-    """
+    """Return the results of the handshake and of the list of tools."""
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about}
     answers: dict[int, dict[str, Any]] = {}

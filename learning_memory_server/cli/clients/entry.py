@@ -65,10 +65,7 @@ def find_launch(
 ) -> Launch:
     """Return how to start this installation.
 
-    Args:
-        executable: The interpreter. The console script is next to it, except after `pip install --user`.
-        installed: Where the installation's record has the script; by default the record is read.
-        has_hub: Whether this system has a hub.
+    The console script is next to the interpreter or, after `pip install --user`, in the installation's record.
     """
     arguments = () if has_hub else ("--direct",)
     scripts = [executable.parent / _SCRIPT, *(_recorded() if installed is None else installed)]
@@ -116,13 +113,7 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
 
 
 def find_variables(client: Client, machine: Machine, settings: Settings) -> Variables:
-    """Return the settings in the environment that the client's sessions need.
-
-    Args:
-        client: Which client.
-        machine: Whose environment.
-        settings: The settings that it leads to.
-    """
+    """Return the settings in the environment that the client's sessions need."""
     written: dict[str, str] = {}
     shared: dict[str, Any] = {}
     omitted = []

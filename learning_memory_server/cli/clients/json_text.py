@@ -41,21 +41,13 @@ class _Member:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the content of the text; none if it is empty.
-
-    Raises:
-        ValueError: If it is not an object in JSON, with or without comments.
-    """
+    """Return the content of the text; none if it is empty. ValueError if it is no object, with or without comments."""
     root = _root(text)
     return {} if root is None else root.value
 
 
 def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return the text with values merged into the object at a path, which is created if it is missing.
-
-    Raises:
-        ValueError: As `parse` does, or if something other than an object is on the path.
-    """
+    """Return the text with values merged into the object at a path, which is created if it is missing."""
     if _root(text) is None:
         text = f"{text}{{}}\n"
     missing = _find(text, path) is None
@@ -71,11 +63,7 @@ def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def drop(text: str, path: tuple[str, ...]) -> str:
-    """Return the text without the member at a path, which must exist.
-
-    Raises:
-        ValueError: As `parse` does.
-    """
+    """Return the text without the member at a path, which must exist."""
     *above, name = path
     parent = _find(text, tuple(above))
     if parent is None or name not in parent.members:

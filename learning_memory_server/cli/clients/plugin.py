@@ -51,12 +51,7 @@ def packaged() -> Path:
 
 
 def contents(launch: Launch, source: Path | None = None) -> dict[Path, bytes]:
-    """Return the files of the copy.
-
-    Args:
-        launch: How the server is started.
-        source: The plugin; by default the packaged one.
-    """
+    """Return the files of the copy of the packaged plugin, or of another."""
     source = source or packaged()
     found = {path.relative_to(source): path.read_bytes() for path in _files(source)}
     manifest = {**json.loads(found[_MANIFEST]), "version": VERSION}
@@ -89,11 +84,7 @@ def is_written(folder: Path, wanted: Mapping[Path, bytes]) -> bool:
 
 
 def write(folder: Path, wanted: Mapping[Path, bytes]) -> None:
-    """Write the copy, for this user alone.
-
-    Raises:
-        ClientSetupError: If it cannot be written.
-    """
+    """Write the copy, for this user alone."""
     try:
         for path in _all(folder) if folder.is_dir() else ():
             if path.relative_to(folder) not in wanted:
@@ -111,11 +102,7 @@ def discard(folder: Path) -> None:
 
 
 def find_installed(machine: Machine) -> tuple[str, Path] | None:
-    """Return the identity of the plugin that Claude Code has, from whatever marketplace, and its folder; or None.
-
-    Raises:
-        ClientSetupError: If Claude Code's list of plugins cannot be read.
-    """
+    """Return the identity of the plugin that Claude Code has, from whatever marketplace, and its folder; or None."""
     path = (
         (machine.folder("CLAUDE_CONFIG_DIR") or machine.home / ".claude")
         / "plugins"
@@ -136,11 +123,7 @@ def find_installed(machine: Machine) -> tuple[str, Path] | None:
 
 
 def find_entry(machine: Machine) -> dict[str, Any] | None:
-    """Return the server of the installed plugin as Claude Code starts it, or None.
-
-    Raises:
-        ClientSetupError: See `find_installed`.
-    """
+    """Return the server of the installed plugin as Claude Code starts it, or None."""
     found = find_installed(machine)
     if found is None:
         return None

@@ -38,11 +38,7 @@ class _Statement:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the content of the text.
-
-    Raises:
-        ValueError: If it is not TOML.
-    """
+    """Return the content of the text."""
     return tomllib.loads(text.removeprefix(_MARK))
 
 
@@ -76,11 +72,7 @@ def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def drop(text: str, path: tuple[str, ...]) -> str:
-    """Return the text without the table at a path and the tables in it.
-
-    Raises:
-        ValueError: If it has no header.
-    """
+    """Return the text without the table at a path, which must have a header, and the tables in it."""
     spans = [span for span in _tables(text) if span[0][: len(path)] == path]
     if not spans:
         raise ValueError(f"there is no table {'.'.join(path)}")

@@ -11,7 +11,7 @@ from learning_memory_server.cli.clients.change import find_entry
 from learning_memory_server.cli.clients.connecting import connect
 from learning_memory_server.cli.clients.plugin import find_entry as plugin_entry
 from learning_memory_server.cli.doctor.finding import Finding, Level, green, red, yellow
-from learning_memory_server.cli.doctor.project import check_files
+from learning_memory_server.cli.doctor.settings import check_files
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths
@@ -23,12 +23,7 @@ _TOPIC: Final = "client"
 
 
 async def check_clients(machine: Machine, *, quick: bool) -> AsyncIterator[Finding]:
-    """Check every client that is installed.
-
-    Args:
-        machine: Where to look.
-        quick: Do not start the server.
-    """
+    """Check every client that is installed."""
     found = [client for client in CLIENTS.values() if _is_installed(client, machine)]
     if not found:
         yield green(_TOPIC, "No client that `setup` supports was found.")
@@ -38,13 +33,7 @@ async def check_clients(machine: Machine, *, quick: bool) -> AsyncIterator[Findi
 
 
 async def check_client(name: ClientName, machine: Machine, *, quick: bool) -> AsyncIterator[Finding]:
-    """Check one client, which must have this server.
-
-    Args:
-        name: Which one.
-        machine: Where to look.
-        quick: Do not start the server.
-    """
+    """Check one client, which must have this server."""
     for finding in check_files(machine.environment):
         yield finding
     async for finding in _check(CLIENTS[name], machine, quick=quick, missing=Level.RED):

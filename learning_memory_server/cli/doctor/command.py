@@ -2,8 +2,7 @@
 
 import os
 import re
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import cache
 from itertools import chain
 from typing import Annotated, Final
@@ -14,23 +13,25 @@ from rich.text import Text
 from learning_memory_server.cli.clients.catalog import ClientName, this_machine
 from learning_memory_server.cli.command import Commands, JsonOption, Result
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
-from learning_memory_server.cli.doctor.engine import check_engine
+from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
 from learning_memory_server.cli.doctor.finding import Finding, Level, Repair, green, red, yellow
-from learning_memory_server.cli.doctor.folders import check_folders, check_settings_file
+from learning_memory_server.cli.doctor.folders import check_folders
 from learning_memory_server.cli.doctor.hub import check_hub, check_model_of_hub
 from learning_memory_server.cli.doctor.journal import check_journal
-from learning_memory_server.cli.doctor.model import check_model
-from learning_memory_server.cli.doctor.project import check_claim, check_files
-from learning_memory_server.cli.doctor.redaction import check_redaction
-from learning_memory_server.cli.doctor.reranker import check_reranker
-from learning_memory_server.cli.doctor.server import check_elsewhere
+from learning_memory_server.cli.doctor.model import check_model, check_reranker
+from learning_memory_server.cli.doctor.settings import (
+    check_claim,
+    check_files,
+    check_python,
+    check_redaction,
+    check_settings_file,
+)
 from learning_memory_server.cli.terminal import agrees, counted, output, show_hanging, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
-from learning_memory_server.system.ipc.socket_security import has_hubs
 from learning_memory_server.system.paths import config_file
 
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
@@ -132,7 +133,7 @@ def _result(findings: list[Finding], repairs: list[Finding]) -> Result:
 
 
 async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
-    for finding in _check_python():
+    for finding in check_python():
         yield finding
     for sentence in unknown_variables(os.environ):
         yield yellow("settings", sentence)
@@ -192,14 +193,6 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
     else:
         async for finding in check_engine(settings, load):
             yield finding
-
-
-def _check_python() -> Iterator[Finding]:
-    yield green("python", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
-    if not has_hubs():
-        yield yellow(
-            "python", "This system has no hub: run learning-memory-server --direct, one session at a time."
-        )
 
 
 def _show(finding: Finding) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.cli.doctor.finding import green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
-from learning_memory_server.server.settings import is_secret
-from learning_memory_server.system.paths import LOCK, config_file, settings_from_file
+from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
     from learning_memory_server.cli.doctor.finding import Finding, Repair
@@ -132,29 +131,6 @@ def _closing(folder: Path) -> Repair:
         return f"{folder} is private now."
 
     return close
-
-
-def check_settings_file() -> Iterator[Finding]:
-    """Check that a settings file which holds a key or a password is readable by its owner alone."""
-    file = config_file()
-    if not hasattr(os, "getuid") or not file.exists():
-        return
-    mode = file.stat().st_mode
-    secrets = [name for name, value in settings_from_file().items() if is_secret(name, value)]
-
-    async def close() -> str:
-        file.chmod(stat.S_IMODE(mode) & ~_OTHERS)
-        return f"{file} is private now."
-
-    if secrets and mode & _OTHERS:
-        yield red(
-            "settings",
-            f"{file} holds {', '.join(secrets)} and is open to other users ({stat.S_IMODE(mode):04o}); "
-            f"run: chmod 600 '{file}' (and replace the key, if others may have read it).",
-            close,
-        )
-    elif mode & stat.S_IWOTH:
-        yield red("settings", f"Any user can change {file}; run: chmod 600 '{file}'", close)
 
 
 def check_space(free: int) -> Finding:

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.access.connection import running_hub
-from learning_memory_server.cli.access.describing import (
+from learning_memory_server.cli.access.reading import (
     describe_hub,
     describe_model,
     describe_program,
+    holder_of,
     in_the_way,
 )
-from learning_memory_server.cli.access.reading import holder_of
 from learning_memory_server.cli.doctor.finding import green, red, yellow
 from learning_memory_server.errors import LearningMemoryError, LockUnavailableError
 from learning_memory_server.system.ipc.programs import to_start
@@ -27,11 +27,7 @@ _LOOK_SECONDS: Final = 0.1
 
 
 def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
-    """Check the hub, and return its status if one runs and answers.
-
-    Args:
-        settings: Whose data it would own.
-    """
+    """Check the hub, and return its status if one runs and answers."""
     try:
         hub = _find_hub(settings)
         if hub is None:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.cli.access.describing import in_use_by
-from learning_memory_server.cli.access.reading import holder_of
+from learning_memory_server.cli.access.reading import holder_of, in_use_by
 from learning_memory_server.cli.doctor.finding import green, red, yellow
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError

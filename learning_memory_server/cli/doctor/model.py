@@ -1,4 +1,4 @@
-"""Checks of the embedding model: its library or server, its weights, and whether it can embed a text."""
+"""Checks of the embedding model and the re-ranking model: their files, and whether they work here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from learning_memory_server.cli.doctor.finding import Level, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.probe import PROBE
-from learning_memory_server.embedding.source import find_source, require_library
+from learning_memory_server.embedding.source import find_reranker, find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
 _OLLAMA_SECONDS: Final = 10.0
+_RERANKER: Final = "re-ranker"
+_KEPT: Final = "Searches work, but their results are not re-ranked."
+_QUERY: Final = "why do requests wait for a connection while the pool is not full"
+_TEXT: Final = (
+    "Stop the checkout from timing out. The database pool runs dry under load, so requests wait for a connection. "
+    "Raise the size of the pool, and measure at every hop. The requests waited as before, because the load balancer "
+    "in front of the service had queued them: look there first, and at the pool only after that. Attempt "
+)
+"""About as long as the text of an experience."""
 
 
 async def check_model(
     settings: Settings, load: Callable[[], Embedder], *, quick: bool, of_hub: Finding | None = None
 ) -> AsyncIterator[Finding]:
-    """Check the model's files, load it, and embed a sentence.
-
-    Args:
-        settings: Which model, and what runs it.
-        load: Loads it.
-        quick: Do not load it.
-        of_hub: What the hub reports about it.
-    """
+    """Check the model's files, load it, and embed a sentence; `of_hub` is what the hub reports about it."""
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
         return
@@ -151,3 +153,47 @@ async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     ):
         return yellow("model", f"{sentence} The ONNX export does not work; the next server replaces it.")
     return green("model", sentence)
+
+
+def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
+    """Check the model's files, load it, and time it on as much text as a search gives it."""
+    try:
+        folder = find_reranker(model)
+    except LearningMemoryError as error:
+        yield yellow(_RERANKER, f"{error.sentence} {_KEPT}")
+        return
+    yield green(_RERANKER, f"{model}, in {folder}.")
+    yield green(_RERANKER, "Not loaded (--quick).") if quick else _probe_reranker(model)
+
+
+def _probe_reranker(model: str) -> Finding:
+    from learning_memory_server.index.ranking.fusion import RERANKED  # noqa: PLC0415
+    from learning_memory_server.recall.memories import DEADLINE  # noqa: PLC0415
+    from learning_memory_server.recall.reranking import SECONDS  # noqa: PLC0415
+    from learning_memory_server.server.composition.backends import load_reranker  # noqa: PLC0415 - half a second
+
+    try:
+        reranker = load_reranker(model)
+        texts = [f"{_TEXT}{number}." for number in range(RERANKED)]
+        # A model's first run is slower than all others.
+        reranker.scores(_QUERY, texts[:1])
+        began = monotonic()
+        reranker.scores(_QUERY, texts)
+        seconds = monotonic() - began
+    except LearningMemoryError as error:
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        return yellow(_RERANKER, " ".join(filter(None, (error.message + cause, error.hint, _KEPT))))
+    except Exception as error:  # noqa: BLE001 - a library may fail in any way on a model that it could load
+        return yellow(
+            _RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}"
+        )
+    sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
+    if seconds >= SECONDS:
+        return yellow(_RERANKER, f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
+    if seconds >= DEADLINE:
+        return yellow(
+            _RERANKER,
+            f"{sentence} That is too slow for search_memory, which has a second: its results are not re-ranked. "
+            "A smaller model may be fast enough.",
+        )
+    return green(_RERANKER, sentence)

@@ -31,13 +31,9 @@ from learning_memory_server.server.settings import Settings
 
 @dataclass(slots=True)
 class _Backups:
-    """The backups with something that is forgotten.
+    """The backups with something that is forgotten: how many lines each has, and whether they were rewritten.
 
-    Args:
-        is_rewritten: Whether it was removed from them.
-        found: How many of their lines.
-        removed: The backups of which all the rest is in a fresh one.
-        unreadable: The backups that could not be looked at, or written.
+    The rest of those that were removed is in a fresh one. The unreadable ones could not be looked at, or written.
     """
 
     is_rewritten: bool = False

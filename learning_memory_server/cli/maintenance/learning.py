@@ -113,10 +113,8 @@ async def learn_from(
 class _Projects:
     """Says which project a transcript is of.
 
-    Args:
-        settings: Name this folder's project, if they name one.
-        is_named: Whether the transcripts' place was given, and not Claude Code's own.
-        every: Whether those of other projects are wanted.
+    `is_named` is whether the transcripts' place was given, and not Claude Code's own; `every`, whether those of other
+    projects are wanted.
     """
 
     def __init__(self, settings: Settings, *, is_named: bool, every: bool) -> None:

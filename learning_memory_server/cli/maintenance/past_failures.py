@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 
 
 class Learner:
-    """Takes the commands of earlier sessions, each session's in order, and says what is to be kept of them.
+    """Takes the commands of earlier sessions, each session's in order, and returns what is to be kept of them.
 
-    The same commands lead to the same failures, with the same ids. They are those that the error advisor would have
-    recorded, without those that nothing mended: these have nothing to show.
-
-    RAM grows by about a kilobyte for each failure, whatever its output.
-
-    Args:
-        redaction: Removes secrets from everything that is kept.
-        imported: Whether the sessions were on another machine.
+    The same commands lead to the same failures, with the same ids. They are those that a hook would have recorded,
+    without those that nothing mended: these have nothing to show. RAM grows by about a kilobyte for each failure,
+    whatever its output. `imported` is whether the sessions were on another machine.
     """
 
     def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
@@ -67,11 +62,9 @@ class Learner:
 
 
 def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
-    """Return those that are neither kept nor forgotten here, and that would not be forgotten for newer ones.
+    """Return the failures of one error that are neither kept nor forgotten here, nor would be forgotten for newer ones.
 
-    Args:
-        learned: The failures of one error.
-        here: What is kept. What was only imported so far is not known, if a session of this machine has seen it.
+    What was only imported so far is not known, if a session of this machine has seen it.
     """
     learned = list(learned)
     known = here.of(learned[0].project, learned[0].signature) if learned else []

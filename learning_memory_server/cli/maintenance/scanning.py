@@ -9,8 +9,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.describing import describe_engine
-from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.access.reading import describe_engine, open_settings
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.cli.terminal import (

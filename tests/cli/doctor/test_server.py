@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.cli.access.describing import describe_refusal
-from learning_memory_server.cli.doctor.engine import _compared, check_engine
+from learning_memory_server.cli.access.reading import describe_refusal
+from learning_memory_server.cli.doctor.engine import _compared, check_engine, check_server
 from learning_memory_server.cli.doctor.finding import Level
-from learning_memory_server.cli.doctor.server import check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.hub.commands import describe
 from learning_memory_server.index.engines.base import CollectionSpec

@@ -1,0 +1,142 @@
+"""Checks of what a server is started with: Python, the settings, the project's files, and what finds secrets."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from learning_memory_server.cli.access.reading import read_entries
+from learning_memory_server.cli.doctor.finding import Finding, Level, green, red, yellow
+from learning_memory_server.model.identity import folder_of
+from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
+from learning_memory_server.server.claims import Claims, claims_of
+from learning_memory_server.server.settings import Settings, is_secret
+from learning_memory_server.system import paths
+from learning_memory_server.system.ipc.socket_security import has_hubs
+from learning_memory_server.system.paths import config_file, settings_from_file
+from learning_memory_server.system.project_files import find_steering
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_PROJECT: Final = "project"
+_REDACTION: Final = "redaction"
+
+
+def check_python() -> Iterator[Finding]:
+    """Say which Python runs this, and whether it has hubs."""
+    yield green("python", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
+    if not has_hubs():
+        yield yellow(
+            "python", "This system has no hub: run learning-memory-server --direct, one session at a time."
+        )
+
+
+def check_settings_file() -> Iterator[Finding]:
+    """Check that a settings file which holds a key or a password is readable by its owner alone."""
+    file = config_file()
+    if not hasattr(os, "getuid") or not file.exists():
+        return
+    mode = file.stat().st_mode
+    secrets = [name for name, value in settings_from_file().items() if is_secret(name, value)]
+
+    async def close() -> str:
+        file.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+        return f"{file} is private now."
+
+    if secrets and mode & _OTHERS:
+        yield red(
+            "settings",
+            f"{file} holds {', '.join(secrets)} and is open to other users ({stat.S_IMODE(mode):04o}); "
+            f"run: chmod 600 '{file}' (and replace the key, if others may have read it).",
+            close,
+        )
+    elif mode & stat.S_IWOTH:
+        yield red("settings", f"Any user can change {file}; run: chmod 600 '{file}'", close)
+
+
+def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Name the variables that files of the project set, and that sessions ignore there."""
+    for name, file in find_steering(environment):
+        yield yellow(
+            _PROJECT,
+            f"{file} sets {name}, which a project may not: sessions and commands ignore it if they get that value. "
+            f"What you want for yourself belongs into {paths.config_file()} or the client's own settings.",
+        )
+
+
+def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Ask about a folder whose remote names a known project that it may not be."""
+    directory, claims = folder_of(environment), claims_of(settings)
+    if settings.project:
+        return
+    project = claims.project_of(directory)
+    if earlier := claims.find_earlier_name(directory):
+        yield _named_before(claims, directory, project, earlier)
+    if claims.may_tell(directory, project):
+        return
+    if not read_entries(settings).timeline.count(project):
+        # There is nothing to tell, and the first session records where its history begins.
+        return
+    claims.look_up(directory, project, is_new=False)
+    if claims.may_tell(directory, project):
+        return
+
+    async def confirm() -> str:
+        claims.confirm(directory, project)
+        return f"{directory} is {project}."
+
+    yield Finding(
+        Level.YELLOW,
+        _PROJECT,
+        f"The remote of {directory} says that it is {project}, and its history does not show it, so sessions here are "
+        f"told nothing of that project unasked. If it is, run in this folder: {paths.APPLICATION} doctor --fix",
+        confirm,
+        f"Is {directory} the project {project}, and may its sessions be told what is known of that?",
+    )
+
+
+def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -> Finding:
+    async def take() -> str:
+        claims.take_earlier_name(directory)
+        return f"{directory} is {earlier}."
+
+    return Finding(
+        Level.YELLOW,
+        _PROJECT,
+        f"Something is kept of a project {earlier!r}, as earlier versions called every folder of that name, and several "
+        f"of them were seen here. This one is {project!r}. If what is kept is of this folder, run in it: "
+        f"{paths.APPLICATION} doctor --fix",
+        take,
+        f"Is what is kept of {earlier!r} of {directory}? What was kept as {project!r} keeps that name.",
+    )
+
+
+def check_redaction(settings: Settings) -> Iterator[Finding]:
+    """Try the user's patterns on texts that are hard for them, load the detectors, and say which of them work."""
+    if not settings.redaction:
+        yield yellow(_REDACTION, "Off: secrets in texts are stored as they are.")
+        return
+    slow = OwnPatterns(settings.redaction_patterns).slow()
+    slow += [
+        pattern.name
+        for pattern in numbered_patterns("redaction_allow", settings.redaction_allow)
+        if pattern.is_slow
+    ]
+    for name in slow:
+        yield yellow(
+            _REDACTION,
+            f"{name} takes very long on some texts, which are refused then. Rewrite it without a repeat inside a repeat.",
+        )
+    detector = BetterleaksDetector()
+    detector.load()
+    if detector.missing:
+        yield green(
+            _REDACTION,
+            f"Secrets are found by our own patterns; Betterleaks is not here ({detector.missing}). `scan` finds stored ones.",
+        )
+    else:
+        yield green(
+            _REDACTION, "Secrets are found by our own patterns and Betterleaks; `scan` finds stored ones."
+        )
