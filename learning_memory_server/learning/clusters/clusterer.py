@@ -7,7 +7,7 @@ Clusters are a function of the experiences: once these change, the next question
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.index.writer import SETTLE_WITHIN
@@ -28,40 +28,29 @@ if TYPE_CHECKING:
     from learning_memory_server.model.moment import Clock
 
 
-_WAITED_FOR: Final = 20_000
 _LEAST: Final = {Axis.FULL: 20, Axis.STRATEGY: 20, Axis.SURPRISE: 8, Axis.ROOT_CAUSE: 8}
 
 
+@dataclass(eq=False)
 class ExperienceClusterer:
     """The clusters of every axis."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        index: VectorIndex,
-        writer: IndexWriter,
-        collector: ObservationCollector,
-        fitting: Fitting,
-        history: Log,
-        clock: Clock,
-        min_experiences: int | None,
-        waited_for: int = _WAITED_FOR,
-    ) -> None:
-        self._index = index
-        self._writer = writer
-        self._collector = collector
-        self._fitting = fitting
-        self._min_experiences = min_experiences
-        self._froze_heap = False
-        self._lineages = LineageLog(history, clock)
-        self._live = partial(
-            LiveAxis,
-            fitting=fitting,
-            lineages=self._lineages,
-            clock=clock,
-            one_fit=asyncio.Lock(),
-            waited_for=waited_for,
-        )
+    index: VectorIndex
+    writer: IndexWriter
+    collector: ObservationCollector
+    fitting: Fitting
+    history: Log  # keeps the clusters' numbers across restarts
+    clock: Clock
+    min_experiences: int | None  # None for 8 on the axes that few experiences are on, and 20 on the others
+    waited_for: int = (
+        20_000  # the most experiences in a fit that a question waits for if there is an earlier one
+    )
+
+    def __post_init__(self) -> None:
+        self._lineages = LineageLog(self.history, self.clock)
+        self._one_fit = asyncio.Lock()
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
+        self._froze_heap = False
 
     async def cluster_axis(
         self, axis: Axis, project: str | None = None, within: float = CLUSTERS_SECONDS
@@ -79,24 +68,26 @@ class ExperienceClusterer:
             JournalUnavailableError: If the history of cluster numbers cannot be read or written.
         """
         until = asyncio.get_running_loop().time() + within
-        await self._writer.settle(min(SETTLE_WITHIN, within))
+        await self.writer.settle(min(SETTLE_WITHIN, within))
         if not self._froze_heap:
             # A fit briefly handles many objects, which triggers garbage collections over all of them.
-            self._collector.load()
+            self.collector.load()
             freeze_heap()
             self._froze_heap = True
         if (axis, project) not in self._axes:
-            least = _LEAST[axis] if self._min_experiences is None else self._min_experiences
-            source = AxisSource(axis, project, self._index, self._collector)
-            self._axes[axis, project] = self._live(source, least)
-        return await self._axes[axis, project].clusters(until if self._index.is_on_server else None)
+            least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
+            source = AxisSource(axis, project, self.index, self.collector)
+            self._axes[axis, project] = LiveAxis(
+                source, least, self.fitting, self._lineages, self.clock, self._one_fit, self.waited_for
+            )
+        return await self._axes[axis, project].clusters(until if self.index.is_on_server else None)
 
     async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:
         """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
 
         The cluster may be gone. Raises what `cluster_axis` raises.
         """
-        projects = {entry.project for entry in self._collector.list_resolved()}
+        projects = {entry.project for entry in self.collector.list_resolved()}
         project = await self._lineages.owner(cluster_id, projects)
         return await self.cluster_axis(cluster_id.axis, project, within)
 
@@ -115,4 +106,4 @@ class ExperienceClusterer:
         """Cancel running fits, and end the fitting process."""
         for axis in self._axes.values():
             await axis.close()
-        await self._fitting.close()
+        await self.fitting.close()

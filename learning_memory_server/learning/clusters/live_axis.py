@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -132,7 +132,6 @@ class LiveAxis:
 
     source: AxisSource
     min_experiences: int
-    _: KW_ONLY
     fitting: Fitting
     lineages: LineageLog
     clock: Clock
