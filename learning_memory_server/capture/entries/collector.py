@@ -8,26 +8,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from learning_memory_server.capture.entries.open_entries import OpenEntries
+from learning_memory_server.capture.entries.open_entries import OpenEntries, Owner
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
-from learning_memory_server.index.document import point_id
+from learning_memory_server.index.document import Document, point_id
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.records import Records
-from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
+from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause, new_ghap_id
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.open_entries import Owner
-    from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.advice import Citation
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Lesson, RootCause
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.run import Run
     from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy

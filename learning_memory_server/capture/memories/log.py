@@ -7,21 +7,18 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.index.memory_documents import chunk_texts, documents_of, point_ids
+from learning_memory_server.index.memory_documents import ChunkText, chunk_texts, documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
-from learning_memory_server.journal.records import Records
-from learning_memory_server.model.memory import Memory
+from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.model.memory import Chunking, Memory
 
 if TYPE_CHECKING:
     from learning_memory_server.index.chunking.chunking import Chunker
     from learning_memory_server.index.chunking.structure import Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.memory_documents import ChunkText
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.journal.records import Forgetting
-    from learning_memory_server.model.memory import Chunking
 
 
 class MemoryLog(Records[Memory]):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import anyio
 
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
-from learning_memory_server.model.memory import Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.turns import has_written
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.memory import Chunking
     from learning_memory_server.model.moment import Clock
 
 _AT_ONCE: Final = 64

@@ -13,14 +13,13 @@ import structlog
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.advice.ranking import AT_MOST
-from learning_memory_server.model.advice import Advice, Channel, advice_id
+from learning_memory_server.model.advice import Advice, Channel, Item, advice_id
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.learning.advice.log import AdviceLog
     from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.model.advice import Item
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock

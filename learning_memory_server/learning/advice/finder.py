@@ -11,7 +11,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.index.ranking.threshold import measured_for
+from learning_memory_server.index.ranking.threshold import Measured, measured_for
 from learning_memory_server.learning.advice.ranking import (
     BACKGROUND,
     PROMPT,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.ranking.threshold import Measured
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.verdict_log import VerdictLog
     from learning_memory_server.model.entry import Ghap

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
-from learning_memory_server.learning.clustering.merging import group_of, joined, readmitted, without_misplaced
+from learning_memory_server.learning.clustering.merging import (
+    Groups,
+    group_of,
+    joined,
+    readmitted,
+    without_misplaced,
+)
 from learning_memory_server.learning.clustering.neighbours import (
     NEIGHBOURS,
     likeness_to_others,
@@ -30,7 +36,6 @@ from learning_memory_server.learning.clustering.neighbours import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.learning.clustering.merging import Groups
 
 THIN_NOISE: Final = 0.5
 """The share of noise above which a partition counts as thin."""

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.neighbours import Neighbours, unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from learning_memory_server.learning.clustering.neighbours import Neighbours
 
 _WIDE_DIMENSIONS: Final = 64
 _NARROW_DIMENSIONS: Final = 32

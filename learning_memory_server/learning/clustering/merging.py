@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.learning.clustering.neighbours import likeness_to_others, unit_rows
+from learning_memory_server.learning.clustering.neighbours import Neighbours, likeness_to_others, unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from learning_memory_server.learning.clustering.neighbours import Neighbours
 
     Groups = list[NDArray[np.int64]]
     Path = list[tuple[int, int]]

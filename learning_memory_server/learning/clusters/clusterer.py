@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.index.writer import SETTLE_WITHIN
+from learning_memory_server.index.writer import SETTLE_WITHIN, IndexWriter
 from learning_memory_server.learning.clusters.lineage import LineageLog
 from learning_memory_server.learning.clusters.live_axis import AxisSource, LiveAxis
 from learning_memory_server.model.vocabulary import Axis
@@ -20,7 +20,6 @@ from learning_memory_server.system.waiting import CLUSTERS_SECONDS
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.learning.clusters.clusters import AxisClusters
     from learning_memory_server.learning.clusters.fitting import Fitting

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.clustering.evidence import ClusterEvidence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.lineage import Lineage
     from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.vocabulary import Axis
 
 Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)
 

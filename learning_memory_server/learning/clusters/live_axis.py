@@ -15,7 +15,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.clusters.axis_fit import AxisFit
-from learning_memory_server.learning.clusters.clusters import clusters_of
+from learning_memory_server.learning.clusters.clusters import AxisClusters, clusters_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.memory_release import trim_heap
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.learning.clusters.clusters import AxisClusters
     from learning_memory_server.learning.clusters.fitting import FitRequest, Fitting
     from learning_memory_server.learning.clusters.lineage import LineageLog
     from learning_memory_server.model.entry import Ghap

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from learning_memory_server.learning.failures.parse import (
     ASSIGNMENT,
     Command,
+    Step,
     head,
     is_typo,
     program,
     subcommand,
 )
-
-if TYPE_CHECKING:
-    from learning_memory_server.learning.failures.parse import Step
 
 _DIFFERENT_MAX: Final = 8
 """Words that may differ besides an edit: with more, it is another command."""

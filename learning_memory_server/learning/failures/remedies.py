@@ -22,9 +22,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from learning_memory_server.learning.failures.changes import Change, applied, change
+from learning_memory_server.learning.failures.changes import Change, Edit, applied, change
 from learning_memory_server.learning.failures.parse import (
     RUNNER_WORDS,
+    Command,
     are_similar,
     likeness,
     parse,
@@ -35,8 +36,6 @@ from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.failures.changes import Edit
-    from learning_memory_server.learning.failures.parse import Command
     from learning_memory_server.model.failure import Failure
 
 LEAST: Final = 0.7

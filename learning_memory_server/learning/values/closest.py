@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.model.vocabulary import OutcomeStatus
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
-    from learning_memory_server.model.vocabulary import Axis
 
 _SHOWN: Final = 3
 _EMBEDDED: Final = 24

@@ -15,21 +15,19 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.values.closest import lesson_of
-from learning_memory_server.learning.values.standing import weigh_all
-from learning_memory_server.model.vocabulary import OutcomeStatus
+from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.verdict_log import VerdictLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.value import Value
-    from learning_memory_server.model.vocabulary import Stance
 
 NEAR: Final = 0.4
 """The minimum cosine between a value and what was believed and learned for the value to be named.

@@ -12,10 +12,10 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Query, mode_for
 from learning_memory_server.index.ranking.threshold import threshold_of
-from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.learning.values.standing import Standing, ordered, weigh_all
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
-from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.system.waiting import each_request_within
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.verdict_log import VerdictLog
-    from learning_memory_server.model.vocabulary import Axis
 
 _MODEL_WITHIN: Final = 1.0
 """Seconds that the model has for a question; after that, the order is lexical."""

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.codec import VALUE
-from learning_memory_server.journal.records import Records
+from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.value import Value
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.vocabulary import Axis
 
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from learning_memory_server.model.support import Status, Support
-from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.value import Value, ValueOrder
 from learning_memory_server.model.vocabulary import Stance
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.verdict_log import VerdictLog
-    from learning_memory_server.model.value import Value
 
 
 @dataclass(frozen=True, slots=True)

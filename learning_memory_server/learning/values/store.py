@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
 from learning_memory_server.index.document import Collection
-from learning_memory_server.learning.values.closest import Closest, closest_members, values_like
+from learning_memory_server.learning.values.closest import Closest, Likeness, closest_members, values_like
 from learning_memory_server.learning.values.judge import require_resolved
-from learning_memory_server.learning.values.log import document_of
-from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.learning.values.log import ValueLog, document_of
+from learning_memory_server.learning.values.standing import Standing, weigh_all
 from learning_memory_server.model.value import Evidence, Value, new_value_id
-from learning_memory_server.model.vocabulary import Stance
+from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
@@ -26,15 +26,11 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
-    from learning_memory_server.learning.values.closest import Likeness
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.topic import TopicMatch
     from learning_memory_server.learning.values.verdict_log import VerdictLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.moment import Clock
-    from learning_memory_server.model.vocabulary import Axis
 
 
 _EMBED_WITHIN: Final = 0.9

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.learning.clustering.evidence import LEAST_DEVIATION
+from learning_memory_server.learning.clustering.evidence import LEAST_DEVIATION, ClusterEvidence
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.learning.clustering.evidence import ClusterEvidence
 
 DEVIATIONS: Final = 3.0
 PRIOR_MEMBERS: Final = 5

@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.journal.codec import VERDICT
-from learning_memory_server.journal.records import Records
+from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.verdict import Verdict, verdict_id
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.value import Value
     from learning_memory_server.model.vocabulary import Stance
