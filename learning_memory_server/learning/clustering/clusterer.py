@@ -18,7 +18,6 @@ import numpy as np
 
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.learning.clustering.merging import (
-    Groups,
     group_of,
     joined,
     readmitted,
@@ -35,6 +34,8 @@ from learning_memory_server.learning.clustering.neighbours import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from learning_memory_server.learning.clustering.merging import Groups
 
 
 THIN_NOISE: Final = 0.5

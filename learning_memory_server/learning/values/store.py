@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -131,31 +131,23 @@ class ValueStore:
             EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
-            return Stored(self._weighed([done])[0])
+            return Stored(self._standing(done))
         if cluster_id.axis is not axis:
             raise InvalidInputError(
                 f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
             )
-        self._require_citable(cited)
-        if same := self._find_same(caller.project, text, axis, supersedes):
-            return self._existing(caller, same, cited)
+        if existing := self._existing(caller, text, axis, supersedes, cited):
+            return existing
         vector = await self.index.embed(text, _EMBED_WITHIN)
         with each_request_within(_STORING):
             cluster, match = await self._match(vector, cluster_id, _STORING_CLUSTERS)
-        if not match.valid:
-            raise InvalidInputError(
-                f"text: not accepted as a value of {cluster_id}: {match.reason} "
-                f"(distance {match.centroid_distance:.3f}, at most {match.threshold:.3f}).",
-                hint="Say what the cluster's members have in common, in their words; "
-                "get_cluster_members shows them. validate_value tests a text without storing it.",
-            )
+        _require_on_topic(match, cluster_id)
         with each_request_within(_STORING):
             similar = await self._similar(vector, axis, supersedes)
         origin = await self.index.origin(Collection.of(axis))
         # Another call may have stored it during the awaits above; from here to the append there are none.
-        self._require_citable(cited)
-        if same := self._find_same(caller.project, text, axis, supersedes):
-            return self._existing(caller, same, cited)
+        if existing := self._existing(caller, text, axis, supersedes, cited):
+            return existing
         now = self.clock()
         value = Value(
             id=new_value_id(now),
@@ -171,7 +163,7 @@ class ValueStore:
         self.verdicts.record(caller, value, self.clock(), cited.stances)
         self.log.add(value)
         await self.writer.write([document_of(value)], within=_STORING)
-        return Stored(self._weighed([value])[0], similar)
+        return Stored(self._standing(value), similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
         """Import values as they were judged elsewhere, and return those whose ids are new."""
@@ -179,9 +171,15 @@ class ValueStore:
         self.writer.postpone([document_of(value) for value in new])
         return new
 
-    def _existing(self, caller: Caller, value: Value, cited: Cited) -> Stored:
-        self.verdicts.record(caller, value, self.clock(), cited.stances)
-        return Stored(self._weighed([value])[0], is_new=False)
+    def _existing(
+        self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: Cited
+    ) -> Stored | None:
+        """Return the current value that already has this text, now with these verdicts, if there is one to return."""
+        self._require_citable(cited)
+        if (same := self._find_same(caller.project, text, axis, supersedes)) is None:
+            return None
+        self.verdicts.record(caller, same, self.clock(), cited.stances)
+        return Stored(self._standing(same), is_new=False)
 
     def _require_citable(self, cited: Cited) -> None:
         if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
@@ -225,8 +223,18 @@ class ValueStore:
             )
         return None
 
-    def _weighed(self, values: Sequence[Value]) -> list[Standing]:
-        return weigh_all(values, self.log, self.verdicts, self.collector)
+    def _standing(self, value: Value) -> Standing:
+        return weigh_all([value], self.log, self.verdicts, self.collector)[0]
+
+
+def _require_on_topic(match: TopicMatch, cluster_id: ClusterId) -> None:
+    if not match.valid:
+        raise InvalidInputError(
+            f"text: not accepted as a value of {cluster_id}: {match.reason} "
+            f"(distance {match.centroid_distance:.3f}, at most {match.threshold:.3f}).",
+            hint="Say what the cluster's members have in common, in their words; "
+            "get_cluster_members shows them. validate_value tests a text without storing it.",
+        )
 
 
 def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> Evidence:
