@@ -90,10 +90,6 @@ class FailureLog(Records[Failure]):
         self._loaded()
         return name in self._tombstones
 
-    def points_of(self, _forgetting: Forgetting[Failure]) -> list[str]:
-        """Return no point: failures are not indexed."""
-        return []
-
     def make_room(self, project: str, signature: str, at: datetime) -> None:
         """Forget the oldest failures of an error, and of its project, if there are many more than are kept."""
         errors = self._grouped()[project]

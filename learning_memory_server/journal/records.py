@@ -114,6 +114,10 @@ class Records(Generic[T]):
         self.add(*new, at=at)
         return new
 
+    def points_of(self, _forgetting: Forgetting[T]) -> list[str]:
+        """Return the point ids of what was forgotten, now or earlier: none, unless the kind is indexed."""
+        return []
+
     def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
         """Return what `forget` would return, and change nothing."""
         loaded, wanted = self._loaded(), list(ids)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.journal.codec import ADVICE
-from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model.advice import Advice, Channel, Effect, advice_id
 
 if TYPE_CHECKING:
@@ -104,10 +104,6 @@ class AdviceLog(Records[Advice]):
             for each in self.all()
             if each.ghap_id in ids or any(item.id in ids for item in each.items)
         ]
-
-    def points_of(self, _forgetting: Forgetting[Advice]) -> list[str]:
-        """Return no point: advice is not indexed."""
-        return []
 
     def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
         """Import and return advice that is new, except that on or with something that is forgotten here."""

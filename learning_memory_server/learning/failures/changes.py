@@ -96,15 +96,11 @@ def _pairs_change(mine: list[Step], theirs: list[Step]) -> Change | None:
 
 
 def _step_change(one: Step, other: Step) -> Change | None:
-    mine, theirs = one.words[: one.start], other.words[: other.start]
+    mine, theirs, ours, others = one.words[: one.start], other.words[: other.start], one.call, other.call
     added = [word for word in theirs if word not in mine]
-    if len(one.words) == one.start or len(other.words) == other.start:
+    is_more = [word for word in theirs if word in mine] == list(mine) and len(added) <= 1
+    if not ours or not others or not is_more or (added and not ASSIGNMENT.match(added[0])):
         return None
-    if [word for word in theirs if word in mine] != list(mine) or len(added) > 1:
-        return None
-    if added and not ASSIGNMENT.match(added[0]):
-        return None
-    ours, others = one.words[one.start :], other.words[other.start :]
     (length, name), (other_length, other_name) = head(ours), head(others)
     edits = [Edit("variable", (), (added[0],), (name,))] if added else []
     if ours[:length] != others[:other_length]:
@@ -197,7 +193,7 @@ _SPACED: Final = {"option": " {}", "variable": "{} "}
 def _place(step: Step, edit: Edit) -> tuple[int, int] | None:  # noqa: PLR0911 - one for each kind of edit
     """Return where in the text an edit changes a step, None if it does not."""
     start, size = step.start, len(edit.old)
-    words = step.words[start:]
+    words = step.call
     if not words:
         return None
     length, name = head(words)

@@ -85,8 +85,7 @@ _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
-    steps = parse(command).steps
-    return any(_is_such(call) for step in steps if (call := step.words[step.start :]))
+    return any(_is_such(step.call) for step in parse(command).steps if step.call)
 
 
 def run_of(  # noqa: PLR0913 - what is known of a command

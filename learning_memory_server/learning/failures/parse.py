@@ -90,6 +90,11 @@ class Step:
         return len(self.words) - len(list(dropwhile(_wraps, rest)))
 
     @property
+    def call(self) -> tuple[str, ...]:
+        """The program and its arguments."""
+        return self.words[self.start :]
+
+    @property
     def folder(self) -> str | None:
         """The folder that it changes to, None if it does something else."""
         return self.words[1] if len(self.words) == 2 and self.words[0] == "cd" else None  # noqa: PLR2004
@@ -113,7 +118,7 @@ class Command:
     @property
     def programs(self) -> frozenset[str]:
         """The programs that it runs, by name or path; `cd` only if there is no other."""
-        named = [head(step.words[step.start :])[1] for step in self.steps if len(step.words) > step.start]
+        named = [head(step.call)[1] for step in self.steps if step.call]
         return frozenset([name for name in named if name != "cd"] or named)
 
     @property
@@ -266,7 +271,7 @@ def is_typo(one: str, other: str) -> bool:
 
 
 def _about(step: Step) -> tuple[str, ...]:
-    words = step.words[step.start :]
+    words = step.call
     if not words or words[0] == "cd":
         return ()
     length, name = head(words)
@@ -278,7 +283,7 @@ def _unversioned(word: str) -> str:
 
 
 def _looks(step: Step) -> bool:
-    words = step.words[step.start :]
+    words = step.call
     if not words or words[0] in {*_READING, "cd"}:
         return True
     length, name = head(words)

@@ -311,7 +311,7 @@ def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
 
 def _is_only(target: Path, now: Command, root: Path) -> bool:
     """Return whether what a command misses is in one folder of a project only, and this is the one."""
-    words = now.steps[0].words[now.steps[0].start :]
+    words = now.steps[0].call
     files = [word for word in words[1:] if re.fullmatch(r"[\w-]+\.\w+", word)]
     name = files[0] if files else _NEEDED.get(program(words))
     if name is None:

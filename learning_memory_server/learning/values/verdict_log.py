@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.journal.codec import VERDICT
-from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model.verdict import Verdict, verdict_id
 
 if TYPE_CHECKING:
@@ -46,10 +46,6 @@ class VerdictLog(Records[Verdict]):
     def about(self, ids: Container[str]) -> list[Verdict]:
         """Return the verdicts on these values or entries: they are forgotten with them."""
         return [each for each in self.all() if each.value_id in ids or each.ghap_id in ids]
-
-    def points_of(self, _forgetting: Forgetting[Verdict]) -> list[str]:
-        """Return no point: verdicts are not indexed."""
-        return []
 
     def import_new(self, verdicts: Iterable[Verdict], forgotten: Container[str]) -> list[Verdict]:
         """Import and return verdicts that are new, except those on values or entries that are forgotten here."""
