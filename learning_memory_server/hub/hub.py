@@ -19,7 +19,7 @@ from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hub import commands
-from learning_memory_server.hub.early import EarlyCalls, import_protocol
+from learning_memory_server.hub.early import EarlyCalls, OpenSession, import_protocol
 from learning_memory_server.hub.folders import Folders
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.model.caller import Caller
@@ -27,10 +27,10 @@ from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.logging import configure_file_logging
-from learning_memory_server.server.composition.services import services_over
+from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
 from learning_memory_server.server.hooks.event import arguments_of
-from learning_memory_server.server.settings import unknown_variables
+from learning_memory_server.server.settings import Settings, unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.system import locations
 from learning_memory_server.system.interrupts import leave_shortly
@@ -39,12 +39,9 @@ from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.hub.early import OpenSession
     from learning_memory_server.hub.listener import Door
-    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
     from learning_memory_server.server.session import Session
-    from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()
 

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mcp.server import Server
+from mcp.server import Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.types import CallToolResult, ListToolsResult, TextContent, ToolAnnotations
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ContentBlock,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    TextContent,
+    ToolAnnotations,
+)
 from mcp.types import Tool as AdvertisedTool
 
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
-from learning_memory_server.server.calls import TOOL_USE
+from learning_memory_server.server.calls import TOOL_USE, Calls
 from learning_memory_server.server.tools.catalog import OF_APPS
 from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
-from learning_memory_server.server.tools.toolset import Progress
+from learning_memory_server.server.tools.toolset import Progress, Tool
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
-if TYPE_CHECKING:
-    from mcp.server import ServerRequestContext
-    from mcp.types import (
-        CallToolRequestParams,
-        ContentBlock,
-        GetPromptRequestParams,
-        GetPromptResult,
-        ListPromptsResult,
-        ListResourcesResult,
-        ListResourceTemplatesResult,
-        PaginatedRequestParams,
-        ReadResourceRequestParams,
-        ReadResourceResult,
-    )
-
-    from learning_memory_server.server.calls import Calls
-    from learning_memory_server.server.tools.toolset import Tool
-
-    Context = ServerRequestContext[dict[str, Any]]
+Context = ServerRequestContext[dict[str, Any]]
 
 INSTRUCTIONS: Final = """\
 Memory of what you believed and what happened, across sessions and projects.

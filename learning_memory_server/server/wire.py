@@ -13,13 +13,11 @@ from typing_extensions import override
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import listed
-from learning_memory_server.server.schema import explain, explain_fields
+from learning_memory_server.server.schema import Schema, explain, explain_fields
 from learning_memory_server.system.invisible import shown
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-
-    from learning_memory_server.server.schema import Schema
 
 
 _FOUND: Final = re.compile(r"Found ([0-9]+) results:")

@@ -42,7 +42,7 @@ from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.reranking import Reranking
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant_requests import Availability
     from learning_memory_server.index.reconciling import DocumentSource
     from learning_memory_server.learning.clusters.fitting import Fitting
-    from learning_memory_server.model.moment import Clock
     from learning_memory_server.server.settings import Settings
 
 log = structlog.get_logger()

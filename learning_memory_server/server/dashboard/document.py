@@ -15,8 +15,8 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.calibration.lift import lift, trials_of
 from learning_memory_server.learning.failures.remedies import remedy_for
-from learning_memory_server.learning.values.standing import weigh_all
-from learning_memory_server.model.advice import Item
+from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import cluster_views, entry_views, memory_views, value_views
 from learning_memory_server.server.views.fields import fields
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.learning.values.standing import Standing
-    from learning_memory_server.model.advice import Advice
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.model.memory import Memory

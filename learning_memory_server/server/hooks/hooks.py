@@ -10,9 +10,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.learning.advice.advisor import Related
+from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import related
-from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.server.hooks import event as events
@@ -20,9 +20,7 @@ from learning_memory_server.server.hooks import event as events
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.capture.entries.live_sessions import LiveSessions
-    from learning_memory_server.learning.advice.advisor import Advisor
     from learning_memory_server.learning.advice.context import SessionContext
-    from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock

@@ -15,14 +15,13 @@ from learning_memory_server.journal.archive.entries_importing import entry_of_re
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.operations.forgetting import forgetful
+from learning_memory_server.server.operations.forgetting import Forgetful, forgetful
 
 if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.redaction.data import RedactedData
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
-    from learning_memory_server.server.operations.forgetting import Forgetful
 
 Import = Callable[["Services", list[JournalRecord]], list[str]]
 

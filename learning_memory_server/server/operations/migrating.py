@@ -14,12 +14,11 @@ from learning_memory_server.index.engines.qdrant_examining import nodes_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove
 from learning_memory_server.server.composition.backends import open_embedded, open_server
-from learning_memory_server.server.composition.services import ALL_SHAPES
+from learning_memory_server.server.composition.services import ALL_SHAPES, Services
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant import QdrantStore
-    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
 
 

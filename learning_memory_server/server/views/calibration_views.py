@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
-from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.calibration.lift import lift, trials_of
 from learning_memory_server.learning.calibration.rates import rate, rates_by
-from learning_memory_server.learning.calibration.scores import first_stated, last_stated, score
+from learning_memory_server.learning.calibration.scores import Score, first_stated, last_stated, score
 from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.calibration.scores import Score
     from learning_memory_server.model.advice import Advice
     from learning_memory_server.model.entry import Ghap
 

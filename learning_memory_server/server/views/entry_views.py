@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NotRequired
+from typing import Any, Final, NotRequired
 
-from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.model.entry import Revision
+from learning_memory_server.model.entry import Ghap, Revision
 from learning_memory_server.model.lines import preview
 from learning_memory_server.server.views.fields import fields
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 _SHORT: Final = 160
 """Characters of a text in a shortened entry."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NotRequired
 
-from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.values.closest import lesson_of
+from learning_memory_server.learning.values.closest import Likeness, lesson_of
 from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.values.closest import Likeness
     from learning_memory_server.learning.values.judge import Judgement
     from learning_memory_server.learning.values.standing import Standing
     from learning_memory_server.learning.values.store import Validation
