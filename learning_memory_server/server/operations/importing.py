@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record
 from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.operations.forgetting import Forgetful, forgetful
 
 if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.memory import Memory
     from learning_memory_server.redaction.data import RedactedData
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
 
-Import = Callable[["Services", list[JournalRecord]], list[str]]
+T = TypeVar("T")
 
 _CARRYING: Final = ("add", "add_open", "add_records")
 """The operations whose fields hold what will be stored. `call` passes its tool's arguments itself."""
@@ -47,13 +48,21 @@ async def add_records(
 ) -> dict[str, Any]:
     """Import cluster, value, verdict, advice, failure and memory records, as in journal lines; all of them or none."""
     checked = [checked_record(_record(number, fields)) for number, fields in enumerate(records)]
-    return {
-        "added": [
-            added
-            for kind, import_ in _IMPORTS.items()
-            for added in import_(services, [record for record in checked if record.kind == kind])
-        ]
-    }
+    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
+
+    def of(codec: Codec[T]) -> Iterator[T]:
+        return (codec.decode(record.data) for record in checked if record.kind == codec.kind)
+
+    # Clusters before any entry: otherwise the clusterer would number the entries' clusters itself.
+    added: list[Any] = [
+        *_import_clusters(services, [record for record in checked if record.kind == CLUSTERS]),
+        *services.values.add_new(of(VALUE)),
+        *services.verdicts.import_new(of(VERDICT), gone),
+        *services.advice_log.import_new(of(ADVICE), gone),
+        *services.failure_log.add_new(of(FAILURE)),
+        *_import_memories(services, of(MEMORY)),
+    ]
+    return {"added": [each.id for each in added]}
 
 
 async def apply_deletions(
@@ -123,61 +132,26 @@ def _check_line(place: str, record: JournalRecord) -> None:
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
 
 
-def _import_clusters(services: Services, records: list[JournalRecord]) -> list[str]:
+def _import_clusters(services: Services, records: list[JournalRecord]) -> list[JournalRecord]:
     log, collector = services.journal.clusters, services.collector
     ours = log.read().records if records else []
     is_empty = not (collector.list_resolved() or collector.all_forgotten())
     if numbering_of(records, ours, is_empty=is_empty) is not Numbering.NEW:
         return []
-    # All in one write, before any entry is imported; otherwise the clusterer would number their clusters itself.
+    # All in one write.
     log.append(records[len(ours) :])
     services.clusterer.reread_numbers()
-    return [record.id for record in records[len(ours) :]]
+    return records[len(ours) :]
 
 
-def _import_values(services: Services, records: list[JournalRecord]) -> list[str]:
-    return [value.id for value in services.values.add_new(VALUE.decode(record.data) for record in records)]
-
-
-def _import_verdicts(services: Services, records: list[JournalRecord]) -> list[str]:
-    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
-    verdicts = (VERDICT.decode(record.data) for record in records)
-    return [verdict.id for verdict in services.verdicts.import_new(verdicts, gone)]
-
-
-def _import_advice(services: Services, records: list[JournalRecord]) -> list[str]:
-    gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
-    given = (ADVICE.decode(record.data) for record in records)
-    return [advice.id for advice in services.advice_log.import_new(given, gone)]
-
-
-def _import_failures(services: Services, records: list[JournalRecord]) -> list[str]:
-    given = (FAILURE.decode(record.data) for record in records)
-    return [failure.id for failure in services.failure_log.add_new(given)]
-
-
-def _import_memories(services: Services, records: list[JournalRecord]) -> list[str]:
-    log = services.memory_log
-    new = set(log.look_up(record.id for record in records).unknown)
-    added = []
-    for memory in (MEMORY.decode(record.data) for record in records):
-        if memory.id in new:
+def _import_memories(services: Services, memories: Iterable[Memory]) -> list[Memory]:
+    log, added = services.memory_log, []
+    for memory in memories:
+        if log.look_up([memory.id]).unknown:
             log.add(memory)
-            new.remove(memory.id)
-            added.append(memory.id)
+            added.append(memory)
             services.writer.postpone(log.documents_of(memory))
     return added
-
-
-_IMPORTS: Final[dict[str, Import]] = {
-    CLUSTERS: _import_clusters,
-    "value": _import_values,
-    "verdict": _import_verdicts,
-    "advice": _import_advice,
-    "failure": _import_failures,
-    "memory": _import_memories,
-}
-"""How to import each kind; `archive.contents` checks the same kinds."""
 
 
 async def redacted_fields(services: Services, name: str, fields: dict[str, Any]) -> RedactedData | None:

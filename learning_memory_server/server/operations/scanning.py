@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -17,12 +17,13 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.memory_documents import point_ids
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.server.composition.backends import remove_unused_indexes
 
+T = TypeVar("T")
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 if TYPE_CHECKING:
@@ -92,12 +93,12 @@ def _rewrite(services: Services, lines: Lines) -> int:
     # A later line about the same record supersedes an earlier one.
     said = [record for record in (_record(after) for _, after in lines) if record and not record.is_tombstone]
     now = {(record.kind, record.id): record for record in said}
-    entries = [record.decoded(GHAP.decode) for record in now.values() if record.kind == GHAP.kind]
-    values = [record.decoded(VALUE.decode) for record in now.values() if record.kind == VALUE.kind]
-    verdicts = [record.decoded(VERDICT.decode) for record in now.values() if record.kind == VERDICT.kind]
-    advice = [record.decoded(ADVICE.decode) for record in now.values() if record.kind == ADVICE.kind]
-    failures = [record.decoded(FAILURE.decode) for record in now.values() if record.kind == FAILURE.kind]
-    memories = [record.decoded(MEMORY.decode) for record in now.values() if record.kind == MEMORY.kind]
+
+    def of(codec: Codec[T]) -> list[T]:
+        return [record.decoded(codec.decode) for record in now.values() if record.kind == codec.kind]
+
+    entries, values, memories = of(GHAP), of(VALUE), of(MEMORY)
+    verdicts, advice, failures = of(VERDICT), of(ADVICE), of(FAILURE)
     points = [point_id(GHAP.kind, entry.id) for entry in entries]
     points += [point_id(VALUE.kind, value.id) for value in values]
     for memory in memories:
