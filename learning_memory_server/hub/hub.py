@@ -20,12 +20,12 @@ from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hub import commands
 from learning_memory_server.hub.early import EarlyCalls, OpenSession, import_protocol
-from learning_memory_server.hub.folders import Folders
 from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_file_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
@@ -195,7 +195,8 @@ class Hub:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        caller = Caller(await self._folders.project_of(hello), session_hash(hello["session"]))
+        folder = hello["directory"], hello["project"]
+        caller = Caller(await self._folders.project_of(*folder), session_hash(hello["session"]))
 
         def on_drain() -> bool:
             # Somebody may have come since.
@@ -220,7 +221,7 @@ class Hub:
             front=hello["front"],
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
-            may_tell=await self._folders.telling(hello, caller.project),
+            may_tell=await self._folders.telling(*folder, caller.project),
             note=self._users[writer],
         )
         early = EarlyCalls(lines, calls)
@@ -244,8 +245,9 @@ class Hub:
         elif given.get("source") == "clear":
             # The client calls its session by another name now, of which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
-        caller = Caller(await self._folders.project_of(hello), session)
-        telling = await self._folders.telling(hello, caller.project)
+        folder = hello["directory"], hello["project"]
+        caller = Caller(await self._folders.project_of(*folder), session)
+        telling = await self._folders.telling(*folder, caller.project)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
         calls = Calls(self._services.injectable(), caller, has_hooks=True, may_tell=telling)

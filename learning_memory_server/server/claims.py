@@ -14,15 +14,19 @@ concerned.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
 from learning_memory_server.model.caller import Caller
@@ -30,6 +34,7 @@ from learning_memory_server.model.identity import bare_name, folder_of, git_outp
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:
+    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.settings import Settings
 
 _ROOTS_SECONDS: Final = 120
@@ -39,8 +44,10 @@ _NAMING_SECONDS: Final = 5
 _AGO_SECONDS: Final = 3_600
 """How long before the first look-up a session must have ended to show that a folder was used before. The session that
 asks has a transcript, too."""
-
-
+_PROJECT_SECONDS: Final = 600.0
+"""How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""
+_WAIT_SECONDS: Final = 0.3
+"""How long the first connection of a folder waits for its root commits. Git takes 10 ms for 1,000 commits."""
 _LETTERS: Final = 6
 """Letters of the digest in a name."""
 
@@ -164,6 +171,36 @@ class Claims:
     def _write(self, kept: dict[str, Any]) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.replace(self._file, json.dumps(kept, indent=1).encode())
+
+
+@dataclass(slots=True)
+class Folders:
+    """The projects of the folders that connections come from, and whether they may be told of these unasked."""
+
+    services: Services
+    _projects: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    async def project_of(self, directory: str, named: str | None) -> str:
+        """Return the project, unless the user has named it. It is remembered: asking git takes longer than a hook."""
+        if named:
+            return named
+        found, until = self._projects.get(directory, ("", 0.0))
+        if time.monotonic() > until:
+            found = await asyncio.to_thread(self.services.claims.project_of, Path(directory))
+            self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
+        return found
+
+    async def telling(self, directory: str, named: str | None, project: str) -> Callable[[], bool]:
+        """Return what tells whether a connection may be told of its project unasked, and begin to find that out."""
+        if named:
+            return lambda: True
+        claims, folder = self.services.claims, Path(directory)
+        telling = partial(claims.may_tell, folder, project)
+        if not telling():
+            is_new = not self.services.knows(project)
+            looking = in_daemon_thread(partial(claims.look_up, folder, project, is_new=is_new))
+            await asyncio.wait([asyncio.wrap_future(looking)], timeout=_WAIT_SECONDS)
+        return telling
 
 
 def _was_used_before(directory: Path, since: float) -> bool:

@@ -6,17 +6,15 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Final
 
 import structlog
 from anyio import to_thread
 
-from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.claims import caller_of
+from learning_memory_server.server.claims import Folders, caller_of
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.session import Session
@@ -44,17 +42,14 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        directory, claims = folder_of(os.environ), services.claims
-        telling = partial(claims.may_tell, directory, caller.project)
-        if not settings.project and not telling():
-            is_new = not services.knows(caller.project)
-            in_daemon_thread(partial(claims.look_up, directory, caller.project, is_new=is_new))
+        folder, named = str(folder_of(os.environ)), settings.project
+        telling = await Folders(services).telling(folder, named, caller.project)
         calls = Calls(
             services.injectable(),
             caller,
             around=noticed,
             has_hooks=has_hooks,
-            may_tell=(lambda: True) if settings.project else telling,
+            may_tell=telling,
         )
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))
