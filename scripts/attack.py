@@ -30,7 +30,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from learning_memory_server.system.locking import holder, is_holder
+from learning_memory_server.system.file_locks import is_locked_by
+from learning_memory_server.system.locking import holder
+from learning_memory_server.system.paths import LOCK
 from scripts.attack_checks import check_index, check_journal, check_log
 from scripts.attack_requests import Requests
 
@@ -203,7 +205,7 @@ class Killer:
         if self.done >= self._kills or progress < (self.done + 1) / (self._kills + 1):
             return
         pid = (holder(self._journal) or {}).get("pid")
-        if isinstance(pid, int) and pid != self._last and is_holder(self._journal, pid):
+        if isinstance(pid, int) and pid != self._last and is_locked_by(self._journal / LOCK, pid):
             self._last = pid
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

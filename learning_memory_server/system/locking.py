@@ -156,14 +156,6 @@ def holder(folder: Path) -> dict[str, object] | None:
         os.close(descriptor)
 
 
-def is_holder(folder: Path, pid: int) -> bool:
-    """Return whether a process of this user has locked the folder; False if that cannot be found out.
-
-    What `holder` returns is only what a process has written, and process ids are reused.
-    """
-    return file_locks.is_locked_by(folder / LOCK, pid)
-
-
 def describe_holder(folder: Path) -> str | None:
     """Return which process has locked the folder, in words; None if it is free."""
     who = holder(folder)

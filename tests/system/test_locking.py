@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
+from learning_memory_server.system.file_locks import is_locked_by
 from learning_memory_server.system.locking import (
     describe_holder,
     exclusive,
     hold,
     holder,
-    is_holder,
     try_lock,
 )
 
@@ -167,12 +167,12 @@ def test_a_folder_with_two_names_is_locked_once(tmp_path: Path) -> None:
 
 def test_only_the_process_that_has_locked_it_is_its_holder(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as process:
-        assert is_holder(tmp_path, process.pid)
+        assert is_locked_by(tmp_path / ".lock", process.pid)
         # Neither a process that has merely opened the file, nor one that does not exist.
         with (tmp_path / ".lock").open("rb"):
-            assert not is_holder(tmp_path, os.getpid())
-        assert not is_holder(tmp_path, 2**22 - 3)
-        assert not is_holder(tmp_path / "none", process.pid)
+            assert not is_locked_by(tmp_path / ".lock", os.getpid())
+        assert not is_locked_by(tmp_path / ".lock", 2**22 - 3)
+        assert not is_locked_by(tmp_path / "none" / ".lock", process.pid)
 
 
 def test_a_process_that_only_looks_does_not_keep_another_from_locking(tmp_path: Path) -> None:

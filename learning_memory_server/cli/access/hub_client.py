@@ -20,8 +20,10 @@ from learning_memory_server.errors import (
     error_from_body,
 )
 from learning_memory_server.system import locations
+from learning_memory_server.system.file_locks import is_locked_by
 from learning_memory_server.system.ipc import discovery, programs, socket_security
-from learning_memory_server.system.locking import holder, is_holder
+from learning_memory_server.system.locking import holder
+from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
     from learning_memory_server.server.operations import Report
@@ -216,7 +218,8 @@ def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
         return None
     pid = who.get("pid")
     for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, _KILLED_SECONDS)):
-        if not isinstance(pid, int) or not is_holder(place.journal, pid):
+        # What the lock file says is only what a process has written, and process ids are reused.
+        if not isinstance(pid, int) or not is_locked_by(place.journal / LOCK, pid):
             if holder(place.journal) is None:
                 return pid if isinstance(pid, int) else None
             raise StorageUnavailableError(

@@ -38,15 +38,10 @@ _LAST: Final = re.compile(
 
 
 class Frame:
-    """What a line from a client is.
+    """What a line from a client is. Its identity is None if it has none that an answer can have.
 
-    Args:
-        identity: The id, or None if there is none that an answer can have.
-        method: The method; empty if there is none.
-        parameters: The value of `params`.
-        flaw: Why the message is not valid, in a sentence; None if it is.
-        code: The JSON-RPC error code of the flaw.
-        is_answered: Whether a flaw is answered: notifications and responses never are.
+    `flaw` says in a sentence why it is not valid, and `code` is the JSON-RPC error code of that. Flaws of notifications
+    and responses are never answered.
     """
 
     __slots__ = ("code", "flaw", "identity", "is_answered", "method", "parameters")
