@@ -5,25 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ContentBlock,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Tool as AdvertisedTool
 
 from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
@@ -68,40 +52,48 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     the high-level server would do both in its own way before it calls a hook.
     """
 
-    async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         with calls.around():
             return _advertised((*calls.tools, *(OF_APPS if _renders_pages(context) else ())))
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = dict(params.arguments or {})
         tool_use = (context.meta or {}).get(TOOL_USE)
         result = await calls.call(
             context.request_id, params.name, arguments, _progress(context), tool_use=tool_use
         )
-        content: list[ContentBlock] = [TextContent(type="text", text=result.text)]
+        content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
         if result.structured is None:
-            return CallToolResult(content=content, is_error=result.is_error)
-        return CallToolResult(content=content, structured_content=result.structured)
+            return types.CallToolResult(content=content, is_error=result.is_error)
+        return types.CallToolResult(content=content, structured_content=result.structured)
 
-    async def list_resources(context: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources(
+        context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         return resources.WITH_PAGES if _renders_pages(context) else resources.RESOURCES
 
     async def list_templates(
-        _context: Context, _params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         return resources.TEMPLATES
 
-    async def read_resource(_context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(
+        _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         resources.require_known(params.uri)
         with calls.around(), for_client():
             if params.uri == DASHBOARD_URI:
                 return resources.read_page(params.uri, await calls.dashboard())
             return resources.read_text(params.uri, calls.session_context())
 
-    async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+    async def list_prompts(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
         return resources.PROMPTS
 
-    async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return resources.prompt(params.name, params.arguments or {})
 
     server = Server(
@@ -131,11 +123,11 @@ def _progress(context: Context) -> Progress:
 
 
 @cache
-def _advertised(tools: tuple[Tool, ...]) -> ListToolsResult:
+def _advertised(tools: tuple[Tool, ...]) -> types.ListToolsResult:
     """Return the tools as clients see them; built on the first request, not at start-up."""
-    return ListToolsResult(
+    return types.ListToolsResult(
         tools=[
-            AdvertisedTool(
+            types.Tool(
                 name=tool.name,
                 title=tool.title,
                 description=tool.description,
@@ -163,8 +155,8 @@ def _renders_pages(context: Context) -> bool:
     return resources.PAGE in (said.get("mimeTypes") or ())
 
 
-def _hints(tool: Tool) -> ToolAnnotations:
-    return ToolAnnotations(
+def _hints(tool: Tool) -> types.ToolAnnotations:
+    return types.ToolAnnotations(
         title=tool.title,
         read_only_hint=not tool.effects.changes,
         destructive_hint=tool.effects.destroys,

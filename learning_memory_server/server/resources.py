@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcp import types
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    ReadResourceResult,
-    Resource,
-    TextContent,
-    TextResourceContents,
-)
 
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
@@ -32,9 +19,9 @@ ABOUT_PAGE: Final = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}
 """What such a client is told of a page, in the list and with the page: it asks no network for anything, and looks best
 with a border around it."""
 
-RESOURCES: Final = ListResourcesResult(
+RESOURCES: Final = types.ListResourcesResult(
     resources=[
-        Resource(
+        types.Resource(
             name="context",
             title="Context for a new session",
             uri=CONTEXT_URI,
@@ -43,10 +30,10 @@ RESOURCES: Final = ListResourcesResult(
         )
     ]
 )
-WITH_PAGES: Final = ListResourcesResult(
+WITH_PAGES: Final = types.ListResourcesResult(
     resources=[
         *RESOURCES.resources,
-        Resource(
+        types.Resource(
             name="dashboard",
             title="Dashboard",
             uri=DASHBOARD_URI,
@@ -57,15 +44,15 @@ WITH_PAGES: Final = ListResourcesResult(
     ]
 )
 """What a client sees that renders pages."""
-TEMPLATES: Final = ListResourceTemplatesResult(resource_templates=[])
-PROMPTS: Final = ListPromptsResult(
+TEMPLATES: Final = types.ListResourceTemplatesResult(resource_templates=[])
+PROMPTS: Final = types.ListPromptsResult(
     prompts=[
-        Prompt(
+        types.Prompt(
             name=RETROSPECTIVE,
             title="Retrospective",
             description="Turn what keeps recurring into values that later work can rely on.",
             arguments=[
-                PromptArgument(
+                types.PromptArgument(
                     name="axis",
                     description=f"What to compare: {', '.join(Axis)}; root_cause, if absent.",
                     required=False,
@@ -97,33 +84,35 @@ supported or contested, each with its evidence, and the clusters you looked at t
 """
 
 
-def read_text(uri: str, text: str) -> ReadResourceResult:
+def read_text(uri: str, text: str) -> types.ReadResourceResult:
     """Return a resource's text."""
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)])
+    return types.ReadResourceResult(
+        contents=[types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)]
+    )
 
 
-def read_page(uri: str, page: str) -> ReadResourceResult:
+def read_page(uri: str, page: str) -> types.ReadResourceResult:
     """Return a page for a client that renders it."""
-    contents = TextResourceContents(uri=uri, mime_type=PAGE, text=page, _meta=ABOUT_PAGE)
-    return ReadResourceResult(contents=[contents])
+    contents = types.TextResourceContents(uri=uri, mime_type=PAGE, text=page, _meta=ABOUT_PAGE)
+    return types.ReadResourceResult(contents=[contents])
 
 
 def require_known(uri: str) -> None:
     """Refuse a resource that does not exist."""
     if uri not in {CONTEXT_URI, DASHBOARD_URI}:
-        raise MCPError(INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
+        raise MCPError(types.INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
 
 
-def prompt(name: str, arguments: dict[str, str]) -> GetPromptResult:
+def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
     """Return the messages of a prompt."""
     if name != RETROSPECTIVE:
-        raise MCPError(INVALID_PARAMS, f"There is no such prompt; there is {RETROSPECTIVE}.")
+        raise MCPError(types.INVALID_PARAMS, f"There is no such prompt; there is {RETROSPECTIVE}.")
     if arguments.keys() - {"axis"}:
-        raise MCPError(INVALID_PARAMS, "The only argument is axis.")
+        raise MCPError(types.INVALID_PARAMS, "The only argument is axis.")
     axis = arguments.get("axis") or Axis.ROOT_CAUSE.value
     if axis not in list(Axis):
-        raise MCPError(INVALID_PARAMS, f"axis: must be one of {', '.join(Axis)}.")
+        raise MCPError(types.INVALID_PARAMS, f"axis: must be one of {', '.join(Axis)}.")
     steps = _STEPS.format(axis=axis)
-    return GetPromptResult(
-        messages=[PromptMessage(role="user", content=TextContent(type="text", text=steps))]
+    return types.GetPromptResult(
+        messages=[types.PromptMessage(role="user", content=types.TextContent(type="text", text=steps))]
     )

@@ -7,16 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
+from mcp import types
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    CONNECTION_CLOSED,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
@@ -102,12 +94,12 @@ class Session:
                 jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
             )
             return
-        message: JSONRPCMessage | ValidationError
+        message: types.JSONRPCMessage | ValidationError
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError as error:
             message = error
-        if not isinstance(message, JSONRPCRequest) and (answer := refusal(line)):
+        if not isinstance(message, types.JSONRPCRequest) and (answer := refusal(line)):
             await answers.send(answer)
         elif isinstance(message, ValidationError):
             await incoming.send(message)
@@ -124,8 +116,8 @@ class Session:
                         await self._lines.write(item)
                         continue
                     if (
-                        isinstance(item.message, JSONRPCError)
-                        and item.message.error.code == CONNECTION_CLOSED
+                        isinstance(item.message, types.JSONRPCError)
+                        and item.message.error.code == types.CONNECTION_CLOSED
                     ):
                         # The SDK interrupted a call. A front sends it to the next hub, and other clients are gone.
                         continue
@@ -146,14 +138,14 @@ class Unanswered:
 
     def read(self, message: object) -> None:
         """Note a message from the client."""
-        if isinstance(message, JSONRPCRequest) and message.method != _LISTEN:
+        if isinstance(message, types.JSONRPCRequest) and message.method != _LISTEN:
             self._open.add(message.id)
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._close((message.params or {}).get("requestId"))
 
     def written(self, message: object) -> None:
         """Note a message that was written to the client."""
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._close(message.id)
 
     def drop(self) -> None:

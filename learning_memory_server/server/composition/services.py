@@ -47,17 +47,7 @@ from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.reranking import Reranking
 from learning_memory_server.server.claims import claims_of
-from learning_memory_server.server.composition.backends import (
-    chunkers,
-    load_model,
-    load_reranker,
-    model_server,
-    open_embedded,
-    open_server,
-    redaction_gate,
-    remove_unused_indexes,
-    server_availability,
-)
+from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
@@ -93,7 +83,7 @@ class Services:
         self.settings = settings
         self.journal = journal
         self.clock = clock
-        self.redaction = redaction_gate(settings)
+        self.redaction = backends.redaction_gate(settings)
 
         # What is kept, and who keeps it.
         self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
@@ -102,16 +92,18 @@ class Services:
         self.verdicts = VerdictLog(journal.verdicts)
         self.advice_log = AdviceLog(journal.advice)
         self.failure_log = FailureLog(journal.failures)
-        self.memory_log = MemoryLog(journal.memories, chunkers(settings))
+        self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
         self.servers = ServerLog(journal.servers)
         self.claims = claims_of(settings)
 
         # The index of it.
-        self.embeddings = EmbeddingService(load, reach=model_server(settings))
+        self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
         reranker = settings.reranker_model
-        self.reranking = Reranking(self.embeddings, partial(load_reranker, reranker) if reranker else None)
+        self.reranking = Reranking(
+            self.embeddings, partial(backends.load_reranker, reranker) if reranker else None
+        )
         self.outdated = OutdatedPoints(settings.outdated_file)
-        self.availability = server_availability() if settings.qdrant_url else None
+        self.availability = backends.server_availability() if settings.qdrant_url else None
         open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
         self.index = VectorIndex(
             self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
@@ -244,7 +236,7 @@ async def services_over(
     exporter = ModelExporter()
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
     services = Services(
-        settings, journal, clock, load or partial(load_model, settings, exporter, packaged), fitting
+        settings, journal, clock, load or partial(backends.load_model, settings, exporter, packaged), fitting
     )
     # Earlier versions stored fits here, whose labels are words of the texts.
     shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
@@ -280,7 +272,7 @@ def _open_store(
     """Open the engine for one model. While points are outdated, so are other indexes left from earlier times."""
     if outdated.ids():
         with suppress(StorageUnavailableError):
-            remove_unused_indexes(settings, identity)
+            backends.remove_unused_indexes(settings, identity)
     if settings.qdrant_url is None:
-        return open_embedded(settings, identity)
-    return open_server(settings, settings.qdrant_url, settings.qdrant_key, availability, before_use)
+        return backends.open_embedded(settings, identity)
+    return backends.open_server(settings, settings.qdrant_url, settings.qdrant_key, availability, before_use)

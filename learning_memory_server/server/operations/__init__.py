@@ -15,18 +15,14 @@ from pydantic import TypeAdapter, ValidationError
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.operations.forgetting import forget
-from learning_memory_server.server.operations.importing import (
-    add,
-    add_open,
-    add_records,
-    apply_deletions,
-    redacted_fields,
+from learning_memory_server.server.operations import (
+    forgetting,
+    importing,
+    indexing,
+    migrating,
+    scanning,
+    showing,
 )
-from learning_memory_server.server.operations.indexing import compare, complete, reindex
-from learning_memory_server.server.operations.migrating import leave, migrate
-from learning_memory_server.server.operations.scanning import redact_stored
-from learning_memory_server.server.operations.showing import picture, search_memories
 from learning_memory_server.server.tools.catalog import TOOLS
 
 if TYPE_CHECKING:
@@ -53,23 +49,13 @@ async def call(
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
-        add,
-        add_open,
-        add_records,
-        apply_deletions,
-        call,
-        compare,
-        complete,
-        forget,
-        leave,
-        migrate,
-        picture,
-        redact_stored,
-        reindex,
-        search_memories,
+        *(importing.add, importing.add_open, importing.add_records, importing.apply_deletions),
+        *(indexing.compare, indexing.complete, indexing.reindex),
+        *(migrating.leave, migrating.migrate),
+        *(showing.picture, showing.search_memories),
+        *(call, forgetting.forget, scanning.redact_stored),
     )
 }
-
 
 _NAMES: Final = {"Services": object, "Report": object, "Any": Any}
 """What operations import for their annotations only."""
@@ -82,7 +68,7 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
     """
     operation = OPERATIONS.get(name)
     if operation is None:
-        raise InvalidInputError(f"There is no operation {name!r}; there are {', '.join(OPERATIONS)}.")
+        raise InvalidInputError(f"There is no operation {name!r}; there are {', '.join(sorted(OPERATIONS))}.")
     try:
         inspect.signature(operation).bind(services, report, **fields)
     except TypeError as error:
@@ -95,7 +81,7 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
             flaw = error.errors(include_url=False)[0]
             place = "".join(f"[{part}]" for part in flaw["loc"])
             raise InvalidInputError(f"{name}: {field}{place}: {flaw['msg']}.") from None
-    redacted = await redacted_fields(services, name, fields)
+    redacted = await importing.redacted_fields(services, name, fields)
     if redacted is None:
         return await operation(services, report, **fields)
     reply = await operation(services, report, **redacted.data)

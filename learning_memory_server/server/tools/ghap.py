@@ -26,25 +26,7 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import STORED_TEXT, fitted, page
-from learning_memory_server.server.tools.arguments import (
-    Action,
-    Confidence,
-    GhapId,
-    Goal,
-    Hypothesis,
-    Identifier,
-    LessonArgument,
-    ListingLimit,
-    Narrative,
-    Offset,
-    OnlyDomain,
-    OnlyOutcome,
-    Prediction,
-    ProjectName,
-    RelatedIds,
-    RootCauseArgument,
-    Since,
-)
+from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.fields import fields
@@ -147,13 +129,15 @@ async def start_ghap(
     *,
     domain: Annotated[Domain, Field(description="The kind of task.")],
     strategy: Annotated[Strategy, Field(description="How you approach it.")],
-    goal: Goal,
+    goal: args.Goal,
     hypothesis: Annotated[
-        Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])
+        args.Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])
     ],
-    action: Action,
-    prediction: Annotated[Prediction, Field(examples=["With the cache cleared, totals match the database."])],
-    confidence: Confidence | None = None,
+    action: args.Action,
+    prediction: Annotated[
+        args.Prediction, Field(examples=["With the cache cleared, totals match the database."])
+    ],
+    confidence: args.Confidence | None = None,
 ) -> StartedEntry:
     """Record what you believe before you act on it: goal, hypothesis, action and prediction.
 
@@ -193,13 +177,13 @@ async def update_ghap(
     caller: Caller,
     /,
     *,
-    hypothesis: Hypothesis | None = None,
-    action: Action | None = None,
-    prediction: Prediction | None = None,
+    hypothesis: args.Hypothesis | None = None,
+    action: args.Action | None = None,
+    prediction: args.Prediction | None = None,
     strategy: Annotated[Strategy, Field(description="How you approach it now.")] | None = None,
-    note: Annotated[Narrative, Field(description="A fact about the work.")] | None = None,
-    confidence: Confidence | None = None,
-    ghap_id: GhapId | None = None,
+    note: Annotated[args.Narrative, Field(description="A fact about the work.")] | None = None,
+    confidence: args.Confidence | None = None,
+    ghap_id: args.GhapId | None = None,
 ) -> UpdatedEntry:
     """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
 
@@ -246,13 +230,13 @@ async def resolve_ghap(
     /,
     *,
     status: Annotated[OutcomeStatus, Field(description="How the hypothesis fared.")],
-    result: Annotated[Narrative, Field(description="What happened.")],
-    surprise: Annotated[Narrative, Field(description="What contradicted the prediction.")] | None = None,
-    root_cause: Annotated[RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
-    lesson: Annotated[LessonArgument, Field(description="What is worth doing again.")] | None = None,
-    helped: RelatedIds | None = None,
-    misled: RelatedIds | None = None,
-    ghap_id: GhapId | None = None,
+    result: Annotated[args.Narrative, Field(description="What happened.")],
+    surprise: Annotated[args.Narrative, Field(description="What contradicted the prediction.")] | None = None,
+    root_cause: Annotated[args.RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
+    lesson: Annotated[args.LessonArgument, Field(description="What is worth doing again.")] | None = None,
+    helped: args.RelatedIds | None = None,
+    misled: args.RelatedIds | None = None,
+    ghap_id: args.GhapId | None = None,
 ) -> ResolvedEntry:
     """Close your GHAP entry with what really happened, and keep it as an experience to learn from.
 
@@ -347,7 +331,7 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
 
 @toolset.tool("Show a GHAP entry", changes=False)
 async def get_ghap_entry(
-    collector: ObservationCollector, /, *, ghap_id: Annotated[Identifier, Field(description="Its id.")]
+    collector: ObservationCollector, /, *, ghap_id: Annotated[args.Identifier, Field(description="Its id.")]
 ) -> ReadEntry:
     """Read one entry in full, open or resolved, with its notes and earlier hypotheses.
 
@@ -365,12 +349,12 @@ async def list_ghap_entries(
     caller: Caller,
     /,
     *,
-    limit: ListingLimit = 20,
-    domain: OnlyDomain | None = None,
-    outcome: OnlyOutcome | None = None,
-    since: Since | None = None,
-    project: ProjectName | None = None,
-    offset: Offset = 0,
+    limit: args.ListingLimit = 20,
+    domain: args.OnlyDomain | None = None,
+    outcome: args.OnlyOutcome | None = None,
+    since: args.Since | None = None,
+    project: args.ProjectName | None = None,
+    offset: args.Offset = 0,
 ) -> EntryList:
     """List resolved GHAP entries, newest first, without their details.
 

@@ -12,13 +12,7 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools.arguments import (
-    AxisToCompare,
-    ClusterName,
-    ListingLimit,
-    Offset,
-    ProjectName,
-)
+from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import cluster_views, entry_views
 
@@ -53,10 +47,10 @@ async def get_clusters(
     caller: Caller,
     /,
     *,
-    axis: AxisToCompare,
-    project: ProjectName | None = None,
+    axis: args.AxisToCompare,
+    project: args.ProjectName | None = None,
     include_noise: Annotated[bool, Field(description="Also list experiences in no cluster.")] = False,
-    offset: Offset = 0,
+    offset: args.Offset = 0,
 ) -> ClusterList:
     """Show what keeps recurring: clusters of similar experiences on one axis, largest first.
 
@@ -90,9 +84,9 @@ async def get_cluster_members(
     clusterer: ExperienceClusterer,
     /,
     *,
-    cluster_id: ClusterName,
-    limit: ListingLimit = 50,
-    offset: Offset = 0,
+    cluster_id: args.ClusterName,
+    limit: args.ListingLimit = 50,
+    offset: args.Offset = 0,
 ) -> ClusterMembers:
     """Read the experiences of one cluster, most central first, to see what they have in common.
 

@@ -19,19 +19,7 @@ from learning_memory_server.model.vocabulary import ResponseFormat
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.composition.statistics import Statistics
-from learning_memory_server.server.tools.arguments import (
-    Explain,
-    Identifier,
-    ListingLimit,
-    MemoryText,
-    MinScore,
-    Offset,
-    ProjectName,
-    QueryText,
-    SourceText,
-    Tag,
-    Text,
-)
+from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
 from learning_memory_server.server.views import memory_text
 from learning_memory_server.server.views.calibration_views import CalibrationStats
@@ -42,7 +30,7 @@ toolset = ToolSet()
 
 Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine.")]
 Day = Annotated[
-    Text,
+    args.Text,
     StringConstraints(min_length=1, max_length=limits.ID_MAX),
     # A time of day is accepted, too, but models do better with one form.
     Field(json_schema_extra={"format": "date"}),
@@ -61,11 +49,11 @@ class MetadataArgument(Arguments):
     )
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
-    title: Annotated[Text, Field(description="Its title.")] | None = None
-    source: SourceText | None = Field(None, description="Where it is from: a file, a URL, `user`.")
-    tags: list[Tag] | None = Field(None, description="Words to filter by.")
-    timestamp: Text | None = Field(None, description="ISO 8601: when it was. Now, if absent.")
-    language: Text | None = Field(None, description="The programming language of code.")
+    title: Annotated[args.Text, Field(description="Its title.")] | None = None
+    source: args.SourceText | None = Field(None, description="Where it is from: a file, a URL, `user`.")
+    tags: list[args.Tag] | None = Field(None, description="Words to filter by.")
+    timestamp: args.Text | None = Field(None, description="ISO 8601: when it was. Now, if absent.")
+    language: args.Text | None = Field(None, description="The programming language of code.")
     extra: (
         Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})]
         | None
@@ -93,13 +81,15 @@ class FiltersArgument(Arguments):
     """A filter for memories."""
 
     tags: (
-        Annotated[list[Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")]
+        Annotated[
+            list[args.Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")
+        ]
         | None
     ) = None
-    source: Annotated[SourceText, Field(description="Exactly this source.")] | None = None
+    source: Annotated[args.SourceText, Field(description="Exactly this source.")] | None = None
     date_from: Annotated[Day, Field(description="This day and later (UTC).")] | None = None
     date_to: Annotated[Day, Field(description="This day and earlier.")] | None = None
-    project: ProjectName | None = None
+    project: args.ProjectName | None = None
 
     def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
         """Return the domain's filter."""
@@ -189,7 +179,7 @@ async def add_memory(
     progress: Progress,
     /,
     *,
-    text: MemoryText,
+    text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about it.")] | None = None,
 ) -> str:
     """Keep a text to find again in later sessions: a decision and its reasons, notes, a document, code, a conversation.
@@ -211,19 +201,21 @@ async def search_memory(
     /,
     *,
     query: Annotated[
-        QueryText,
+        args.QueryText,
         Field(description="What the text might say.", examples=["why we chose SQLite over Postgres"]),
     ],
-    limit: ListingLimit = 10,
+    limit: args.ListingLimit = 10,
     filters: Annotated[FiltersArgument, Field(description="Which memories to search.")] | None = None,
     min_similarity: Similarity = 0.0,
-    min_score: MinScore | None = None,
+    min_score: args.MinScore | None = None,
     response_format: Annotated[
         ResponseFormat, Field(description="detailed: whole passages and metadata.")
     ] = ResponseFormat.CONCISE,
     full_text: Annotated[bool, Field(description="Show whole memories, as far as they fit.")] = False,
-    text_offset: Annotated[Offset, Field(description="With full_text: where in the texts to begin.")] = 0,
-    explain: Explain = False,
+    text_offset: Annotated[
+        args.Offset, Field(description="With full_text: where in the texts to begin.")
+    ] = 0,
+    explain: args.Explain = False,
 ) -> str:
     """Find texts that were kept with add_memory: semantic and lexical search.
 
@@ -246,7 +238,7 @@ async def delete_memory(
     caller: Caller,
     /,
     *,
-    memory_id: Annotated[Identifier, Field(description="From search_memory.")],
+    memory_id: Annotated[args.Identifier, Field(description="From search_memory.")],
 ) -> str:
     """Forget a memory permanently: no search finds it again. search_memory shows the IDs.
 

@@ -18,18 +18,7 @@ from learning_memory_server.model.vocabulary import Axis, SearchMode, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import page
-from learning_memory_server.server.tools.arguments import (
-    AxisToCompare,
-    Explain,
-    MinScore,
-    Offset,
-    OnlyDomain,
-    OnlyOutcome,
-    ProjectName,
-    QueryText,
-    SearchLimit,
-    Since,
-)
+from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views
 from learning_memory_server.server.views.score_views import ScoredExperience, left_out_note, scored_experience
@@ -73,19 +62,19 @@ async def search_experiences(
     /,
     *,
     query: Annotated[
-        QueryText,
+        args.QueryText,
         Field(description="The situation, in whole phrases.", examples=["stale totals after a deploy"]),
     ],
-    axis: AxisToCompare = Axis.FULL,
-    domain: OnlyDomain | None = None,
-    outcome: OnlyOutcome | None = None,
+    axis: args.AxisToCompare = Axis.FULL,
+    domain: args.OnlyDomain | None = None,
+    outcome: args.OnlyOutcome | None = None,
     strategy: Annotated[Strategy, Field(description="Only this strategy.")] | None = None,
-    since: Since | None = None,
-    project: ProjectName | None = None,
-    limit: SearchLimit = 10,
-    offset: Offset = 0,
-    explain: Explain = False,
-    min_score: MinScore | None = None,
+    since: args.Since | None = None,
+    project: args.ProjectName | None = None,
+    limit: args.SearchLimit = 10,
+    offset: args.Offset = 0,
+    explain: args.Explain = False,
+    min_score: args.MinScore | None = None,
     full: Annotated[bool, Field(description="All whole, not only three.")] = False,
 ) -> FoundExperiences:
     """Search past experiences: what was believed in a situation like this, and what happened.

@@ -17,15 +17,7 @@ from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.replies import STORED_TEXT, page
-from learning_memory_server.server.tools.arguments import (
-    ClusterName,
-    Identifier,
-    ListingLimit,
-    Offset,
-    ProjectName,
-    QueryText,
-    ValueText,
-)
+from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views, value_views
 
@@ -33,7 +25,7 @@ toolset = ToolSet()
 
 _UNATTESTED: Final = "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
 
-Cites = Annotated[list[Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
+Cites = Annotated[list[args.Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
 
 
 class ValueList(entry_views.Paged):
@@ -46,7 +38,7 @@ class ValueList(entry_views.Paged):
 
 @toolset.tool("Test a value", changes=False)
 async def validate_value(
-    values: ValueStore, /, *, text: ValueText, cluster_id: ClusterName
+    values: ValueStore, /, *, text: args.ValueText, cluster_id: args.ClusterName
 ) -> value_views.ValueTest:
     """Test before you store: is this principle on the cluster's topic? Only the topic is checked, not the truth.
 
@@ -63,12 +55,12 @@ async def store_value(
     caller: Caller,
     /,
     *,
-    text: ValueText,
-    cluster_id: ClusterName,
+    text: args.ValueText,
+    cluster_id: args.ClusterName,
     axis: Annotated[Axis, Field(description="The cluster's.")],
     supported_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
     contradicted_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
-    supersedes: Annotated[Identifier, Field(description="The value it replaces.")] | None = None,
+    supersedes: Annotated[args.Identifier, Field(description="The value it replaces.")] | None = None,
 ) -> value_views.StoredValue:
     """Keep a value: a short principle that a cluster of experiences teaches.
 
@@ -99,8 +91,8 @@ async def judge_value(
     caller: Caller,
     /,
     *,
-    value_id: Annotated[Identifier, Field(description="From list_values.")],
-    ghap_id: Annotated[Identifier, Field(description="A resolved entry.")],
+    value_id: Annotated[args.Identifier, Field(description="From list_values.")],
+    ghap_id: Annotated[args.Identifier, Field(description="A resolved entry.")],
     verdict: Annotated[Stance, Field(description="What the entry shows.")],
 ) -> value_views.JudgedValue:
     """Record what a resolved entry shows about a value; the last verdict on a pair counts.
@@ -118,14 +110,14 @@ async def list_values(
     caller: Caller,
     /,
     *,
-    query: Annotated[QueryText, Field(description="Your task: best matches first.")] | None = None,
+    query: Annotated[args.QueryText, Field(description="Your task: best matches first.")] | None = None,
     axis: Annotated[Axis, Field(description="Only this axis.")] | None = None,
     sort: Annotated[ValueOrder, Field(description="Without query.")] = ValueOrder.SUPPORT,
     include_superseded: Annotated[bool, Field(description="Replaced ones, too.")] = False,
     full: Annotated[bool, Field(description="Show the evidence.")] = False,
-    limit: ListingLimit = 20,
-    project: ProjectName | None = None,
-    offset: Offset = 0,
+    limit: args.ListingLimit = 20,
+    project: args.ProjectName | None = None,
+    offset: args.Offset = 0,
 ) -> ValueList:
     """List the principles that past work taught: text, id and standing.
 
