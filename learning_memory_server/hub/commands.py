@@ -51,10 +51,10 @@ async def answer(
     try:
         return task.result()
     except LearningMemoryError as error:
-        return failure(error)
+        return {"error": error.to_control_body()}
     except Exception:
         log.exception("command.crashed")
-        return failure(unforeseen())
+        return {"error": unforeseen().to_control_body()}
 
 
 async def _show_life(
@@ -99,11 +99,6 @@ async def describe(services: Services) -> dict[str, Any]:
         **(services.availability.refusal() if services.availability else {}),
         "journal_bytes": services.journal.size(),
     }
-
-
-def failure(error: LearningMemoryError) -> dict[str, Any]:
-    """Return the reply to a failed command."""
-    return {"error": error.to_control_body()}
 
 
 async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -29,6 +29,7 @@ TOOL_USE: Final = "claudecode/toolUseId"
 """What Claude Code says in a call's `_meta`: the id that its hooks know the call by."""
 
 
+@dataclass
 class Calls:
     """Runs the calls of one connection.
 
@@ -37,38 +38,32 @@ class Calls:
     first reply and each of `get_stats` also have the `note`.
     """
 
-    def __init__(  # noqa: PLR0913 - a connection
-        self,
-        services: Mapping[type, object],
-        caller: Caller,
-        *,
-        around: Callable[[], AbstractContextManager[None]] = nullcontext,
-        front: str | None = None,
-        asked_again: Container[object] = (),
-        has_hooks: bool = False,
-        may_tell: Callable[[], bool] = lambda: True,
-        note: str = "",
-    ) -> None:
-        self.around = around
+    services: InitVar[Mapping[type, object]]
+    caller: Caller
+    _: KW_ONLY
+    around: Callable[[], AbstractContextManager[None]] = nullcontext
+    front: str | None = None
+    asked_again: Container[object] = ()
+    has_hooks: InitVar[bool] = False
+    may_tell: Callable[[], bool] = lambda: True
+    note: str = ""
+
+    def __post_init__(self, services: Mapping[type, object], has_hooks: bool) -> None:
         self.tools = WITH_HOOKS if has_hooks else TOOLS
         # Which clients render pages is known only once they have said hello; the others do not see those tools.
         self._agents = CallingAgents()
         self._boundary = Boundary([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._session_context = cast("SessionContext", services[SessionContext])
-        self._caller = caller
-        self._front = front
-        self._asked_again = asked_again
-        self._may_tell = may_tell
-        self._note = self._untold = note
+        self._untold = self.note
 
     def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
-        return self._session_context.text(replace(self._caller, is_told=self._may_tell()))
+        return self._session_context.text(replace(self.caller, is_told=self.may_tell()))
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""
-        document = await self._dashboard.document(self._caller.project)
+        document = await self._dashboard.document(self.caller.project)
         return page(await asyncio.to_thread(as_text, document))
 
     async def call(
@@ -81,22 +76,22 @@ class Calls:
         tool_use: object = None,
     ) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
-        front = self._front
+        front = self.front
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():
             result = await self._boundary.call(
                 tool,
                 arguments,
                 replace(
-                    self._caller,
+                    self.caller,
                     agent=self._agents.find(tool_use),
-                    again=identity in self._asked_again,
-                    is_told=self._may_tell(),
+                    again=identity in self.asked_again,
+                    is_told=self.may_tell(),
                 ),
                 progress,
                 name_call,
             )
-        note = self._note if tool == get_stats.__name__ else self._untold
+        note = self.note if tool == get_stats.__name__ else self._untold
         if not note or tool == HOOK or result.is_error:
             return result
         self._untold = ""

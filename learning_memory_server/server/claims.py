@@ -64,7 +64,7 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
 
 def claims_of(settings: Settings) -> Claims:
     """Return what is known of the folders of this data."""
-    return Claims(settings.claims_file, settings.journal_directory)
+    return Claims(settings.storage_path / "claims.json", settings.journal_directory)
 
 
 class Claims:

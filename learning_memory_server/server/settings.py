@@ -257,19 +257,9 @@ class Settings(BaseModel):
         return self.storage_path / "qdrant-owner.json"
 
     @property
-    def claims_file(self) -> Path:
-        """The file of the root commits of projects."""
-        return self.storage_path / "claims.json"
-
-    @property
     def outdated_file(self) -> Path:
         """The file that names the points of the index that must be rebuilt."""
         return self.storage_path / "outdated-points.json"
-
-    @property
-    def map_directory(self) -> Path:
-        """The folder of what keeps the dashboard's map as it was."""
-        return self.storage_path / "map"
 
     @property
     def backups_directory(self) -> Path:

@@ -38,16 +38,8 @@ _OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR")
 """What a client says of a session. A hub serves many and gets none of it."""
 _OF_THE_USER: Final = (
     *("APPDATA", "CLAUDE_CONFIG_DIR", "HOME", "LOCALAPPDATA", "TMPDIR"),
-    *(
-        "ALL_PROXY",
-        "HTTPS_PROXY",
-        "HTTP_PROXY",
-        "NO_PROXY",
-        "all_proxy",
-        "https_proxy",
-        "http_proxy",
-        "no_proxy",
-    ),
+    *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+    *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
     *("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "SENTENCE_TRANSFORMERS_HOME"),
 )
 _OF_THE_USER_PREFIXES: Final = (_PREFIX, "XDG_", "HF_", "OLLAMA_")

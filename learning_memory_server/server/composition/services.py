@@ -169,7 +169,7 @@ class Services:
         # What is shown of all this.
         self.projects = Projects(self)
         self.statistics = Statistics(self)
-        self.dashboard = Dashboard(self, FrameStore(settings.map_directory))
+        self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""

@@ -263,13 +263,9 @@ async def resolve_ghap(
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
     indexed, value = _or_none(done[0]) or False, _or_none(done[1])
-    reply: ResolvedEntry = {
-        "id": entry.id,
-        "status": entry.outcome.status.value,
-        "confidence_tier": entry.tier.value,
-        "resolved_at": entry.outcome.resolved_at.isoformat(),
-        "indexed": indexed,
-    }
+    outcome = entry.outcome
+    told = fields(ResolvedEntry, outcome, id=entry.id, confidence_tier=entry.tier, indexed=indexed)
+    reply = cast("ResolvedEntry", told)
     if owner is not Owner.CALLER:
         reply["owner"] = owner.value
     if cited.not_recorded:

@@ -103,7 +103,7 @@ async def store(folder: Path) -> AsyncIterator[Services]:
 
 def dashboard_of(services: Services) -> Dashboard:
     """The dashboard, which makes frames in this process."""
-    return replace(services.dashboard, frames=FrameStore(services.settings.map_directory, made))
+    return replace(services.dashboard, frames=FrameStore(services.settings.storage_path / "map", made))
 
 
 async def learn(services: Services, *entries: Ghap) -> None:
