@@ -179,7 +179,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
         "worked": lesson.get("what_worked"),
         "takeaway": lesson.get("takeaway"),
     }
-    facts += [(name, text_lines(text)) for name, text in story.items() if text]
+    facts += [(name, text and text_lines(text)) for name, text in story.items()]
     facts += [("note", text_lines(note)) for note in entry.get("notes", ())]
     facts += [("run", one_line(run)) for run in entry.get("runs", ())]
     for earlier in entry.get("history", ()):

@@ -170,13 +170,13 @@ def _show_stacked(
         show_hanging(console, Text(_GAP), last)
 
 
-def show_facts(facts: Sequence[tuple[str, Cell]]) -> None:
-    """Print names and values, aligned."""
-    console = output()
-    width = max((len(name) for name, _ in facts), default=0)
-    for name, value in facts:
+def show_facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
+    """Print names and values, aligned. Names without a value are left out."""
+    shown = [(name, value) for name, value in facts if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
         content = value if isinstance(value, Text) else Text(text_lines(str(value)))
-        show_hanging(console, Text(f"{name:<{width}}  ", "bold"), content)
+        show_hanging(output(), Text(f"{name:<{width}}  ", "bold"), content)
 
 
 def show_hanging(console: Console, lead: Text, content: Text) -> None:

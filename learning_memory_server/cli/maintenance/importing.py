@@ -1,8 +1,7 @@
 """`import` of a JSONL file: entries go to the journal, then to the index. Archives are passed to `restoring`."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, BinaryIO, Final
@@ -29,17 +28,6 @@ from learning_memory_server.server.settings import Settings
 
 _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 """Suffixes that archives have."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How many entries were new, or forgotten here; a sentence about the index, secrets by kind, and the backup."""
-
-    new: int
-    index: str
-    forgotten: int = 0
-    redacted: Mapping[str, int] = field(default_factory=dict)
-    backup: Path | None = None
 
 
 commands = Commands()
@@ -96,18 +84,30 @@ async def import_(
     if project is None and parsed.unnamed and not (dry_run or as_json) and sys.stdin.isatty():
         under = _asked(under, len(parsed.unnamed))
         parsed.assign(under)
-    if dry_run:
-        outcome = _foresee(parsed, settings)
-    elif parsed.entries or parsed.forgotten:
-        outcome = await _import(parsed, settings, apply_deletions=apply_deletions)
-    else:
-        outcome = _Outcome(0, "nothing to index")
-    seconds = monotonic() - began
-    return Result(
-        _document(parsed, outcome, under, dry_run=dry_run, seconds=seconds),
-        lambda: _show(path, parsed, outcome, under, dry_run=dry_run, seconds=seconds),
-        not parsed.rejections,
-    )
+    new, forgotten = _foresee(parsed, settings)
+    done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched"}
+    if not dry_run and (parsed.entries or parsed.forgotten):
+        backup = back_up_first(settings) if parsed.forgotten or new else None
+        new, done = await _import(parsed, settings, backup, apply_deletions=apply_deletions)
+    elif not dry_run:
+        done["index"] = "nothing to index"
+    document = {
+        "dry_run": dry_run,
+        "imported": new,
+        "already_there": len(parsed.entries) - new - forgotten,
+        "project": under,
+        "without_project": len(parsed.unnamed),
+        "forgotten_here": forgotten,
+        "forgotten_there": len(parsed.forgotten),
+        "repeated": parsed.repeated,
+        "changes": dict(parsed.changes.most_common()),
+        "redacted": done["redacted"],
+        "rejected": [{"line": each.line_number, "reason": each.reason} for each in parsed.rejections],
+        "backup": done["backup"],
+        "index": done["index"],
+        "seconds": round(monotonic() - began, 1),
+    }
+    return Result(document, lambda: _show(path.name, document), not parsed.rejections)
 
 
 def _asked(project: str, count: int) -> str:
@@ -132,18 +132,17 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
         yield line
 
 
-def _foresee(parsed: ParsedEntries, settings: Settings) -> _Outcome:
+def _foresee(parsed: ParsedEntries, settings: Settings) -> tuple[int, int]:
+    """Return how many entries are new, and how many were forgotten here."""
     here = read_entries(settings)
     known = here.all_forgotten().union(entry.id for entry in here.list_resolved())
     known |= {entry.id for entry in Journal(settings.journal_directory).open_entries()}
-    gone = here.are_forgotten(parsed.entries)
-    return _Outcome(len(parsed.entries.keys() - known), "not touched", len(gone))
+    return len(parsed.entries.keys() - known), len(here.are_forgotten(parsed.entries))
 
 
-async def _import(parsed: ParsedEntries, settings: Settings, *, apply_deletions: bool) -> _Outcome:
-    gone = read_entries(settings).are_forgotten(parsed.entries)
-    changes = parsed.forgotten or _foresee(parsed, settings).new
-    backup = back_up_first(settings) if changes else None
+async def _import(
+    parsed: ParsedEntries, settings: Settings, backup: Path | None, *, apply_deletions: bool
+) -> tuple[int, dict[str, Any]]:
     async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
             await connection.run(
@@ -151,60 +150,35 @@ async def _import(parsed: ParsedEntries, settings: Settings, *, apply_deletions:
             )
         new = await connection.add(list(parsed.entries.values()))
         index = await complete_index(connection)
-        return _Outcome(new, index, len(gone), connection.redacted, backup)
+        redacted = dict(connection.redacted)
+    return new, {"redacted": redacted, "backup": str(backup) if backup else None, "index": index}
 
 
-def _known(parsed: ParsedEntries, outcome: _Outcome) -> int:
-    """Return how many entries were here already."""
-    return len(parsed.entries) - outcome.new - outcome.forgotten
-
-
-def _document(
-    parsed: ParsedEntries, outcome: _Outcome, project: str, *, dry_run: bool, seconds: float
-) -> dict[str, Any]:
-    return {
-        "dry_run": dry_run,
-        "imported": outcome.new,
-        "already_there": _known(parsed, outcome),
-        "project": project,
-        "without_project": len(parsed.unnamed),
-        "forgotten_here": outcome.forgotten,
-        "forgotten_there": len(parsed.forgotten),
-        "repeated": parsed.repeated,
-        "changes": dict(parsed.changes),
-        "redacted": dict(outcome.redacted),
-        "rejected": [{"line": each.line_number, "reason": each.reason} for each in parsed.rejections],
-        "backup": str(outcome.backup) if outcome.backup else None,
-        "index": outcome.index,
-        "seconds": round(seconds, 1),
+def _show(name: str, document: dict[str, Any]) -> None:
+    new, rejected = document["imported"], document["rejected"]
+    entries = {
+        part: count and counted(count, "entry") for part, count in document.items() if type(count) is int
     }
-
-
-def _show(  # noqa: PLR0913 - what was read, what came of it, and how
-    path: Path, parsed: ParsedEntries, outcome: _Outcome, project: str, *, dry_run: bool, seconds: float
-) -> None:
-    would = "would be " if dry_run else ""
-    facts: list[tuple[str, str | Text]] = [
-        (f"{would}imported", Text(counted(outcome.new, "entry"), "green" if outcome.new else "")),
-        ("already there", counted(_known(parsed, outcome), "entry")),
-    ]
-    if parsed.unnamed:
-        facts.append(
-            ("project", f"{one_line(project)}, for {counted(len(parsed.unnamed), 'entry')} without one")
-        )
-    if outcome.forgotten:
-        facts.append(("forgotten here", f"{counted(outcome.forgotten, 'entry')}, not imported"))
-    if outcome.redacted:
-        facts.append(("redacted", Text(listed(outcome.redacted), "yellow")))
-    if parsed.repeated:
-        facts.append(("repeated", f"{counted(parsed.repeated, 'line')} superseded by later ones"))
-    if parsed.forgotten:
-        facts.append(("forgotten there", counted(len(parsed.forgotten), "entry")))
-    if parsed.rejections:
-        facts.append(("rejected", Text(counted(len(parsed.rejections), "line"), "red")))
-    facts += [("changed", f"{one_line(change)} ({count}x)") for change, count in parsed.changes.most_common()]
-    facts.append(("index", outcome.index))
-    show_first(
-        [f"{path.name}:{each.line_number}: {one_line(each.reason)}" for each in parsed.rejections], "red"
+    unnamed = entries["without_project"]
+    show_first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
+    show_facts(
+        [
+            (
+                "would be imported" if document["dry_run"] else "imported",
+                Text(counted(new, "entry"), "green" if new else ""),
+            ),
+            ("already there", counted(document["already_there"], "entry")),
+            ("project", unnamed and f"{one_line(document['project'])}, for {unnamed} without one"),
+            ("forgotten here", entries["forgotten_here"] and f"{entries['forgotten_here']}, not imported"),
+            ("redacted", Text(listed(document["redacted"]), "yellow")),
+            (
+                "repeated",
+                document["repeated"] and f"{counted(document['repeated'], 'line')} superseded by later ones",
+            ),
+            ("forgotten there", entries["forgotten_there"]),
+            ("rejected", Text(counted(len(rejected), "line"), "red") if rejected else None),
+            *(("changed", f"{one_line(change)} ({count}x)") for change, count in document["changes"].items()),
+            ("index", document["index"]),
+            ("took", f"{document['seconds']:.1f} s"),
+        ]
     )
-    show_facts([*facts, ("took", f"{seconds:.1f} s")])

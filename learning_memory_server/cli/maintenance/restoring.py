@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Final
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli.access.connection import Connection, complete_index, open_connection
+from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import back_up_first
@@ -45,62 +46,45 @@ _NUMBERING: Final = {
 
 
 @dataclass(slots=True)
-class Done:
-    """What an import did: how many things of each sort are new, and the backup that was made first, if any.
-
-    `forgotten` counts what was forgotten here (None if there was nothing to forget), and `noted` the ids unknown here.
-    """
-
-    imported: dict[str, int] = field(default_factory=dict)
-    backup: Path | None = None
-    forgotten: int | None = None
-    noted: int = 0
-    redacted: dict[str, int] = field(default_factory=dict)
-    index: str = ""
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class ArchiveReport:
-    """An archive next to what is here, and what was done, if anything was."""
+class _Archive:
+    """An archive next to what is here, and what was done with it, if anything was."""
 
     path: Path
     manifest: Manifest
     theirs: Contents
     comparison: Comparison
     apply_deletions: bool
-    done: Done | None = None
+    done: dict[str, Any] | None = None
 
-    def show_comparison(self) -> None:
+    def show(self) -> None:
         """Print what an import changes."""
+        comparison, rejections = self.comparison, self.theirs.rejections
         about = f"{date_and_time(self.manifest.created_at)}, by version {one_line(self.manifest.program)}"
         if self.manifest.project is not None:
             about += f", project {one_line(self.manifest.project)} only"
-        facts: list[tuple[str, str | Text]] = [("archive", f"{self.path.name}: {about}")]
-        for sort, difference in self.comparison.sorts.items():
-            facts.append((sort, _described(difference)))
-        if self.comparison.numbering is not Numbering.NONE:
-            facts.append(("cluster numbers", _NUMBERING[self.comparison.numbering]))
-        if doomed := sum(map(len, self.comparison.doomed.values())):
-            what = (
-                "will be forgotten"
-                if self.apply_deletions
-                else "kept; `import --apply-deletions` forgets them"
-            )
-            facts.append(
-                ("forgotten there", Text(f"{counted(doomed, 'item')} present here: {what}", "yellow"))
-            )
-        if never := sum(map(len, self.comparison.never.values())):
-            facts.append(("forgotten there", f"{counted(never, 'item')} unknown here: never imported"))
-        facts += [
-            ("changed", f"{one_line(change)} ({count}x)")
-            for change, count in self.theirs.changes.most_common()
-        ]
-        if self.theirs.rejections:
-            facts.append(("rejected", Text(counted(len(self.theirs.rejections), "line"), "red")))
-        show_first([one_line(reason) for reason in self.theirs.rejections], "yellow")
-        show_facts(facts)
-        for sort, difference in self.comparison.sorts.items():
+        present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
+        what = (
+            "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
+        )
+        show_first([one_line(reason) for reason in rejections], "yellow")
+        show_facts(
+            [
+                ("archive", f"{self.path.name}: {about}"),
+                *((sort, _described(difference)) for sort, difference in comparison.sorts.items()),
+                ("cluster numbers", _NUMBERING.get(comparison.numbering)),
+                (
+                    "forgotten there",
+                    Text(f"{counted(present, 'item')} present here: {what}", "yellow") if present else None,
+                ),
+                ("forgotten there", unknown and f"{counted(unknown, 'item')} unknown here: never imported"),
+                *(
+                    ("changed", f"{one_line(change)} ({count}x)")
+                    for change, count in self.theirs.changes.most_common()
+                ),
+                ("rejected", Text(counted(len(rejections), "line"), "red") if rejections else None),
+            ]
+        )
+        for sort, difference in comparison.sorts.items():
             show_first(
                 [f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow"
             )
@@ -109,27 +93,10 @@ class ArchiveReport:
                 f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
             )
 
-    def show_done(self) -> None:
-        """Print what was done, if anything was."""
-        if (done := self.done) is None:
-            return
-        facts: list[tuple[str, str | Text]] = [
-            ("imported", Text(counted(done.imported.get("entry", 0), "entry"), "green"))
-        ]
-        if done.forgotten is not None:
-            facts.append(
-                ("forgotten", f"{done.forgotten:,} here; {counted(done.noted, 'unknown id')} recorded")
-            )
-        facts += [("", counted(count, sort)) for sort, count in done.imported.items() if sort != "entry"]
-        if done.redacted:
-            facts.append(("redacted", Text(listed(done.redacted), "yellow")))
-        facts.append(("index", done.index))
-        show_facts([*facts, ("took", f"{done.seconds:.1f} s")])
-
-    def document(self) -> dict[str, Any]:
-        """Return an `ArchiveDocument`."""
-        done = self.done
-        return {
+    def result(self) -> Result:
+        """Return an `ArchiveDocument`, which is a success if every line was accepted, and what was done."""
+        comparison = self.comparison
+        document = {
             "archive": self.path.name,
             "created_at": self.manifest.created_at.isoformat(),
             "program": self.manifest.program,
@@ -142,30 +109,39 @@ class ArchiveReport:
                     "differing": each.differing,
                     "forgotten_here": len(each.forgotten_here),
                 }
-                for sort, each in self.comparison.sorts.items()
+                for sort, each in comparison.sorts.items()
             },
-            "cluster_numbers": self.comparison.numbering.value,
+            "cluster_numbers": comparison.numbering.value,
             "forgotten_there": {
-                "present": sum(map(len, self.comparison.doomed.values())),
-                "unknown": sum(map(len, self.comparison.never.values())),
+                "present": sum(map(len, comparison.doomed.values())),
+                "unknown": sum(map(len, comparison.never.values())),
             },
             "changes": dict(self.theirs.changes),
             "rejected": self.theirs.rejections,
-            "applied": done is not None,
-            **({} if done is None else _done_facts(done)),
+            "applied": self.done is not None,
+            **(self.done or {}),
         }
+        return Result(document, partial(_show_done, self.done), not self.theirs.rejections)
 
 
-def _done_facts(done: Done) -> dict[str, Any]:
-    return {
-        "backup": str(done.backup) if done.backup else None,
-        "imported": done.imported,
-        "forgotten": done.forgotten or 0,
-        "noted": done.noted,
-        "redacted": done.redacted,
-        "index": done.index,
-        "seconds": round(done.seconds, 1),
-    }
+def _show_done(done: dict[str, Any] | None) -> None:
+    if done is None:
+        return
+    imported = done["imported"]
+    gone, noted = done["forgotten"], done["noted"]
+    show_facts(
+        [
+            ("imported", Text(counted(imported["entry"], "entry"), "green")),
+            (
+                "forgotten",
+                f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None,
+            ),
+            *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+            ("redacted", Text(listed(done["redacted"]), "yellow")),
+            ("index", done["index"]),
+            ("took", f"{done['seconds']:.1f} s"),
+        ]
+    )
 
 
 def _described(difference: Difference) -> Text:
@@ -205,31 +181,31 @@ async def restore(
                 f"{path} is not an archive.", hint="To import a JSONL file, use `import`."
             )
     ours = _ours(settings)
-    report = _compared(path, ours, apply_deletions=False)
+    archive = _compared(path, ours, apply_deletions=False)
     if not as_json:
-        report.show_comparison()
+        archive.show()
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
     question = "The journal is not empty. Add what is new, and keep what is here?"
     if (
         yes
         or is_empty
-        or report.comparison.changes_nothing
+        or archive.comparison.changes_nothing
         or (not as_json and typer.confirm(question, err=True))
     ):
-        report.done = await _import(report, settings)
-    accepted = report.done is not None and not report.theirs.rejections
-    return Result(report.document(), report.show_done, accepted)
+        archive.done = await _import(archive, settings)
+    result = archive.result()
+    return replace(result, succeeded=result.succeeded and archive.done is not None)
 
 
 async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool, as_json: bool) -> Result:
-    """Import an archive, or compare it with what is here. It is a success if every line was accepted."""
+    """Import an archive, or only compare it with what is here."""
     settings = open_settings()
-    report = _compared(path, _ours(settings), apply_deletions=apply_deletions)
+    archive = _compared(path, _ours(settings), apply_deletions=apply_deletions)
     if not as_json:
-        report.show_comparison()
+        archive.show()
     if not dry_run:
-        report.done = await _import(report, settings)
-    return Result(report.document(), report.show_done, not report.theirs.rejections)
+        archive.done = await _import(archive, settings)
+    return archive.result()
 
 
 @contextmanager
@@ -241,13 +217,11 @@ def file_errors(path: Path) -> Iterator[None]:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> ArchiveReport:
+def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> _Archive:
     """Verify an archive, and compare it with what is here."""
     with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
         theirs = contents_of(archive)
-        return ArchiveReport(
-            path, archive.manifest, theirs, compare(theirs, ours), apply_deletions=apply_deletions
-        )
+        return _Archive(path, archive.manifest, theirs, compare(theirs, ours), apply_deletions)
 
 
 def _ours(settings: Settings) -> Contents:
@@ -257,14 +231,14 @@ def _ours(settings: Settings) -> Contents:
     )
 
 
-async def _import(report: ArchiveReport, settings: Settings) -> Done:
-    began, done = monotonic(), Done()
-    theirs, comparison = report.theirs, report.comparison
+async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
+    began = monotonic()
+    theirs, comparison = archive.theirs, archive.comparison
     entries = [theirs.entries[ghap_id] for ghap_id in comparison.sorts["entry"].new]
     still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
-    forgotten = _merged(comparison.never, comparison.doomed if report.apply_deletions else {})
-    if forgotten or not comparison.changes_nothing:
-        done.backup = back_up_first(settings)
+    forgotten = _merged(comparison.never, comparison.doomed if archive.apply_deletions else {})
+    backup = back_up_first(settings) if forgotten or not comparison.changes_nothing else None
+    gone = {"forgotten": 0, "noted": 0}
     async with open_connection(settings, "import") as connection:
         # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
         # nothing is imported only to be forgotten.
@@ -272,27 +246,28 @@ async def _import(report: ArchiveReport, settings: Settings) -> Done:
             await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
         if forgotten:
             gone = await connection.run(
-                "apply_deletions", forgotten=forgotten, existing_too=report.apply_deletions
+                "apply_deletions", forgotten=forgotten, existing_too=archive.apply_deletions
             )
-            done.forgotten, done.noted = gone["forgotten"], gone["noted"]
-        done.imported["entry"] = await connection.add(entries)
+        imported = {"entry": await connection.add(entries)}
         if still_open:
             added = await connection.run("add_open", entries=[GHAP.encode(entry) for entry in still_open])
-            done.imported["open entry"] = len(added["added"])
-        await _add_records(connection, report, done.imported)
-        done.redacted = dict(connection.redacted)
-        done.index = await complete_index(connection)
-    done.seconds = monotonic() - began
-    return done
-
-
-async def _add_records(connection: Connection, report: ArchiveReport, imported: dict[str, int]) -> None:
-    for kind, difference in report.comparison.sorts.items():
-        found = report.theirs.records
-        new = [found[kind, name] for name in difference.new if (kind, name) in found]
-        for batch in batches(new):
-            added = (await connection.run("add_records", records=batch))["added"]
-            imported[kind] = imported.get(kind, 0) + len(added)
+            imported["open entry"] = len(added["added"])
+        for kind, difference in comparison.sorts.items():
+            new = [theirs.records[kind, name] for name in difference.new if (kind, name) in theirs.records]
+            for batch in batches(new):
+                added = await connection.run("add_records", records=batch)
+                imported[kind] = imported.get(kind, 0) + len(added["added"])
+        redacted = dict(connection.redacted)
+        index = await complete_index(connection)
+    return {
+        "backup": str(backup) if backup else None,
+        "imported": imported,
+        "forgotten": gone["forgotten"],
+        "noted": gone["noted"],
+        "redacted": redacted,
+        "index": index,
+        "seconds": round(monotonic() - began, 1),
+    }
 
 
 def batches(records: Iterable[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
