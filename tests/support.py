@@ -26,8 +26,7 @@ from learning_memory_server.learning.clusters.fitting import fit
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
-from learning_memory_server.model.run import Run
+from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.reranking import Reranking

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -30,7 +31,7 @@ MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionEr
 """What decoding raises for data that describes nothing this program knows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Codec(Generic[T]):
     """How things of one kind are written in the journal.
 
@@ -47,7 +48,7 @@ class Codec(Generic[T]):
     names: Mapping[str, str] = field(default_factory=dict)
     absent: Data = field(default_factory=dict)
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, str]:
         """The fields of the dataclass, by their names in the journal."""
         known = (each.name for each in fields(self.type) if each.name != "others")  # type: ignore[arg-type]

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, MALFORMED
-from learning_memory_server.journal.content import Damage, Purge
 from learning_memory_server.journal.disk import Disk, journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, Format, versions_of
-from learning_memory_server.journal.line import DamagedLineError
-from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.open_file import content_of, open_file_of, open_version
+from learning_memory_server.journal.line import DamagedLineError, content_of, open_file_of, open_version
+from learning_memory_server.journal.log import Damage, Log, Purge
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import files
 

@@ -1,7 +1,8 @@
-"""One line of a journal file.
+"""One line of a journal file, and the file of an open entry.
 
 A line is a JSON object `{"at", "data", "id", "kind", "sum", "v"}` with sorted keys and no spaces, in UTF-8.
 `sum`, the checksum, is the SHA-256 of the line's canonical JSON without `sum`, so that damage is detected.
+The file of an open entry is its data as one JSON object, with the version and such a checksum, which earlier ones lack.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -19,7 +21,6 @@ from learning_memory_server.journal.codec import MALFORMED
 from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, Format, is_tombstone, is_version
 
 T = TypeVar("T")
-
 
 _FIELDS: Final = ("kind", "id", "at", "data", "sum")
 """What every line has besides its version."""
@@ -79,25 +80,14 @@ class JournalRecord:
         """
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
-        try:
-            body = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DamagedLineError("it is not JSON") from error
-        if not isinstance(body, dict):
-            raise DamagedLineError("it is not a JSON object")
+        body = _parsed(line)
         version = body.get("v")
         if not is_version(version):
             raise DamagedLineError("it has no version (`v`)")
         form.refuse_newer(version)
         if missing := [f"`{name}`" for name in _FIELDS if name not in body]:
             raise DamagedLineError(f"it has no {', '.join(missing)}")
-        stated = body.pop("sum")
-        try:
-            actual = digest(body)
-        except ValueError as error:
-            raise DamagedLineError("it is not valid Unicode") from error
-        if stated != actual:
-            raise DamagedLineError("the checksum does not match")
+        _verify(body, body.pop("sum"))
         kind, record_id, data = body["kind"], body["id"], body["data"]
         try:
             at = datetime.fromisoformat(body["at"])
@@ -121,6 +111,56 @@ def with_data(line: bytes, data: dict[str, Any]) -> bytes:
     body = json.loads(line) | {"data": data}
     del body["sum"]
     return _canonical({**body, "sum": digest(body)}) + b"\n"
+
+
+_UNVERSIONED: Final = 1
+"""The version of open files that name none, as the first ones did."""
+
+
+def open_file_of(content: dict[str, Any]) -> bytes:
+    """Return the content of an open file, with its checksum."""
+    return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode()
+
+
+def content_of(text: bytes) -> dict[str, Any]:
+    """Return what an open file says, without its checksum. Earlier programs wrote none.
+
+    Raises:
+        DamagedLineError: If it is not as it was written.
+    """
+    content = _parsed(text)
+    stated = content.pop("sum", None)
+    if stated is not None:
+        _verify(content, stated)
+    return content
+
+
+def open_version(text: bytes) -> int:
+    """Return the version that an open file names, damaged or not; the first if it names none, or nonsense."""
+    with suppress(DamagedLineError):
+        version = _parsed(text).get("v")
+        if is_version(version):
+            return version
+    return _UNVERSIONED
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DamagedLineError("it is not JSON") from error
+    if not isinstance(content, dict):
+        raise DamagedLineError("it is not a JSON object")
+    return content
+
+
+def _verify(content: dict[str, Any], stated: object) -> None:
+    try:
+        actual = digest(content)
+    except ValueError as error:
+        raise DamagedLineError("it is not valid Unicode") from error
+    if stated != actual:
+        raise DamagedLineError("the checksum does not match")
 
 
 def _understood(record_id: str, read: Callable[[], T]) -> T:

@@ -16,8 +16,13 @@ from typing import Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
-from learning_memory_server.journal.open_file import content_of, open_file_of
+from learning_memory_server.journal.line import (
+    DamagedLineError,
+    JournalRecord,
+    content_of,
+    open_file_of,
+    with_data,
+)
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.data import RedactedData, redact_data
 

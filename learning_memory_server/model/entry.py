@@ -10,9 +10,34 @@ from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.advice import Citation
-from learning_memory_server.model.run import Run
 from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a test or build command ended. Its output is not kept.
+
+    Args:
+        command: The command, on one line and without paths of the machine.
+        passed: How many tests passed, if its output says so; the same for the others.
+        failed: How many tests failed, those that could not be run included.
+        skipped: How many tests were skipped.
+    """
+
+    at: datetime
+    command: str
+    exit_status: int
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+
+    def __str__(self) -> str:
+        """Return `command: exit status, counts`."""
+        counts = (("failed", self.failed), ("passed", self.passed), ("skipped", self.skipped))
+        said = [f"{count} {word}" for word, count in counts if count]
+        return f"{self.command}: {', '.join([f'exit {self.exit_status}', *said])}"
+
 
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
 """How much an experience counts in the centroid of a cluster, by tier."""

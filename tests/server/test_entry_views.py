@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.run import Run
+from learning_memory_server.model.entry import Ghap, Run
 from learning_memory_server.server.replies import STORED_TEXT
 from learning_memory_server.server.views import entry_views
 from tests.server.agent import CALLER, agent_of

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.model.advice import Citation
     from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Run
     from learning_memory_server.model.moment import Clock
-    from learning_memory_server.model.run import Run
     from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 
 

@@ -13,8 +13,7 @@ from learning_memory_server.errors import InvalidInputError, JournalUnavailableE
 from learning_memory_server.journal.archive.entries_foreign import ForeignPart
 from learning_memory_server.journal.codec import GHAP, MALFORMED
 from learning_memory_server.journal.formats import CURRENT, is_version
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord
-from learning_memory_server.journal.open_file import content_of, open_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_version
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.identity import session_hash

@@ -12,8 +12,7 @@ from learning_memory_server.journal.archive.reading import Archive, open_archive
 from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord
-from learning_memory_server.journal.open_file import open_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, open_version
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 

@@ -12,8 +12,7 @@ from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OP
 from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord
-from learning_memory_server.journal.open_file import content_of, open_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_version
 
 _ENTRIES: Final = "entries"
 _GHAP: Final = "ghap"

@@ -13,8 +13,8 @@ from typing import Final
 
 from learning_memory_server.learning.failures.parse import head, parse, program
 from learning_memory_server.learning.failures.sanitize import tidied
+from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.run import Run
 
 SHOWN_MAX: Final = 200
 """Characters of a command that are kept."""

@@ -11,7 +11,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.open_entries import Owner
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
 from learning_memory_server.model.caller import MAIN_AGENT
-from learning_memory_server.model.run import Run
+from learning_memory_server.model.entry import Run
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ghap, ids, reloaded, start
 
 if TYPE_CHECKING:
