@@ -36,6 +36,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class Ranking:
             Reranking(embeddings, (lambda: reranker) if reranker else None),
             Reranking(embeddings, None),
         )
-        self._searcher = MemorySearcher(self._index, self._writer, self._log, none, math.inf)
-        self._reranker = MemorySearcher(self._index, self._writer, self._log, reranking, math.inf)
+        self._searcher = MemorySearcher(Recall(self._index, self._writer, none), self._log, math.inf)
+        self._reranker = MemorySearcher(Recall(self._index, self._writer, reranking), self._log, math.inf)
         self._runner.run(self._writer.complete())
         self._runner.run(reranking.loaded())
         self._keys: dict[str, str] = {}

@@ -29,6 +29,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
+from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 
@@ -312,7 +313,7 @@ async def open_parts(
         index=index,
         writer=writer,
         persister=ObservationPersister(writer),
-        searcher=ExperienceSearcher(index, writer, collector, Reranking(embeddings, None)),
+        searcher=ExperienceSearcher(Recall(index, writer, Reranking(embeddings, None)), collector),
         values=values,
         verdicts=VerdictLog(journal.verdicts),
     )

@@ -62,6 +62,16 @@ class ExperienceQuery:
     min_score: float | None = None
     """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
 
+    @property
+    def collection(self) -> Collection:
+        """The collection that is searched."""
+        return Collection.of(self.axis)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether this is a search whose threshold was measured."""
+        return self.axis is Axis.FULL and self.where == EntryQuery()
+
 
 @dataclass(frozen=True, slots=True)
 class FoundExperience:

@@ -102,11 +102,8 @@ class VectorIndex:
                 "The index did not answer in time.", hint="Call again in a few seconds."
             ) from None
 
-    async def open(self) -> None:
-        """Wait for the model, open the engine and ensure every collection. Idempotent."""
-        await self._open()
-
-    async def _open(self) -> VectorStore:
+    async def open(self) -> VectorStore:
+        """Wait for the model, open the engine, ensure every collection, and return the engine. Idempotent."""
         identity = await self._embeddings.identity()
         async with self._opening:
             if self._store is None:
@@ -151,7 +148,7 @@ class VectorIndex:
 
         `vectors` has the shape (len(documents), dimension); None to compute them. This never waits for the model.
         """
-        store = self._opened()
+        store = self.require_open()
         if vectors is None:
             vectors = await embed(self._embeddings, documents)
         by_collection: dict[str, list[Point]] = {}
@@ -164,7 +161,7 @@ class VectorIndex:
 
     async def remove(self, point_ids: Sequence[str]) -> None:
         """Remove the points from every collection."""
-        store = self._opened()
+        store = self.require_open()
         await all_done(self._change(each, store.delete(each, point_ids)) for each in Collection)
 
     async def rebuild(
@@ -185,7 +182,7 @@ class VectorIndex:
             progress: Called with the number of points just written.
             outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
         """
-        store = await self._open()
+        store = await self.open()
         # An interrupted rebuild may have left points with their earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
 
@@ -201,7 +198,7 @@ class VectorIndex:
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
         """Return the digest of each point in each collection, by id; earlier versions stored none."""
-        store = self._opened()
+        store = self.require_open()
         return {
             collection: {
                 record.id: record.payload.get(DIGEST)
@@ -212,7 +209,7 @@ class VectorIndex:
 
     async def former_ids(self) -> dict[str, set[str]]:
         """Return the ids of points in collections of other models or versions that `remove` also reaches."""
-        store = self._opened()
+        store = self.require_open()
         return {collection: await store.former_ids(collection) for collection in Collection}
 
     async def is_intact(self) -> bool:
@@ -220,7 +217,7 @@ class VectorIndex:
 
         A write between the two looks makes them differ, so a difference counts once it has been seen three times.
         """
-        store = self._opened()
+        store = self.require_open()
         for _ in range(_LOOKS):
             counts = await self.counts()
             if list(counts.values()) == [await store.size(collection) for collection in Collection]:
@@ -248,7 +245,7 @@ class VectorIndex:
         Raises:
             LostPointsError: If fewer points were found than there should be.
         """
-        store = self._opened()
+        store = self.require_open()
         timer = timer or SearchTimer(query.collection)
         with timer.embedding():
             vector = await self._embeddings.embed_query(query.text, model_within)
@@ -271,12 +268,12 @@ class VectorIndex:
         ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
         """Open the index and return the points of highest cosine similarity, best first, ties ordered by id."""
-        store = await self._open()
+        store = await self.open()
         return await store.search(collection, vector, limit=limit, where=where, ids=ids)
 
     async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
         """Open the index and return the vectors of all points, by point id."""
-        store = await self._open()
+        store = await self.open()
         return _vectors_in(await store.scroll(collection, with_vectors=True))
 
     async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -291,16 +288,16 @@ class VectorIndex:
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
         """Open the index and return the points that exist among `ids`, in the order of `ids`."""
-        store = await self._open()
+        store = await self.open()
         return await store.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def count(self, collection: str) -> int:
         """Open the index and return the number of points in a collection."""
-        return await (await self._open()).count(collection)
+        return await (await self.open()).count(collection)
 
     async def size(self, collection: str) -> int:
         """Open the index and return how many points a collection should have, without asking a server if possible."""
-        return await (await self._open()).size(collection)
+        return await (await self.open()).size(collection)
 
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
@@ -308,7 +305,7 @@ class VectorIndex:
 
     async def counts(self) -> dict[str, int]:
         """Return the exact number of points in each collection."""
-        store = self._opened()
+        store = self.require_open()
         counted = await all_done(map(store.count, Collection))
         return {collection.value: count for collection, count in zip(Collection, counted, strict=True)}
 
@@ -319,14 +316,15 @@ class VectorIndex:
 
     async def discard(self) -> None:
         """Close the engine, so that the next `open` starts over. What it cannot flush is lost until it is rebuilt."""
-        if self._store is not None:
-            store, self._store = self._store, None
-            with suppress(StorageUnavailableError):
-                await store.close()
+        with suppress(StorageUnavailableError):
+            await self._close_store()
 
     async def close(self) -> None:
         """Flush and close the engine, and stop the model."""
         await self._embeddings.stop()
+        await self._close_store()
+
+    async def _close_store(self) -> None:
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()
@@ -335,11 +333,8 @@ class VectorIndex:
         await change
         self._generations[collection] += 1
 
-    def require_open(self) -> None:
-        """Do nothing if searches and writes are possible without a wait."""
-        self._opened()
-
-    def _opened(self) -> VectorStore:
+    def require_open(self) -> VectorStore:
+        """Return the engine if searches and writes are possible without a wait."""
         if self._store is None:
             hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
             if self._embeddings.state == "ready":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 
 if TYPE_CHECKING:
@@ -53,12 +54,18 @@ class MemoryFilter:
 class MemoryQuery:
     """What to look for."""
 
+    collection = Collection.MEMORIES
     text: str
     limit: int = 10
     where: MemoryFilter = field(default_factory=MemoryFilter)
     min_similarity: float = 0.0  # the least cosine similarity, from 0 to 1; ignored in a lexical search
     min_score: float | None = None
     """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether this is a search whose threshold was measured."""
+        return self.where == MemoryFilter() and self.min_similarity == 0
 
 
 @dataclass(frozen=True, slots=True)

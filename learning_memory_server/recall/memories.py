@@ -1,33 +1,27 @@
-"""Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late.
-
-Many searches at once are taken up a few at a time, and the deadline of each begins when it is taken up.
-"""
+"""Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from learning_memory_server.capture.memories.log import needles
-from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import (
     DeadlineExceededError,
-    EmbeddingUnavailableError,
     NoAnswerError,
-    StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryFilter
 from learning_memory_server.index.ranking.explanation import Explanation
 from learning_memory_server.index.ranking.fusion import relevance
-from learning_memory_server.index.ranking.hybrid import Query, mode_of
-from learning_memory_server.index.ranking.threshold import Threshold, passing, threshold_of
-from learning_memory_server.index.ranking.timing import SearchTimer
+from learning_memory_server.index.ranking.hybrid import Query
+from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.dates import with_iso_dates
@@ -41,14 +35,11 @@ from learning_memory_server.system.waiting import (
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.log import MemoryLog
     from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.memory_query import MemoryQuery
-    from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.index.ranking.timing import SearchTimer
     from learning_memory_server.model.memory import Memory
-    from learning_memory_server.recall.reranking import Reranking
+    from learning_memory_server.recall.recall import Recall
 
-DEADLINE: Final = SEARCH_MEMORY_SECONDS
-"""Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
 _INDEX_SHARE: Final = 0.75
 """The share of the deadline that the index has before the re-ranking. Then the journal answers."""
 _REQUEST_SHARE: Final = 0.6
@@ -71,66 +62,40 @@ _DEEPEST: Final = 1_000
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class MemorySearcher:
     """Finds memories."""
 
-    def __init__(  # noqa: PLR0913 - where to search, and for how long
-        self,
-        index: VectorIndex,
-        writer: IndexWriter,
-        memories: MemoryLog,
-        reranking: Reranking,
-        deadline: float = DEADLINE,
-        *,
-        patience: float = PATIENCE,
-    ) -> None:
-        self._index = index
-        self._writer = writer
-        self._memories = memories
-        self._reranking = reranking
-        self._deadline = deadline
-        self._patience = patience
-        self._turns = asyncio.Semaphore(QUERIES_AT_ONCE)
-        # Python runs one ranking at a time anyway; several at once would all be late.
-        self._lexical_turn = asyncio.Lock()
+    recall: Recall
+    memories: MemoryLog
+    deadline: float = SEARCH_MEMORY_SECONDS
+    """Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
+    patience: float = PATIENCE
 
     async def search(self, query: MemoryQuery) -> FoundMemories:
         """Return the memories that match best, each once. Filters apply before the best are taken."""
-        query = replace(query, text=with_iso_dates(query.text))
-        with SearchTimer(Collection.MEMORIES) as timer:
-            result = await self._search(query, timer)
-            timer.answered(result.mode, len(result.found))
-        return result
+        return await self.recall.search(query, self.deadline, self._search_index, self._rank_journal)
 
-    async def _search(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
-        if self._writer.is_searchable(Collection.MEMORIES):
-            async with self._turns:
-                try:
-                    async with self._index.in_time(self._deadline):
-                        return await self._search_index(query, timer)
-                except (StorageUnavailableError, EmbeddingUnavailableError) as error:
-                    # The journal can still answer, and `mode` says that it did.
-                    log.warning("search.degraded", reason=error.message)
-                    self._writer.invalidate(error)
+    async def _rank_journal(self, query: MemoryQuery) -> FoundMemories:
         try:
-            async with self._lexical_turn, asyncio.timeout(_JOURNAL_SHARE * self._deadline):
+            async with asyncio.timeout(_JOURNAL_SHARE * self.deadline):
                 # The journal is read here, so that no two threads read it at the same time.
-                return await asyncio.to_thread(_rank, self._memories, query, self._memories.all())
+                return await asyncio.to_thread(_rank, self.memories, query, self.memories.all())
         except TimeoutError:
             raise DeadlineExceededError("timed out") from None
 
     async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
-        memories = self._memories.all()
-        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self._reranking.depth)
+        memories = self.memories.all()
+        depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self.recall.reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
-        last = began + self._patience
+        last = began + self.patience
         is_partial = False
         seen: list[FoundMemory] = []
         without: set[str] = set()
         contrast: float | None = None
         while True:
-            async with self._index.in_time(began + _INDEX_SHARE * self._deadline - now()):
+            async with self.recall.index.in_time(began + _INDEX_SHARE * self.deadline - now()):
                 matches = await self._ranked(query, depth, without, contrast, timer)
             if contrast is None and matches:
                 # The scores of all rounds are compared.
@@ -152,22 +117,13 @@ class MemorySearcher:
             without |= {each.memory.id for each in similar or matches}
         # A later round may have found better ones.
         seen.sort(key=lambda each: -each.score)
-        explanations = await self._reranking.rerank(
-            query.text,
-            [each.explanation for each in seen],
+        kept, mode, left_out = await self.recall.select(
+            query,
+            seen,
             lambda count: self._texts(seen[:count]),
-            began + self._deadline - _ANSWERING - now(),
+            began + self.deadline - _ANSWERING - now(),
+            partial(_best, query.limit),
         )
-        mode = mode_of(explanations, query.text)
-        ranked = [
-            replace(each, explanation=explanation)
-            for each, explanation in zip(seen, explanations, strict=True)
-        ]
-        is_measured = query.where == MemoryFilter() and query.min_similarity == 0
-        threshold = await threshold_of(
-            self._index, Collection.MEMORIES, query.text, query.min_score, is_measured=is_measured
-        )
-        kept, left_out = passing(_best(query.limit, ranked), threshold)
         return FoundMemories(kept, mode, is_partial, left_out)
 
     def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
@@ -179,7 +135,7 @@ class MemorySearcher:
         texts = {
             (memory.id, chunk.start, chunk.end): chunk.text
             for memory in memories.values()
-            for chunk in self._memories.chunk_texts(memory, numbers[memory.id])
+            for chunk in self.memories.chunk_texts(memory, numbers[memory.id])
         }
         # The index may still contain chunks made for another model.
         return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]
@@ -196,12 +152,12 @@ class MemorySearcher:
         where = query.where.for_engine(without)
         asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
         async for attempt in attempts("memories.search", _is_worth_repeating, _FIRST_WAIT):
-            with attempt, each_request_within(_REQUEST_SHARE * self._deadline):
-                matches = await self._index.search_hybrid(
+            with attempt, each_request_within(_REQUEST_SHARE * self.deadline):
+                matches = await self.recall.index.search_hybrid(
                     asked,
                     self._is_kept,
                     timer,
-                    model_within=_MODEL_SHARE * self._deadline,
+                    model_within=_MODEL_SHARE * self.deadline,
                     expected=lambda: self._expected(query.where, without),
                 )
         return [
@@ -213,17 +169,17 @@ class MemorySearcher:
                 match.explanation,
             )
             for match in matches
-            if (memory := self._memories.find(match.payload["memory_id"]))
+            if (memory := self.memories.find(match.payload["memory_id"]))
         ]
 
     def _expected(self, where: MemoryFilter, without: AbstractSet[str]) -> int:
         """Return how many chunks of the memories that match must be in the index."""
-        matching = (each for each in self._memories.all() if where.matches(each) and each.id not in without)
-        return sum(map(self._memories.chunks_of, matching)) - self._writer.pending
+        matching = (each for each in self.memories.all() if where.matches(each) and each.id not in without)
+        return sum(map(self.memories.chunks_of, matching)) - self.recall.writer.pending
 
     def _is_kept(self, payload: Payload) -> bool:
         """Return whether a point's memory exists; a point may briefly outlive its memory."""
-        return self._memories.find(payload["memory_id"]) is not None
+        return self.memories.find(payload["memory_id"]) is not None
 
 
 def _is_worth_repeating(error: Exception) -> bool:

@@ -14,6 +14,7 @@ from learning_memory_server.errors import DiskFullError, StorageUnavailableError
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import Recall
 from tests.capture.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, CAROL, NOON
 
@@ -145,7 +146,7 @@ async def test_no_long_text_hides_the_other_memories(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_search_that_runs_out_of_time_says_that_it_is_partial(tmp_path: Path) -> None:
     async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
+        hasty = MemorySearcher(Recall(shelf.index, shelf.writer, shelf.reranking), shelf.log, patience=0)
         result = await hasty.search(MemoryQuery("and of nothing else", 7))
         assert result.is_partial
         assert 1 <= len(result.found) <= 2
@@ -156,7 +157,7 @@ async def test_a_search_that_misses_nothing_is_not_partial_however_little_time_t
     tmp_path: Path,
 ) -> None:
     async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(shelf.index, shelf.writer, shelf.log, shelf.reranking, patience=0)
+        hasty = MemorySearcher(Recall(shelf.index, shelf.writer, shelf.reranking), shelf.log, patience=0)
         where = MemoryFilter(tags=("note",))
         result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
         assert (len(result.found), result.is_partial) == (5, False)

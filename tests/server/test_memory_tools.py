@@ -11,6 +11,7 @@ import pytest
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import Recall
 from tests.server.agent import CALLER, agent_of, only_text, open_index
 from tests.server.memory_calls import LONG, NOTE, add, refused, said
 
@@ -192,7 +193,9 @@ class BrokenSearcher(MemorySearcher):
 
 @pytest.mark.slow
 async def test_a_search_that_ran_out_of_time_says_so(indexed: Services) -> None:
-    hasty = MemorySearcher(indexed.index, indexed.writer, indexed.memory_log, indexed.reranking, patience=0)
+    hasty = MemorySearcher(
+        Recall(indexed.index, indexed.writer, indexed.reranking), indexed.memory_log, patience=0
+    )
     async with agent_of({**indexed.injectable(), MemorySearcher: hasty}) as agent:
         await add(agent, LONG)
         await add(agent, NOTE)
@@ -224,7 +227,7 @@ async def test_failures_are_reported_without_internals(
 async def test_a_search_that_takes_too_long_is_said_to_have_timed_out(services: Services) -> None:
     await open_index(services)
     hasty = MemorySearcher(
-        services.index, services.writer, services.memory_log, services.reranking, deadline=0
+        Recall(services.index, services.writer, services.reranking), services.memory_log, deadline=0
     )
     async with agent_of({**services.injectable(), MemorySearcher: hasty}) as agent:
         assert await refused(agent, "search_memory", query="x") == "Error: Search failed: timed out"

@@ -168,9 +168,9 @@ def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
 
 def _probe_reranker(model: str) -> Finding:
     from learning_memory_server.index.ranking.fusion import RERANKED  # noqa: PLC0415
-    from learning_memory_server.recall.memories import DEADLINE  # noqa: PLC0415
     from learning_memory_server.recall.reranking import SECONDS  # noqa: PLC0415
     from learning_memory_server.server.composition.backends import load_reranker  # noqa: PLC0415 - half a second
+    from learning_memory_server.system.waiting import SEARCH_MEMORY_SECONDS  # noqa: PLC0415
 
     try:
         reranker = load_reranker(model)
@@ -190,7 +190,7 @@ def _probe_reranker(model: str) -> Finding:
     sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
     if seconds >= SECONDS:
         return yellow(_RERANKER, f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
-    if seconds >= DEADLINE:
+    if seconds >= SEARCH_MEMORY_SECONDS:
         return yellow(
             _RERANKER,
             f"{sentence} That is too slow for search_memory, which has a second: its results are not re-ranked. "

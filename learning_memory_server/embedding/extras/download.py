@@ -23,9 +23,6 @@ def download_model(model: str, *, show_progress: bool) -> Path:
     Args:
         model: A name on the hub, with or without the owner `sentence-transformers`.
         show_progress: Show progress bars on stderr.
-
-    Raises:
-        EmbeddingUnavailableError: If the model does not exist or cannot be downloaded; the message says which.
     """
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
     from huggingface_hub.errors import (  # noqa: PLC0415

@@ -71,10 +71,6 @@ def remove_replaced(models: Path, model: str) -> None:
     """Remove exports of the packaged model, which needs none, and others that were not used for a month.
 
     Earlier versions of this program exported it, too.
-
-    Args:
-        models: Where exports are kept; need not exist.
-        model: The packaged model's name.
     """
     if models.is_dir():
         _remove_all(models, lambda path: _is_unused(path, model, ""))
@@ -85,10 +81,6 @@ def remove_unused(models: Path, source: ModelSource) -> None:
 
     An export replaces others with the same model's name: the model's files, or the way they are exported, have changed.
     A process that has a replaced export open can continue; one that is just opening it falls back to the original.
-
-    Args:
-        models: Where exports are kept.
-        source: The model whose export is in use.
     """
     with suppress(OSError):
         os.utime(models / source.digest)
@@ -108,13 +100,7 @@ def _remove_all(models: Path, is_unused: Callable[[Path], bool]) -> None:
 
 
 def _is_unused(path: Path, model: str, used: str) -> bool:
-    """Return whether a file or folder is an export that is not needed.
-
-    Args:
-        path: What was found in the folder of exports.
-        model: The name of the model in use.
-        used: The digest of its export; empty if it has none.
-    """
+    """Return whether a file or folder is an export that is not needed."""
     # Files with other names are not this program's.
     named = re.fullmatch(r"([0-9a-f]{12})(\.tmp|\.failed)?", path.name)
     if named is None or path.is_symlink():

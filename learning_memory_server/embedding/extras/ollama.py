@@ -23,15 +23,10 @@ _BATCH: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prefixes that asymmetric models expect; Ollama does not add them.
+    """The prefixes that asymmetric models expect; Ollama does not add them."""
 
-    Args:
-        query: Before a query.
-        document: Before a document.
-    """
-
-    query: str = ""
-    document: str = ""
+    query: str = ""  # before a query
+    document: str = ""  # before a document
 
     @property
     def definition(self) -> str:
@@ -70,10 +65,6 @@ class OllamaEmbedder:
         dimension: The length that a vector must have; None accepts the model's.
         url: The server.
         timeout: Seconds to wait for the next byte of a reply.
-
-    Raises:
-        EmbeddingUnavailableError: If the server does not answer or lacks the model, or its vectors have another
-            length.
     """
 
     runtime: Runtime = "ollama"
@@ -97,28 +88,16 @@ class OllamaEmbedder:
         )
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return an array of shape (len(texts), dimension).
-
-        Raises:
-            EmbeddingUnavailableError: If the server fails, or the model is no longer the one of the identity.
-        """
+        """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.document + text for text in texts])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,).
-
-        Raises:
-            EmbeddingUnavailableError: If the server fails, or the model is no longer the one of the identity.
-        """
+        """Return an array of shape (dimension,)."""
         vector: NDArray[np.float32] = self.embed_queries([text])[0]
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return an array of shape (len(texts), dimension).
-
-        Raises:
-            EmbeddingUnavailableError: If the server fails, or the model is no longer the one of the identity.
-        """
+        """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.query + text for text in texts])
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:

@@ -64,19 +64,11 @@ class OllamaServer:
         )
 
     def version(self) -> str:
-        """Return the server's version.
-
-        Raises:
-            EmbeddingUnavailableError: If it does not answer as Ollama does.
-        """
+        """Return the server's version."""
         return str(self._request("GET", "/api/version").get("version", "unknown"))
 
     def digest_of(self, model: str) -> str:
-        """Return the digest that a model's name currently points to; it changes when the tag moves.
-
-        Raises:
-            EmbeddingUnavailableError: If there is no such model, or no answer.
-        """
+        """Return the digest that a model's name currently points to; it changes when the tag moves."""
         listed = self._request("GET", "/api/tags").get("models")
         for entry in listed if isinstance(listed, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("digest"), str):
@@ -86,11 +78,7 @@ class OllamaServer:
         raise _missing(model)
 
     def context_length(self, model: str) -> int:
-        """Return the number of tokens at which a model's input is truncated; 0 if the server does not say.
-
-        Raises:
-            EmbeddingUnavailableError: If there is no such model, or no answer.
-        """
+        """Return the number of tokens at which a model's input is truncated; 0 if the server does not say."""
         shown = self._request("POST", "/api/show", {"model": model})
         info, parameters = shown.get("model_info"), shown.get("parameters")
         lengths = [
@@ -149,11 +137,7 @@ class OllamaServer:
         return answer
 
     def _read(self, response: httpx.Response) -> bytes:
-        """Return the body.
-
-        Raises:
-            EmbeddingUnavailableError: If it is longer than any that Ollama sends.
-        """
+        """Return the body."""
         content = bytearray()
         for chunk in response.iter_bytes():
             content += chunk
@@ -188,11 +172,7 @@ class OllamaServer:
 
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
-        """Explain failures of the connection.
-
-        Raises:
-            ModelServerAwayError: In place of any error of the HTTP client.
-        """
+        """Explain failures of the connection."""
         import httpx  # noqa: PLC0415
 
         try:

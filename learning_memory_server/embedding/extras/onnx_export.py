@@ -64,11 +64,7 @@ SAMPLES: Final = (
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Export a model to a folder of exports, unless that has been done or is being done.
-
-    Args:
-        arguments: The model, as in the settings, and the folder.
-    """
+    """Export a model to a folder of exports, unless that has been done or is being done."""
     model, models = arguments[0], Path(arguments[1])
     if hasattr(os, "nice"):
         os.nice(19)
@@ -94,10 +90,6 @@ def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
         model: The model, as in the settings.
         models: Where exports are kept, each in its own folder.
         agreement: The least cosine between the export's and the original's vectors.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is missing, cannot be exported, or its export's vectors differ.
-        OSError: If the disk is full, or `models` is gone.
     """
     source = find_source(model)
     folder = models / source.digest

@@ -37,10 +37,6 @@ class SentenceEmbedder:
     Args:
         model: The absolute path of a model folder, or the name of a model in the library's local cache.
         dimension: The length that a vector must have; None accepts the model's.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine, cannot be used, or makes vectors of another
-            length, or the library is not installed.
     """
 
     runtime: Runtime = "sentence-transformers"
@@ -115,15 +111,7 @@ class SentenceEmbedder:
 
 
 class CrossEncoderReranker:
-    """A cross-encoder of the sentence-transformers library on the CPU. Nothing is ever downloaded.
-
-    Args:
-        model: The absolute path of a model folder, or the name of a model in the library's local cache.
-
-    Raises:
-        EmbeddingUnavailableError: If the model is not on this machine or does not give a text one score, or the
-            library is not installed.
-    """
+    """A cross-encoder of the sentence-transformers library on the CPU. Nothing is ever downloaded."""
 
     def __init__(self, model: str) -> None:
         folder = find_reranker(model)
@@ -146,11 +134,7 @@ class CrossEncoderReranker:
         self._to_unit = Sigmoid()
 
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return an array of shape (len(texts),), from 0 to 1.
-
-        Raises:
-            EmbeddingUnavailableError: If a score is not a number.
-        """
+        """Return an array of shape (len(texts),), from 0 to 1."""
         pairs = [(query, text) for text in texts]
         scores: NDArray[np.float32] = self._model.predict(
             pairs, batch_size=_BATCH, activation_fn=self._to_unit, show_progress_bar=False

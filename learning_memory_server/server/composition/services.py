@@ -45,6 +45,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
@@ -120,9 +121,11 @@ class Services:
 
         # Entries and memories: writing and finding them.
         self.persister = ObservationPersister(self.writer)
-        self.searcher = ExperienceSearcher(self.index, self.writer, self.collector, self.reranking)
+        self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector)
         self.memories = MemoryStore(self.memory_log, self.writer, clock)
-        self.memory_searcher = MemorySearcher(self.index, self.writer, self.memory_log, self.reranking)
+        self.memory_searcher = MemorySearcher(
+            Recall(self.index, self.writer, self.reranking), self.memory_log
+        )
 
         # What is learned from entries.
         self.clusterer = ExperienceClusterer(

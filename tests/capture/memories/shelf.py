@@ -20,6 +20,7 @@ from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 from tests.support import ALICE, TickingClock, keeping_up
@@ -99,7 +100,7 @@ async def open_shelf(
             log=log,
             memories=MemoryStore(log, writer, clock),
             reranking=reranking,
-            searcher=MemorySearcher(index, writer, log, reranking, deadline),
+            searcher=MemorySearcher(Recall(index, writer, reranking), log, deadline),
         )
     finally:
         store.down = None
