@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from learning_memory_server.embedding.probe import PROBE
+from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.services import open_services

@@ -5,7 +5,7 @@ torch nor a model library takes part. A test makes the files again and compares 
 
 The graph is all-MiniLM-L6-v2 up to the vector of length 1, with pooling and normalisation. It leaves out what no text
 uses: positions beyond the model's limit, and the second of the two token types. Word vectors stay in eight bits in RAM,
-because a text needs few of them; the matrices of the layers are packed (`embedding/packing.py`).
+because a text needs few of them; the matrices of the layers are packed (`embedding/onnx_runtime.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
-from learning_memory_server.embedding.onnx_runtime import MODEL, TOKENIZER, WEIGHTS, ExportMeta
-from learning_memory_server.embedding.packing import BLOCK, pack
+from learning_memory_server.embedding.onnx_runtime import BLOCK, MODEL, TOKENIZER, WEIGHTS, ExportMeta, pack
 from learning_memory_server.embedding.source import file_digest, packaged_model
 
 if TYPE_CHECKING:

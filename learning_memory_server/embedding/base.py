@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
@@ -74,3 +74,34 @@ class Reranker(Protocol):
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return how well each text answers the query: an array of shape (len(texts),), from 0 to 1."""
         ...
+
+
+PROBE: Final = (
+    "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
+)
+"""Words, digits, code, and what tokenizers treat specially. Changing it rebuilds every index.
+
+An identity says what a model claims to be. The probe shows what it does: the same weights may give other vectors in
+another version of the server that runs them.
+"""
+
+_AGREEMENT: Final = 0.999
+"""A cosine that the same model exceeds on any runtime and processor, and that no other model reaches."""
+
+
+def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
+    """Return whether two vectors of the probe come from the same model: have the same direction, up to rounding.
+
+    `kept` may be anything that was read; only a vector of the same length can agree.
+    """
+    import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+    try:
+        left, right = (np.asarray(vector, dtype=np.float64) for vector in (kept, probe))
+    except (TypeError, ValueError):
+        return False
+    if left.ndim != 1 or left.shape != right.shape:
+        return False
+    lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
+    # NaN compares as false, so it does not agree.
+    return lengths > 0 and bool(left @ right / lengths > _AGREEMENT)

@@ -9,8 +9,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.lazy import LazyModel, ModelState
-from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
 from learning_memory_server.embedding.work_queue import WorkQueue
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError

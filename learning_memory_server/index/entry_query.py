@@ -11,7 +11,7 @@ from learning_memory_server.index.engines.base import Filter, TimeRange
 from learning_memory_server.model.vocabulary import Axis
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.ranking.explanation import Explanation
+    from learning_memory_server.index.ranking.fusion import Explanation
     from learning_memory_server.index.ranking.threshold import LeftOut
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, SearchMode, Strategy

@@ -11,7 +11,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.ranking.explanation import Explanation
+    from learning_memory_server.index.ranking.fusion import Explanation
     from learning_memory_server.index.ranking.threshold import LeftOut
     from learning_memory_server.model.memory import Memory
     from learning_memory_server.model.vocabulary import SearchMode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.probe import agrees
+from learning_memory_server.embedding.base import agrees
 from learning_memory_server.errors import (
     DamagedCollectionError,
     MissingCollectionError,

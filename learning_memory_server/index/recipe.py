@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server.embedding.probe import PROBE, agrees
+from learning_memory_server.embedding.base import PROBE, agrees
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import DIGEST, DocumentShape, digest_of
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import FoundExperience, SearchResult
-from learning_memory_server.index.ranking.explanation import Explanation
+from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
-from learning_memory_server.recall.dates import with_iso_dates
+from learning_memory_server.recall.lexical import with_iso_dates
 from learning_memory_server.recall.reranking import SECONDS
 from learning_memory_server.system.waiting import SEARCH_SECONDS, each_request_within
 

@@ -18,13 +18,12 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryFilter
-from learning_memory_server.index.ranking.explanation import Explanation
-from learning_memory_server.index.ranking.fusion import relevance
+from learning_memory_server.index.ranking.fusion import Explanation, relevance
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
-from learning_memory_server.recall.dates import with_iso_dates
+from learning_memory_server.recall.lexical import with_iso_dates
 from learning_memory_server.system.waiting import (
     SEARCH_MEMORY_SECONDS,
     attempts,

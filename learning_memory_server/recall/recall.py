@@ -16,7 +16,7 @@ from learning_memory_server.index.memory_query import FoundMemories, FoundMemory
 from learning_memory_server.index.ranking.hybrid import mode_of
 from learning_memory_server.index.ranking.threshold import LeftOut, passing, threshold_of
 from learning_memory_server.index.ranking.timing import SearchTimer
-from learning_memory_server.recall.dates import with_iso_dates
+from learning_memory_server.recall.lexical import with_iso_dates
 
 if TYPE_CHECKING:
     from learning_memory_server.index.index import VectorIndex

@@ -24,7 +24,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Reranker
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.ranking.explanation import Explanation
+    from learning_memory_server.index.ranking.fusion import Explanation
 
 SECONDS: Final = 2.0
 """How much longer a search may take to be re-ranked, unless it has its own deadline."""

@@ -16,8 +16,7 @@ from learning_memory_server.embedding.extras.exports import remove_replaced
 from learning_memory_server.embedding.extras.onnx_export import SAMPLES
 from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
-from learning_memory_server.embedding.packing import BLOCK, pack, unpack
+from learning_memory_server.embedding.onnx_runtime import BLOCK, OnnxEmbedder, pack, unpack
 from learning_memory_server.embedding.source import file_digest, packaged_model, packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL

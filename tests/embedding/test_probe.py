@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.base import PROBE, agrees
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.probe import PROBE, agrees
 
 
 def test_a_model_agrees_with_what_was_kept_of_it() -> None:

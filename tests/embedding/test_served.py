@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from learning_memory_server.system.waiting import each_request_within

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall.dates import with_iso_dates
+from learning_memory_server.recall.lexical import with_iso_dates
 from tests.capture.memories.shelf import open_shelf
 
 if TYPE_CHECKING:

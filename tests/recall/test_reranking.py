@@ -16,8 +16,7 @@ from learning_memory_server.embedding.extras.sentence import CrossEncoderReranke
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.index.ranking.explanation import Explanation
-from learning_memory_server.index.ranking.fusion import RERANKED
+from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.reranking import Reranking
 from tests.tiny_reranker import FAVOURITE

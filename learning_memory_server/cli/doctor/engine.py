@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from learning_memory_server.cli.doctor.finding import Finding, Repair
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.index.engines.base import CollectionSpec
-    from learning_memory_server.index.engines.qdrant_examining import Examined
+    from learning_memory_server.index.engines.qdrant_catalog import Examined
     from learning_memory_server.index.engines.server_log import KnownServer
     from learning_memory_server.server.settings import Settings
 
@@ -125,7 +125,7 @@ async def check_server(
     Nothing is asked before a process that has locked the storage folder has made its owner. With `is_forbidden`, the
     collections that are missing, and may not be created, were named already.
     """
-    from learning_memory_server.index.engines.qdrant_examining import examine  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_catalog import examine  # noqa: PLC0415 - only with a server
 
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.base import EmbeddingIdentity
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity
 from learning_memory_server.embedding.extras.ollama_server import OllamaServer, TextTooLongError, full_name
-from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from learning_memory_server.embedding import onnx_runtime
+from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.embedding.onnx_runtime import ExportMeta, OnnxEmbedder
-from learning_memory_server.embedding.probe import PROBE
 from learning_memory_server.embedding.source import file_digest, find_source
 from learning_memory_server.errors import (
     AlreadyRunningError,

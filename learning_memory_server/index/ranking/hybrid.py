@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.index.engines.base import SparseVector
-from learning_memory_server.index.ranking.explanation import Explanation
-from learning_memory_server.index.ranking.fusion import DEPTH, contrast, fuse, lacking
+from learning_memory_server.index.ranking.fusion import DEPTH, Explanation, contrast, fuse, lacking
 from learning_memory_server.index.ranking.terms import encode_query, terms
 from learning_memory_server.model.vocabulary import SearchMode
 

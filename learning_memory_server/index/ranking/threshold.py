@@ -46,7 +46,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.ranking.explanation import Explanation
+    from learning_memory_server.index.ranking.fusion import Explanation
 
 _LONG: Final = 7
 """Distinct terms from which a question counts as long."""

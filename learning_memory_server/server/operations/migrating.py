@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.errors import InvalidInputError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.index.engines.qdrant_examining import nodes_of
+from learning_memory_server.index.engines.qdrant_catalog import nodes_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove
 from learning_memory_server.server.composition.backends import open_embedded, open_server

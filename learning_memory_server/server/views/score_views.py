@@ -17,7 +17,7 @@ from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
     from learning_memory_server.index.entry_query import ExperienceQuery, FoundExperience
-    from learning_memory_server.index.ranking.explanation import Explanation
+    from learning_memory_server.index.ranking.fusion import Explanation
     from learning_memory_server.index.ranking.threshold import LeftOut
 
 _DIGITS: Final = 4

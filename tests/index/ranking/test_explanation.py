@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.index.ranking.explanation import Explanation
+from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 
 COSINES = st.floats(-1, 1)

@@ -11,7 +11,7 @@ from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
-from learning_memory_server.index.ranking.explanation import Explanation
+from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import LeftOut, Threshold, measured_for, passing
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
