@@ -75,7 +75,7 @@ class LazyModel(Generic[T]):
     async def get(self) -> T:
         """Wait for the model and return it."""
         with self.errors("could not be loaded"):
-            # Shielded: a cancelled caller must not cancel the loading for everybody.
+            # Shielded: a cancelled caller must not cancel the loading for others.
             return await asyncio.shield(asyncio.wrap_future(self.start()))
 
     @contextmanager

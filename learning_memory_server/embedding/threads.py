@@ -25,7 +25,7 @@ class Job(Generic[T]):
         self.result: Future[T] = Future()
 
     def run(self) -> None:
-        """Do the work, unless nobody wants its result any more, or it has one. The first of several runs counts."""
+        """Do the work, unless its result is no longer wanted, or there already. The first of several runs counts."""
         if self.result.done():
             return
         # It may be cancelled, or done by another thread, meanwhile.
@@ -69,7 +69,7 @@ class DaemonThread(Executor):
                 self._waiting.popleft().result.cancel()
 
     def leave(self) -> None:
-        """Let what runs now come to its own end, and go on in another thread, unless too many were left already."""
+        """Let what runs now finish by itself, and continue in another thread, unless too many were left already."""
         with self._lock:
             if self._thread is not None and self._left < _MOST_LEFT:
                 self._left += 1

@@ -74,7 +74,7 @@ class Document(Protocol):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The point's payload: ids, and fields to filter on. No text: whoever runs a server could read it there."""
+        """The point's payload: ids, and fields to filter on. No text: it could be read on the server."""
         ...
 
 

@@ -68,7 +68,7 @@ class Reconciler:
         pending_deletes: The ids of the points still to be removed.
         is_flushed: Whether nothing was changed since this was last set.
 
-    `wake` is set when something is left to be done that nobody waits for.
+    `wake` is set when something is left for the background.
     """
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], wake: asyncio.Event) -> None:

@@ -211,7 +211,7 @@ class IndexWriter:
     async def run(self, used: asyncio.Event | None = None) -> None:
         """Open the index and keep it complete and flushed, until cancelled. Retries after failures.
 
-        With `used`, wait for it first: an index that nobody uses stays closed.
+        With `used`, wait for it first: an index that is not used stays closed.
         """
         if used is not None:
             await used.wait()

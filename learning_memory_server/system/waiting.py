@@ -81,13 +81,13 @@ def each_request_within(seconds: float) -> Iterator[None]:
 
 
 def request_seconds(most: float) -> float:
-    """Return how long a request may take here, and `most` where nobody waits."""
+    """Return how long a request may take here, and `most` where no caller waits."""
     patience = _patience.get()
     return most if patience is None else min(most, patience)
 
 
 def is_waited_for() -> bool:
-    """Return whether somebody waits for what is done here, and for less time than the background has."""
+    """Return whether a caller waits for what is done here, for less time than the background has."""
     return request_seconds(REQUEST_SECONDS) < REQUEST_SECONDS
 
 
@@ -153,7 +153,7 @@ class Circuit:
                 passed = (now() - opened - _FIRST_PROBE_SECONDS) % _PROBE_EVERY_SECONDS
                 await asyncio.sleep(_PROBE_EVERY_SECONDS - passed)
         finally:
-            # Whatever ends the probes, a circuit that nobody probes must not stay open.
+            # Whatever ends the probes, a circuit without a probe must not stay open.
             self._error = None
         log.info("circuit.closed", server=self._name, seconds=round(now() - opened, 1))
         self._on_closed()

@@ -1,6 +1,6 @@
 """How rare a term is among one's own documents on a server that several people share.
 
-The server knows no rarity of terms: it would count everybody's documents, and scores would depend on strangers. So the
+The server knows no rarity of terms: it would count all owners' documents, and scores would depend on strangers. So the
 terms of one's own points are counted here, and a query's weights carry their rarity. 30,000 points of 40 terms take
 10 MB.
 """

@@ -1,4 +1,4 @@
-"""Whose points are whose on a Qdrant server that several people share.
+"""Point ownership on a shared Qdrant server.
 
 The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup
 or come from an archive: two stores with the same owner would remove each other's points.

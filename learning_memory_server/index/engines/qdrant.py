@@ -1,6 +1,6 @@
 """A Qdrant server or cluster behind the `VectorStore` port, for one owner among many.
 
-`qdrant_own` is the wall between owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the
+`qdrant_own` isolates owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the
 requests, and `own_terms` counts how rare terms are.
 """
 
@@ -80,7 +80,7 @@ class QdrantStore:
         if self._places:
             place = await self.catalog.ensure(spec)
         else:
-            # At once, so that the version costs nobody a round trip; and to its end, because it uses a connection.
+            # Run concurrently; awaited so that the connection is released.
             noting = self.requests.note_version()
             found, _ = await asyncio.gather(self.catalog.ensure(spec), noting, return_exceptions=True)
             if isinstance(found, BaseException):
@@ -162,7 +162,7 @@ class QdrantStore:
             try:
                 former[other] = set(await self._points.payloads(other))
             except StorageUnavailableError as error:
-                # It may be somebody's who is just creating it, or one that the key may not see.
+                # Another owner may be creating it, or the key may not see it.
                 log.info("collection.not_read", reason=error.message)
         self._former[collection] = former
         return set().union(*former.values())
@@ -171,9 +171,9 @@ class QdrantStore:
         """Remove the points, from other variants of the collection too; see the port."""
         place = self._place(collection)
         for other, there in self._former.get(collection, {}).items():
-            if doomed := there.intersection(ids):
-                await self._points.delete(other, sorted(doomed))
-                there.difference_update(doomed)
+            if deleted := there.intersection(ids):
+                await self._points.delete(other, sorted(deleted))
+                there.difference_update(deleted)
         await self._points.delete(place, ids)
         if (known := self._terms.get(collection)) is not None:
             known.discard(ids)

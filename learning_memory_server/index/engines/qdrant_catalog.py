@@ -1,7 +1,7 @@
 """Which collection on a Qdrant server a caller's collection is.
 
 The name says what it has: the kind, a digest of everything that its points depend on, and a number. So people with the
-same model share a collection, and nobody ever has to replace or rename one. A collection whose probe does not agree,
+same model share a collection, which is never replaced or renamed. A collection whose probe does not agree,
 because a model makes other vectors than its name claims, is left to those who use it, and the next number is tried.
 """
 
@@ -49,9 +49,9 @@ class Spread:
 def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     """Return the arguments of the vendor's `create_collection`, except the name and the metadata.
 
-    There is no graph over everybody's points (`m` is 0), because every search is among those of one owner: only the
+    There is no graph over all owners' points (`m` is 0), because every search is among those of one owner: only the
     points of each owner are linked (`payload_m`). With 20 owners in 60,000 points, recall stayed 1.0, and indexing took
-    19 s instead of 25. Term rarity is not the server's business (no IDF): it would count everybody's documents. Strict
+    19 s instead of 25. The server does not weigh terms (no IDF): it would count all owners' documents. Strict
     mode refuses filters on fields without an index.
 
     Vectors are on disk, and their int8 copies in RAM: else every segment, however empty, is read into 32 MB of page
@@ -105,7 +105,7 @@ def payload_indexes(
 ) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
     """Return an index for each filterable field of `spec`.
 
-    The owner is the tenant and comes first: until its index exists, nobody can read. The first datetime field is the
+    The owner is the tenant and comes first: until its index exists, no owner can read. The first datetime field is the
     principal one. Only the owner's index is used to build graphs.
     """
     from qdrant_client import models  # noqa: PLC0415 - a second to import

@@ -1,4 +1,4 @@
-"""The wall: the points of one owner among everybody's on a Qdrant server.
+"""Tenant isolation: the points of one owner on a shared Qdrant server.
 
 Every request for points is made here. What is read has the owner's condition, what is written has the owner's name, and
 an id on the server is the caller's id XOR the owner's, so that the same entry in two journals is two points.

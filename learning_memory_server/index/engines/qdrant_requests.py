@@ -256,7 +256,7 @@ class Requests:
             else:
                 _prefer(self._nodes, node)
                 return answer
-        assert failure is not None  # noqa: S101 - whoever is asked answers or fails
+        assert failure is not None  # noqa: S101 - each node that is asked answers or fails
         raise failure
 
     async def _probe(self, node: _Node, call: Callable[[AsyncQdrantClient], Awaitable[object]]) -> None:
