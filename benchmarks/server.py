@@ -335,7 +335,7 @@ async def healing(services: Services, double: QdrantDouble) -> None:
     place = next(name for name in double.engine.created if name.startswith("experiences_full"))
     lost = list(await services.index.vectors(Collection.EXPERIENCES_FULL))[:20]
     with double.turn:
-        double.engine.client.delete(place, [*owner.all_outside(lost)])
+        double.engine.client.delete(place, [owner.outside(each) for each in lost])
     began = time.monotonic()
     expected = await services.index.size(Collection.EXPERIENCES_FULL)
     while await services.index.count(Collection.EXPERIENCES_FULL) < expected:  # noqa: ASYNC110 - another process

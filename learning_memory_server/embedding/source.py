@@ -136,8 +136,7 @@ def weights_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in found:
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 

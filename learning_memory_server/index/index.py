@@ -247,10 +247,10 @@ class VectorIndex:
         """
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)
-        with timer.embedding():
+        with timer.part("embedding"):
             vector = await self._embeddings.embed_query(query.text, model_within)
         generation = self._generations[query.collection]
-        with timer.engine():
+        with timer.part("engine"):
             found = await search_hybrid(store, query, vector, is_shown)
         # What was written meanwhile is expected, and may not have been there to be found.
         is_short = self.is_on_server and len(found) < query.limit

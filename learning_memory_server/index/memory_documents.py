@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from learning_memory_server.index.chunking.chunking import CHUNKING_VERSION
-from learning_memory_server.index.chunking.structure import Outline
+from learning_memory_server.index.chunking.chunking import CHUNKING_VERSION, Outline
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.chunking.chunking import Chunker
-    from learning_memory_server.index.chunking.structure import Span
+    from learning_memory_server.index.chunking.chunking import Chunker, Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.model.memory import Memory
 

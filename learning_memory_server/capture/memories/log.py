@@ -14,8 +14,7 @@ from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.memory import Chunking, Memory
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.chunking.chunking import Chunker
-    from learning_memory_server.index.chunking.structure import Span
+    from learning_memory_server.index.chunking.chunking import Chunker, Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.journal.log import Log

@@ -15,8 +15,14 @@ from uuid import UUID
 
 from learning_memory_server.errors import DamagedCollectionError
 from learning_memory_server.index.engines.base import Hit, Record
-from learning_memory_server.index.engines.edge_filters import edge_filter, keys_field, with_keys, without_keys
-from learning_memory_server.index.engines.edge_shards import OpenShards, engine_errors
+from learning_memory_server.index.engines.edge_shards import (
+    OpenShards,
+    edge_filter,
+    engine_errors,
+    keys_field,
+    with_keys,
+    without_keys,
+)
 from learning_memory_server.index.engines.vectors import (
     TERMS,
     VECTOR,

@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -47,10 +46,6 @@ class Owner:
     def outside(self, point_id: str) -> str:
         """Return the id under which a server keeps a point; the same function turns it back."""
         return str(uuid.UUID(int=uuid.UUID(point_id).int ^ self.id.int))
-
-    def all_outside(self, point_ids: Iterable[str]) -> list[str]:
-        """Return the ids under which a server keeps points; see `outside`."""
-        return [self.outside(point_id) for point_id in point_ids]
 
     def rebuild_of(self, collection: str) -> str | None:
         """Return the number of the collection's unfinished rebuild, if there is one."""
@@ -103,17 +98,13 @@ def find_owner(path: Path) -> str | None:
 
 def new_owner(path: Path) -> Owner:
     """Write a new owner to the file and return it."""
-    kept = {"owner": str(uuid.uuid4()), "place": _place(path)}
-    _write(path, kept)
-    return Owner(path, kept)
+    return _made(path, {"owner": str(uuid.uuid4()), "place": _place(path)})
 
 
 def settle_owner(path: Path) -> Owner:
     """Keep the owner of a storage folder that was moved here, and return it."""
-    owner = open_owner(path)
-    kept = {**json.loads(path.read_bytes()), "place": _place(path)}
-    _write(path, kept)
-    return Owner(path, kept) if not owner.is_settled else owner
+    open_owner(path)
+    return _made(path, {**json.loads(path.read_bytes()), "place": _place(path)})
 
 
 def _texts(given: dict[str, Any]) -> dict[str, str]:
@@ -121,6 +112,11 @@ def _texts(given: dict[str, Any]) -> dict[str, str]:
     if not all(isinstance(each, str) for each in given.values()):
         raise TypeError
     return dict(given)
+
+
+def _made(path: Path, kept: dict[str, Any]) -> Owner:
+    _write(path, kept)
+    return Owner(path, kept)
 
 
 def _place(path: Path) -> dict[str, str]:

@@ -97,9 +97,8 @@ class OwnPoints:
         size = _VECTORS_BATCH if with_vectors else _READ_BATCH
         for start in range(0, len(ids), size):
             wanted = ids[start : start + size]
-            read, _ = await self._page(place, self._mine(ids=wanted), size, None, with_vectors, fields=True)
-            for record in read:
-                yield self._record(record)
+            async for read in self._pages(place, self._mine(ids=wanted), size, with_vectors, fields=True):
+                yield self._record(read)
 
     async def payloads(
         self, place: Place, fields: Sequence[str] = (), *, rebuild: str | None = None
@@ -181,38 +180,27 @@ class OwnPoints:
         where: models.Filter,
         size: int,
         with_vectors: Sequence[str],
-        fields: Sequence[str],
+        fields: Sequence[str] | bool,
     ) -> AsyncIterator[models.Record]:
+        """Yield all points that match, read `size` at a time, with fields of their payloads; true for all fields."""
         offset: models.ExtendedPointId | None = None
         while True:
-            read, offset = await self._page(place, where, size, offset, with_vectors, fields=list(fields))
+            read, offset = await self._requests.ask(
+                place.name,
+                Kind.READ,
+                lambda client, offset=offset: client.scroll(  # type: ignore[misc]
+                    place.name,
+                    where,
+                    limit=size,
+                    offset=offset,
+                    with_payload=fields if isinstance(fields, bool) else list(fields) or False,
+                    with_vectors=list(with_vectors) or False,
+                ),
+            )
             for record in read:
                 yield record
             if offset is None:
                 return
-
-    async def _page(  # noqa: PLR0913 - the parts of a request
-        self,
-        place: Place,
-        where: models.Filter,
-        limit: int,
-        offset: models.ExtendedPointId | None,
-        with_vectors: Sequence[str],
-        *,
-        fields: list[str] | bool,
-    ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
-        return await self._requests.ask(
-            place.name,
-            Kind.READ,
-            lambda client: client.scroll(
-                place.name,
-                where,
-                limit=limit,
-                offset=offset,
-                with_payload=fields or False,
-                with_vectors=list(with_vectors) or False,
-            ),
-        )
 
     def _record(self, read: models.Record) -> Record:
         return Record(self._inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
@@ -222,7 +210,7 @@ class OwnPoints:
 
     def _outside(self, ids: Collection[str]) -> list[str]:
         try:
-            return self._owner.all_outside(ids)
+            return [self._owner.outside(point_id) for point_id in ids]
         except ValueError as error:
             raise StorageUnavailableError("An id of a point is not a UUID.") from error
 

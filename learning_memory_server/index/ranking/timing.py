@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import structlog
 
@@ -39,20 +39,13 @@ class SearchTimer:
         )
         write(event, **self._answer, total_ms=round(total, 1), **times)
 
-    def embedding(self) -> AbstractContextManager[None]:
-        """Count a block's time as embedding the query."""
-        return self._part("embedding")
-
-    def engine(self) -> AbstractContextManager[None]:
-        """Count a block's time as the engine's."""
-        return self._part("engine")
-
     def answered(self, mode: SearchMode, count: int) -> None:
         """Record what the search returns. Without this call, as after a timeout, the log says neither."""
         self._answer |= {"mode": mode.value, "count": count}
 
     @contextmanager
-    def _part(self, name: str) -> Iterator[None]:
+    def part(self, name: Literal["embedding", "engine"]) -> Iterator[None]:
+        """Count a block's time as that of the model or of the engine."""
         began = perf_counter()
         try:
             yield

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.index.chunking.structure import Kind, Outline, blocks
+from learning_memory_server.index.chunking.chunking import Kind, Outline, blocks
 
 
 def parts(text: str) -> list[tuple[str, str]]:

@@ -70,7 +70,7 @@ def test_a_search_that_fails_is_timed_too_without_a_mode() -> None:
         capture_logs() as logs,
         pytest.raises(DeadlineExceededError),
         SearchTimer("memories", 0) as timer,
-        timer.embedding(),
+        timer.part("embedding"),
     ):
         raise DeadlineExceededError("timed out")
     (entry,) = logs
