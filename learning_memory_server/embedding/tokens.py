@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.source import find_source, packaged_model
@@ -21,40 +21,18 @@ _LETTERS: Final = 4
 """Letters per token, estimated so that real counts are rarely higher."""
 
 
-class TokenMeasure(Protocol):
-    """Counts the tokens of texts and finds them. Safe in any thread."""
+class EstimatedTokens:
+    """Estimates from letters, for models whose tokenizer is not on this machine. Safe in any thread."""
 
-    @property
-    def name(self) -> str:
-        """A name. Measures that count differently have different names."""
-        ...
-
-    @property
-    def window(self) -> int:
-        """How many tokens of a text the model reads, special ones included."""
-        ...
+    name = "estimate-1"  # measures that count differently have different names
+    window = _WINDOW  # how many tokens of a text the model reads, special ones included
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special ones."""
-        ...
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the first character of each token, and the one after its last."""
-        ...
-
-
-class EstimatedTokens:
-    """Estimates from letters, for models whose tokenizer is not on this machine."""
-
-    name = "estimate-1"
-    window = _WINDOW
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text."""
         return [sum(_tokens_of(match.group()) for match in _PIECE.finditer(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the span of each token."""
+        """Return the first character of each token, and the one after its last."""
         return [
             (at, min(at + _LETTERS, match.end()))
             for match in _PIECE.finditer(text)
@@ -90,6 +68,9 @@ class ModelTokens:
             for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
             if end
         ]
+
+
+TokenMeasure = EstimatedTokens | ModelTokens
 
 
 def model_folder(model: str) -> Path:

@@ -134,7 +134,7 @@ class MemorySearcher:
         texts = {
             (memory.id, chunk.start, chunk.end): chunk.text
             for memory in memories.values()
-            for chunk in self.memories.chunk_texts(memory, numbers[memory.id])
+            for chunk in self.memories.documents_of(memory, numbers[memory.id])
         }
         # The index may still contain chunks made for another model.
         return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]

@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
-from learning_memory_server.index.memory_documents import ChunkText, chunk_texts, documents_of
+from learning_memory_server.index.memory_documents import documents_of
 from learning_memory_server.model.memory import Memory
 from tests.support import NOON
 
@@ -27,10 +27,9 @@ def memory_of(text: str) -> Memory:
 def test_a_document_has_the_text_and_the_span_of_its_chunk() -> None:
     memory = memory_of(TEXT[:20_000])
     documents = list(documents_of(memory, CHUNKER))
-    assert [
-        ChunkText(each.payload["chunk_index"], each.payload["start"], each.payload["end"], each.text)
-        for each in documents
-    ] == list(chunk_texts(memory, CHUNKER))
+    assert [each.text for each in documents_of(memory, CHUNKER, {2, 3})] == [
+        each.text for each in documents[2:4]
+    ]
     assert [each.payload["chunk_index"] for each in documents] == list(range(len(documents)))
     assert documents[3].payload == {
         "memory_id": "m1",
@@ -64,6 +63,5 @@ def test_the_header_has_what_was_given_and_nothing_else() -> None:
     )
     bare = Memory("m1", text, {}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
 
-    assert [chunk.text for chunk in chunk_texts(dated, CHUNKER)] == [f"{NOON:%Y-%m-%d}\n{text}"]
-    assert [chunk.text for chunk in chunk_texts(bare, CHUNKER)] == [text]
+    assert [each.text for each in documents_of(dated, CHUNKER)] == [f"{NOON:%Y-%m-%d}\n{text}"]
     assert [each.text for each in documents_of(bare, CHUNKER)] == [text]

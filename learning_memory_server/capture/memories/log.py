@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.index.memory_documents import ChunkText, chunk_texts, documents_of, point_ids
+from learning_memory_server.index.memory_documents import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.records import Forgetting, Records
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.chunking.chunking import Chunker, Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.memory_documents import Chunk
     from learning_memory_server.journal.log import Log
 
 
@@ -46,17 +47,13 @@ class MemoryLog(Records[Memory]):
         """Return the number of a memory's chunks."""
         return len(self._chunking_of(memory).spans)
 
-    def documents_of(self, memory: Memory) -> Iterator[Document]:
-        """Yield the documents of a memory."""
-        return documents_of(self._with_chunking(memory), self._chunker())
+    def documents_of(self, memory: Memory, only: Container[int] | None = None) -> Iterator[Chunk]:
+        """Yield the documents of a memory, or only those of the chunks with the given numbers."""
+        return documents_of(self._with_chunking(memory), self._chunker(), only)
 
-    def candidate_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[ChunkText]:
+    def candidate_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[Chunk]:
         """Yield the chunks of a memory that may have some of the `needles`."""
-        return self.chunk_texts(memory, touched(memory.text, self._chunking_of(memory).spans, wanted))
-
-    def chunk_texts(self, memory: Memory, only: Container[int]) -> Iterator[ChunkText]:
-        """Yield the chunks of a memory with the given numbers."""
-        return chunk_texts(self._with_chunking(memory), self._chunker(), only)
+        return self.documents_of(memory, touched(memory.text, self._chunking_of(memory).spans, wanted))
 
     def documents(self) -> Iterator[Document]:
         """Yield every memory's documents for the index."""

@@ -178,7 +178,7 @@ class MemoryStore:
         return report is not None and await self._follow(len(documents), report)
 
     def _documents_of(self, memory: Memory) -> list[Document]:
-        documents = list(self._log.documents_of(memory))
+        documents: list[Document] = list(self._log.documents_of(memory))
         if len(documents) > _AT_ONCE:
             # A long text has been copied a dozen times by now.
             trim_heap()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.cli.doctor.finding import Level, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE
 from learning_memory_server.embedding.extras import exports
-from learning_memory_server.embedding.source import find_source, require_library
+from learning_memory_server.embedding.source import find_reranker, find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def double() -> Iterator[QdrantDouble]:
 async def index_chunk(services: Services, memory_id: str, number: int) -> None:
     """Index a chunk that the memory no longer has."""
     about = {"memory_id": memory_id, "project": ALICE.project}
-    await services.index.write([Chunk("an earlier text", "", about, number, (0, 15))])
+    await services.index.write([Chunk("an earlier text", "", about, number, 0, 15)])
 
 
 async def count(services: Services) -> int:
