@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
 from typing import Final, Generic, TypeVar
@@ -27,31 +28,21 @@ class ModelState(StrEnum):
     FAILED = "failed"
 
 
+@dataclass
 class LazyModel(Generic[T]):
     """Loads a model in a thread when it is first needed, and again, after a pause, if that failed.
 
     A later attempt may succeed: the model may have been downloaded since, or its server started.
-
-    Args:
-        name: What errors call the model, such as "embedding model".
-        load: Loads the model; slow. Called until it succeeds once.
-        submit: Runs a function in a thread and returns its future.
-        retry_seconds: The least time between a failure and the next attempt. It is longer if loading takes long.
     """
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], T],
-        submit: Callable[[Callable[[], T]], Future[T]],
-        retry_seconds: float,
-    ) -> None:
-        self._name = name
-        self._load = load
-        self._submit = submit
-        self._retry_seconds = retry_seconds
-        self._retry_at = 0.0
-        self._model: Future[T] | None = None
+    name: str  # what errors call the model, such as "embedding model"
+    load: Callable[[], T]  # slow; called until it succeeds once
+    submit: Callable[[Callable[[], T]], Future[T]]  # runs a function in a thread
+    retry_seconds: (
+        float  # the least time between a failure and the next attempt; longer if loading takes long
+    )
+    _retry_at: float = field(default=0.0, init=False)
+    _model: Future[T] | None = field(default=None, init=False)
 
     @property
     def state(self) -> ModelState:
@@ -65,7 +56,7 @@ class LazyModel(Generic[T]):
     def start(self) -> Future[T]:
         """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
         if self._model is None or (self.state is ModelState.FAILED and monotonic() >= self._retry_at):
-            self._model = self._submit(self._try_to_load)
+            self._model = self.submit(self._try_to_load)
         return self._model
 
     def retry_now(self) -> None:
@@ -90,15 +81,15 @@ class LazyModel(Generic[T]):
             raise
         except Exception as error:
             raise EmbeddingUnavailableError(
-                f"The {self._name} {what_happened} ({type(error).__name__}).",
+                f"The {self.name} {what_happened} ({type(error).__name__}).",
                 hint="Run `learning-memory-server doctor`.",
             ) from error
 
     def _try_to_load(self) -> T:
         began = monotonic()
         try:
-            return self._load()
+            return self.load()
         except BaseException:
             now = monotonic()
-            self._retry_at = now + max(self._retry_seconds, _WAIT_PER_SECOND * (now - began))
+            self._retry_at = now + max(self.retry_seconds, _WAIT_PER_SECOND * (now - began))
             raise

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,13 +59,13 @@ class Recipe:
         return ".".join(filter(None, (identity.digest, str(self.vectors), self.form)))
 
 
+@dataclass
 class Blueprints:
     """What each collection should be: made by its recipe, with one model's vectors."""
 
-    def __init__(self, embeddings: EmbeddingService, shapes: Mapping[Collection, DocumentShape]) -> None:
-        self._embeddings = embeddings
-        self._shapes = shapes
-        self._model: dict[str, Any] = {}
+    embeddings: EmbeddingService
+    shapes: Mapping[Collection, DocumentShape]
+    _model: dict[str, Any] = field(default_factory=dict, init=False)
 
     def recipe(self, collection: Collection) -> Recipe:
         """Return the recipe of a collection."""
@@ -73,9 +73,9 @@ class Blueprints:
 
     async def spec(self, collection: Collection) -> CollectionSpec:
         """Wait for the model and return the collection's specification."""
-        identity = await self._embeddings.identity()
+        identity = await self.embeddings.identity()
         if self._model.get("identity") != identity.digest:
-            (probe,) = await self._embeddings.embed_documents([PROBE])
+            (probe,) = await self.embeddings.embed_documents([PROBE])
             self._model = {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
         shape = self._shape(collection)
         recipe = asdict(self.recipe(collection))
@@ -117,7 +117,7 @@ class Blueprints:
         return notices
 
     def _shape(self, collection: Collection) -> DocumentShape:
-        return self._shapes.get(collection, DocumentShape())
+        return self.shapes.get(collection, DocumentShape())
 
 
 def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | None:

@@ -152,12 +152,12 @@ class Place:
     dimension: int  # the length of its vectors
 
 
+@dataclass(frozen=True)
 class Catalog:
     """Finds collections, and creates them. It never removes, renames or replaces one."""
 
-    def __init__(self, requests: Requests, spread: Spread) -> None:
-        self._requests = requests
-        self._spread = spread
+    requests: Requests
+    spread: Spread
 
     async def find(self, spec: CollectionSpec) -> Place | None:
         """Return the collection for `spec` if there is one."""
@@ -171,7 +171,7 @@ class Catalog:
             info = await self._create(spec, name)
         for field, index in payload_indexes(spec).items():
             if field not in info.payload_schema:
-                await self._requests.ask(
+                await self.requests.ask(
                     name,
                     Kind.CREATE,
                     lambda client, field=field, index=index: client.create_payload_index(  # type: ignore[misc]
@@ -182,7 +182,7 @@ class Catalog:
         if not is_lean(info):
             # Only a key for everything may change a collection. Those of earlier versions work as they are, too.
             with suppress(RefusedError):
-                await self._requests.ask(
+                await self.requests.ask(
                     name,
                     Kind.CREATE,
                     lambda client: client.update_collection(name, **lean_settings()),
@@ -211,7 +211,7 @@ class Catalog:
 
     async def names(self) -> list[str]:
         """Return the names of all collections that the key may see."""
-        listed = await self._requests.ask("", Kind.READ, lambda client: client.get_collections())
+        listed = await self.requests.ask("", Kind.READ, lambda client: client.get_collections())
         return [each.name for each in listed.collections]
 
     async def _look(self, spec: CollectionSpec) -> tuple[str, models.CollectionInfo | None]:
@@ -227,9 +227,9 @@ class Catalog:
         raise AssertionError
 
     async def _create(self, spec: CollectionSpec, name: str) -> models.CollectionInfo:
-        settings = collection_settings(spec, self._spread)
+        settings = collection_settings(spec, self.spread)
         try:
-            await self._requests.ask(
+            await self.requests.ask(
                 name,
                 Kind.CREATE,
                 lambda client: client.create_collection(name, **settings, metadata=dict(spec.about) or None),
@@ -248,7 +248,7 @@ class Catalog:
 
     async def _info(self, name: str) -> models.CollectionInfo:
         try:
-            return await self._requests.ask(name, Kind.READ, lambda client: client.get_collection(name))
+            return await self.requests.ask(name, Kind.READ, lambda client: client.get_collection(name))
         except ForbiddenCollectionError as error:
             error.name = name
             raise

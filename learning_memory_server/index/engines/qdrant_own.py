@@ -7,6 +7,7 @@ an id on the server is the caller's id XOR the owner's, so that the same entry i
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
@@ -36,12 +37,12 @@ _VECTORS_BATCH: Final = 100
 _RESERVED: Final = frozenset((OWNER, REBUILD))
 
 
+@dataclass(frozen=True)
 class OwnPoints:
     """What one owner may do with points."""
 
-    def __init__(self, requests: Requests, owner: Owner) -> None:
-        self._requests = requests
-        self._owner = owner
+    requests: Requests
+    owner: Owner
 
     async def upsert(
         self,
@@ -54,7 +55,7 @@ class OwnPoints:
         """Insert or replace at most `WRITE_BATCH` points."""
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-        mine = {OWNER: self._owner.name} | ({REBUILD: rebuild} if rebuild else {})
+        mine = {OWNER: self.owner.name} | ({REBUILD: rebuild} if rebuild else {})
         stored = [
             models.PointStruct(
                 id=self._outside([point.id])[0],
@@ -63,7 +64,7 @@ class OwnPoints:
             )
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
-        await self._requests.ask(
+        await self.requests.ask(
             place.name,
             Kind.WRITE,
             lambda client: client.upsert(place.name, stored, wait=True),
@@ -76,14 +77,14 @@ class OwnPoints:
 
         if not ids:
             return
-        if not self._owner.is_settled:
+        if not self.owner.is_settled:
             raise StorageUnavailableError(
                 "Nothing is removed from the Qdrant server: the storage folder was moved or copied since it was used.",
                 hint="Run `learning-memory-server owner --keep` if it was moved, `--new` if it is a copy.",
             )
         for start in range(0, len(ids), _READ_BATCH):
             selector = models.PointIdsList(points=list(self._outside(ids[start : start + _READ_BATCH])))
-            await self._requests.ask(
+            await self.requests.ask(
                 place.name,
                 Kind.WRITE,
                 lambda client, selector=selector: client.delete(place.name, selector, wait=True),  # type: ignore[misc]
@@ -129,7 +130,7 @@ class OwnPoints:
     async def count(self, place: Place) -> int:
         """Return the exact number of points."""
         mine = self._mine()
-        counted = await self._requests.ask(
+        counted = await self.requests.ask(
             place.name, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
         )
         return counted.count
@@ -149,7 +150,7 @@ class OwnPoints:
         if contradicts_itself(where):
             return []
         mine = self._mine(where, ids)
-        answer = await self._requests.ask(
+        answer = await self.requests.ask(
             place.name,
             Kind.READ,
             lambda client: client.query_points(
@@ -169,7 +170,7 @@ class OwnPoints:
 
     def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:
         """Return the one filter that every reading request has: the owner's, and what the caller adds."""
-        demanded = {OWNER: self._owner.name}
+        demanded = {OWNER: self.owner.name}
         if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
             raise StorageUnavailableError(f"No filter may name the field `{OWNER}`.")
         return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
@@ -185,7 +186,7 @@ class OwnPoints:
         """Yield all points that match, read `size` at a time, with fields of their payloads; true for all fields."""
         offset: models.ExtendedPointId | None = None
         while True:
-            read, offset = await self._requests.ask(
+            read, offset = await self.requests.ask(
                 place.name,
                 Kind.READ,
                 lambda client, offset=offset: client.scroll(  # type: ignore[misc]
@@ -206,11 +207,11 @@ class OwnPoints:
         return Record(self._inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
 
     def _inside(self, stored: object) -> str:
-        return self._owner.outside(str(stored))
+        return self.owner.outside(str(stored))
 
     def _outside(self, ids: Collection[str]) -> list[str]:
         try:
-            return [self._owner.outside(point_id) for point_id in ids]
+            return [self.owner.outside(point_id) for point_id in ids]
         except ValueError as error:
             raise StorageUnavailableError("An id of a point is not a UUID.") from error
 

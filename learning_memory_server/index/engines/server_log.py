@@ -44,11 +44,11 @@ class KnownServer:
         return places_of(",".join(self.urls))
 
 
+@dataclass(frozen=True)
 class ServerLog:
     """The servers in the journal."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    log: Log
 
     def use(self, url: str, owner: str, at: datetime) -> None:
         """Note that a server is about to get points of an owner, unless that is known."""
@@ -82,13 +82,13 @@ class ServerLog:
         return here
 
     def _all(self) -> list[KnownServer]:
-        last = {record.id: record.decoded(server_from_data) for record in self._log.read().records}
+        last = {record.id: record.decoded(server_from_data) for record in self.log.read().records}
         return list(last.values())
 
     def _note(self, servers: Iterable[KnownServer], at: datetime) -> None:
         known = self._all()
         new = [each for each in servers if each not in known]
-        self._log.append([JournalRecord(KIND, each.id, at, _to_data(each)) for each in new])
+        self.log.append([JournalRecord(KIND, each.id, at, _to_data(each)) for each in new])
 
 
 def _to_data(server: KnownServer) -> dict[str, Any]:
