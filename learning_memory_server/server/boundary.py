@@ -17,9 +17,8 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.server.bounds import require_bounded
 from learning_memory_server.server.call_log import CallLog
-from learning_memory_server.server.schema import has_long_text_with, shorten
+from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
 from learning_memory_server.server.tools.toolset import Progress
 from learning_memory_server.server.wire import JSON
 from learning_memory_server.system.turns import in_turn

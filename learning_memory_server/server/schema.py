@@ -1,18 +1,24 @@
-"""JSON schemas without dead weight, and validation errors in plain sentences."""
+"""JSON schemas without dead weight, the bounds of arguments, and validation errors in plain sentences.
+
+Bounds are checked before anything else reads the arguments: redaction, validation and JSON take seconds for a text of
+60 MB, and everybody else waits meanwhile.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from learning_memory_server.errors import did_you_mean
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
+from learning_memory_server.model import limits
 
 Schema = dict[str, Any]
+Place = tuple[str | int, ...]
 
 _KINDS: Final = {
     str: "text",
@@ -32,11 +38,21 @@ _CALLED: Final = {
 _NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
 _OUT_OF_RANGE: Final = ("less_than", "greater_than")
 _OF_ANY_PART: Final = frozenset({"nul", "too_large"})
-"""Kinds of problems, from `bounds`, that say nothing of what is allowed in their place."""
+"""Kinds of problems, from `require_bounded`, that say nothing of what is allowed in their place."""
 _TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
 _SHOWN: Final = 60
 """Characters of a wrong value or name that a message quotes."""
 _PROBLEMS_SHOWN: Final = 10
+_NUL: Final = PydanticCustomError("nul", "contains a NUL character (U+0000), which no text may have")
+_TOO_LARGE: Final = PydanticCustomError(
+    "too_large", "is larger than {limit} bytes of JSON", {"limit": f"{limits.METADATA_MAX:,}"}
+)
+"""For the parts that have no limit of their own, together."""
+_SPARE: Final = 10_000
+"""Characters by which a text may be too long here: a limit counts what is stored, and in the place of a secret, of a
+private key's 3,000 characters for example, that is a marker."""
+_ITEM: Final = 2
+"""The fewest bytes of an item in JSON."""
 
 
 def lean_schema(schema: Schema) -> Schema:
@@ -68,6 +84,55 @@ def lean_schema(schema: Schema) -> Schema:
 
     result: Schema = lean(_without(schema, "description"))
     return result
+
+
+def require_bounded(arguments: Mapping[str, Any], schema: Schema) -> None:
+    """Raise `ValidationError`, naming the parts as pydantic would, if arguments are too large or contain NUL."""
+    if flaws := list(_flaws(arguments, schema)):
+        raise ValidationError.from_exception_data("arguments", flaws, input_type="json")
+
+
+def _flaws(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitErrorDetails]:
+    rest = limits.METADATA_MAX + _SPARE
+    # Not by recursion: JSON may be nested nearly as deep as Python can go.
+    parts: deque[tuple[Place, Any, Schema]] = deque([((), arguments, schema)])
+    while parts:
+        place, part, node = parts.popleft()
+        if isinstance(part, str):
+            most, spare, length = node.get("maxLength"), _SPARE, len(part)
+            rest -= length if most is None else 0
+            if most is not None and length > most:
+                length = len(part.strip())
+        elif isinstance(part, list | dict):
+            most, spare, length = node.get("maxItems"), 0, len(part)
+            rest -= _ITEM * length if most is None else 0
+        else:
+            continue
+        if most is not None and length > most + spare:
+            about = {"field_type": "Value", "max_length": most, "actual_length": length}
+            yield InitErrorDetails(type="too_long", loc=place, input=part, ctx=about)
+        elif isinstance(part, str) and "\x00" in part:
+            yield InitErrorDetails(type=_NUL, loc=place, input=part)
+        elif rest < 0:
+            yield InitErrorDetails(type=_TOO_LARGE, loc=place[:1], input=part)
+            return
+        elif not isinstance(part, str):
+            parts.extend(_inside(place, part, node))
+
+
+def _inside(
+    place: Place, part: list[Any] | dict[str, Any], node: Schema
+) -> Iterator[tuple[Place, Any, Schema]]:
+    """Yield what is directly in a part: items, and keys that the schema does not know, which are texts, too."""
+    if isinstance(part, list):
+        of_each = node.get("items", {})
+        yield from (((*place, number), item, of_each) for number, item in enumerate(part))
+        return
+    known = node.get("properties", {})
+    for key, value in part.items():
+        yield (*place, key), value, known.get(key, {})
+        if key not in known:
+            yield place or (key,), key, {}
 
 
 def explain(error: ValidationError, schema: Schema) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.engines.owner import find_owner
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import VALUE_MAX
 
 if TYPE_CHECKING:
-    from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
 
@@ -19,13 +19,8 @@ _SHOWN: Final = VALUE_MAX
 """Characters of a memory that a preview shows; values are never longer."""
 
 
-class Forgetful(Protocol):
-    """A log whose items can be forgotten; `MemoryLog` documents the methods."""
-
-    def look_up(self, ids: Iterable[str]) -> Forgetting[Any]: ...  # noqa: D102
-    def look_up_project(self, project: str) -> Forgetting[Any]: ...  # noqa: D102
-    def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Any]: ...  # noqa: D102
-    def points_of(self, forgetting: Forgetting[Any]) -> list[str]: ...  # noqa: D102
+Forgetful = Records[Any] | ObservationCollector
+"""Whose things can be forgotten."""
 
 
 def forgetful(services: Services) -> dict[str, Forgetful]:
@@ -67,7 +62,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     verdicts = services.verdicts.about({*found["ghap"], *found["value"]})
     reply: dict[str, Any] = {
         "found": [
-            {"kind": kind, "id": each.id, "text": each.goal if kind == "ghap" else each.text[:_SHOWN]}
+            {"kind": kind, "id": each.id, "text": each.goal if isinstance(each, Ghap) else each.text[:_SHOWN]}
             for kind in kept
             for each in looked[kind].found
         ],
