@@ -133,7 +133,13 @@ def _advertised(tools: tuple[Tool, ...]) -> types.ListToolsResult:
                 description=tool.description,
                 input_schema=tool.input_schema,
                 output_schema=tool.output_schema,
-                annotations=_hints(tool),
+                annotations=types.ToolAnnotations(
+                    title=tool.title,
+                    read_only_hint=not tool.effects.changes,
+                    destructive_hint=tool.effects.destroys,
+                    idempotent_hint=tool.effects.idempotent,
+                    open_world_hint=False,
+                ),
                 _meta=_about_pages(tool),
             )
             for tool in tools
@@ -153,13 +159,3 @@ def _renders_pages(context: Context) -> bool:
     capabilities = context.session.client_capabilities
     said = ((capabilities and capabilities.extensions) or {}).get(APPS) or {}
     return resources.PAGE in (said.get("mimeTypes") or ())
-
-
-def _hints(tool: Tool) -> types.ToolAnnotations:
-    return types.ToolAnnotations(
-        title=tool.title,
-        read_only_hint=not tool.effects.changes,
-        destructive_hint=tool.effects.destroys,
-        idempotent_hint=tool.effects.idempotent,
-        open_world_hint=False,
-    )

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import AxisClusters
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
-    from learning_memory_server.model.memory import Memory
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
@@ -38,7 +37,7 @@ VERSION: Final = 1
 _SETTLES_WITHIN: Final = 0.2
 """Seconds that the index has to catch up: what it lacks now is on the next page."""
 _MEMORY: Final = 20_000
-"""Characters of a memory: it may have ten million, and the page holds all memories."""
+"""Characters of a memory that are shown: it may have ten million, and the page holds all memories."""
 _DIGITS: Final = 4
 """Of a place on the map: a ten-thousandth is less than a pixel."""
 
@@ -77,7 +76,7 @@ class Dashboard:
             "advice": [_advice(each) for each in advice],
             "failures": await asyncio.to_thread(_failures, self.services.failure_log, project),
             "memories": [
-                _memory(each)
+                {**memory_views.memory(each), "text": each.text[:_MEMORY]}
                 for each in reversed(self.services.memory_log.all())
                 if _is_of(project, each.project)
             ],
@@ -185,11 +184,6 @@ def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, in
         "contradicted_by": list(standing.contradicting),
     }
     return {**shown, "support": support, "cluster": cluster}
-
-
-def _memory(memory: Memory) -> dict[str, Any]:
-    """Return a memory; of a very long one, the beginning. `characters` is its whole length."""
-    return {**memory_views.memory(memory), "text": memory.text[:_MEMORY]}
 
 
 def _advice(advice: Advice) -> dict[str, Any]:

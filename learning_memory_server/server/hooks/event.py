@@ -68,7 +68,7 @@ def arguments_of(given: object) -> dict[str, str]:
         "prompt": given.get("prompt"),
         "command": command,
         "error": given.get("error"),
-        "again": _flag(given.get("stop_hook_active")),
+        "again": "true" if given.get("stop_hook_active") is True else "",
     }
     if isinstance(response, dict):
         found |= {
@@ -83,7 +83,3 @@ def arguments_of(given: object) -> dict[str, str]:
     if isinstance(output, str) and not found["error"] and (status := _EXIT_CODE.search(output)):
         found["error"] = f"Exit code {status[1]}\n{output}"
     return {name: value for name, value in found.items() if isinstance(value, str)}
-
-
-def _flag(value: object) -> str:
-    return "true" if value is True else ""
