@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap, Run
 from learning_memory_server.server.replies import STORED_TEXT
 from learning_memory_server.server.views import entry_views
+from learning_memory_server.server.views.fields import fields as view_fields
 from tests.server.agent import CALLER, agent_of
 from tests.support import NOON, full_ghap, ghap
 
@@ -57,3 +58,22 @@ def test_a_field_that_entries_get_later_is_not_shown() -> None:
     ):
         assert "ann-laptop" not in str(shown)
         assert shown.keys() <= named.__annotations__.keys()
+
+
+def test_a_field_is_what_is_given_else_the_first_source_that_has_it() -> None:
+    class View(TypedDict):
+        goal: str
+        status: str
+        resolved_at: str
+        notes: list[str]
+        owner: str
+
+    entry = full_ghap()
+    found = view_fields(View, entry, entry.outcome, goal="Mine.")
+    assert list(found) == ["goal", "status", "resolved_at", "notes"]
+    assert found == {
+        "goal": "Mine.",
+        "status": entry.outcome.status.value,
+        "resolved_at": entry.outcome.resolved_at.isoformat(),
+        "notes": list(entry.notes),
+    }
