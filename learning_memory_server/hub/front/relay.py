@@ -19,7 +19,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.answers import Answers
-from learning_memory_server.hub.front.splitting import LineSplitter, Overlong
 from learning_memory_server.system.ipc import discovery, jsonrpc
 from learning_memory_server.system.ipc.discovery import STILL_SILENT
 
@@ -69,10 +68,10 @@ class Relay:
         self._hub: socket.socket | None = None
         self._to_hub = bytearray()
         self._is_partial = False
-        self._from_hub = LineSplitter()
+        self._from_hub = jsonrpc.LineSplitter(discovery.FRAME_MAX)
         self._open: dict[str | int, tuple[str, bytes]] = {}
         self._answers = answers or Answers()
-        self._from_client = LineSplitter(frame_max)
+        self._from_client = jsonrpc.LineSplitter(frame_max)
         self._client_open = True
         self._heard = time.monotonic()
         self._pinged = 0.0
@@ -113,14 +112,14 @@ class Relay:
         for line in self._from_client.feed(data or b"\n"):
             self._take(line)
 
-    def _take(self, line: bytes | Overlong) -> None:
+    def _take(self, line: bytes | jsonrpc.Ends) -> None:
         """Answer a line from the client, or keep it for the hub."""
         frame = self._read(line)
         if frame.flaw and frame.is_answered:
             error = InvalidInputError(frame.flaw)
             _write(self._client_out, jsonrpc.failure(frame.identity, frame.method, error, frame.code))
             return
-        if isinstance(line, Overlong):
+        if isinstance(line, tuple):
             return
         answered = self._answers.answer(line)
         if answered is not None:
@@ -149,10 +148,10 @@ class Relay:
         elif self._hub or not is_kept:
             self._to_hub += line
 
-    def _read(self, line: bytes | Overlong) -> jsonrpc.Frame:
-        if isinstance(line, Overlong):
+    def _read(self, line: bytes | jsonrpc.Ends) -> jsonrpc.Frame:
+        if isinstance(line, tuple):
             flaw = f"The message is longer than {self._frame_max} bytes and was not processed. Split it."
-            return jsonrpc.read_ends(line.head, line.tail, flaw)
+            return jsonrpc.read_ends(*line, flaw)
         frame = jsonrpc.read(line)
         if line.startswith(discovery.PRIVATE):
             # The hub would take it for one of the front's own lines.
@@ -229,7 +228,7 @@ class Relay:
         self._to_hub.clear()
         self._held.clear()
         self._is_silent = self._is_partial = False
-        self._from_hub = LineSplitter()
+        self._from_hub = jsonrpc.LineSplitter(discovery.FRAME_MAX)
 
     def _reconnect(self) -> None:
         asked, is_awaited = list(self._open), self._awaited()

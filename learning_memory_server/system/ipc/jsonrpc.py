@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from learning_memory_server.errors import LearningMemoryError
 
+    Ends = tuple[bytes, bytes]
+    """The first and the last bytes of a line that was too long to keep."""
+
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
@@ -67,6 +70,38 @@ class Frame:
     def is_request(self) -> bool:
         """Whether it is valid and must be answered by a server."""
         return self.flaw is None and self.identity is not None and bool(self.method)
+
+
+class LineSplitter:
+    """Splits a stream into lines. Of a line of more than `limit` bytes, only the two ends are kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._head: bytes | None = None
+
+    def feed(self, data: bytes) -> list[bytes | Ends]:
+        """Add data from the stream and return the lines that are now complete."""
+        lines: list[bytes | Ends] = []
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._add(data[start : end + 1])
+            if self._head is not None:
+                lines.append((self._head, bytes(self._rest)))
+            elif self._rest.strip():
+                lines.append(bytes(self._rest))
+            self._rest.clear()
+            self._head = None
+            start = end + 1
+        self._add(data[start:])
+        return lines
+
+    def _add(self, data: bytes) -> None:
+        self._rest += data
+        if self._head is None and len(self._rest) > self._limit:
+            self._head = bytes(self._rest[:HEAD])
+        if self._head is not None:
+            del self._rest[:-TAIL]
 
 
 def read(line: bytes) -> Frame:

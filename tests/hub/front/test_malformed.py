@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.hub.front.splitting import LineSplitter, Overlong
+from learning_memory_server.system.ipc.jsonrpc import LineSplitter
 from tests.hub.front.scripted import answer, error_of, request
 
 if TYPE_CHECKING:
@@ -146,5 +146,5 @@ def test_the_end_of_a_line_that_is_too_long_is_not_a_line() -> None:
     lines = LineSplitter(limit=10)
     assert lines.feed(b"0123456789 and") == []
     too_long, following = lines.feed(b" more\nnext\n")
-    assert isinstance(too_long, Overlong)
+    assert too_long == (b"0123456789 and", b"0123456789 and more\n")
     assert following == b"next\n"
