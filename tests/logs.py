@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.server.composition.logging import configure_file_logging
+from learning_memory_server.server.composition.logging import configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ def log_to(path: Path, level: str) -> Iterator[Path]:
     before = structlog.get_config(), root.handlers[:], root.level, ours.level
     # Handlers removed from the root logger are closed.
     root.handlers.clear()
-    configure_file_logging(level, path)
+    configure_logging(level, path)
     try:
         yield path
     finally:

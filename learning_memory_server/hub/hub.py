@@ -18,15 +18,14 @@ import structlog
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
-from learning_memory_server.hub import commands
+from learning_memory_server.hub import connections
 from learning_memory_server.hub.early import EarlyCalls, OpenSession, import_protocol
-from learning_memory_server.hub.lines import FrontLines
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
-from learning_memory_server.server.composition.logging import configure_file_logging
+from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
 from learning_memory_server.server.hooks.event import arguments_of
@@ -62,7 +61,7 @@ def run(
     packaged: Callable[[], Embedder] = load_packaged,
 ) -> bool:
     """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it."""
-    configure_file_logging(settings.log_level, settings.storage_path / discovery.LOG)
+    configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
     for sentence in unknown_variables(os.environ):
         log.warning("setting.unknown", message=sentence)
@@ -185,7 +184,7 @@ class Hub:
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
             "notices": [] if is_command else unknown_variables(hello.get("variables", ())) + self._damage(),
         }
-        await commands.send(writer, ack)
+        await connections.send(writer, ack)
         return ack
 
     async def _serve_front(
@@ -209,7 +208,7 @@ class Hub:
                 self._successors.append(writer)
             return bool(ack["gives_way"])
 
-        lines = FrontLines(reader, writer, on_drain)
+        lines = connections.FrontLines(reader, writer, on_drain)
         if hello["role"] == "command":
             # It asks for a drain, or leaves.
             await lines.read()
@@ -275,8 +274,8 @@ class Hub:
     async def _control(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        reply = await commands.answer(lambda report: self._obey(hello, report), reader, writer)
-        await commands.send(writer, reply)
+        reply = await connections.answer(lambda report: self._obey(hello, report), reader, writer)
+        await connections.send(writer, reply)
         if "stopping" in reply:
             self._ending.set()
 
@@ -308,7 +307,7 @@ class Hub:
             "sessions": len(self._users),
             "notice": next(filter(None, (*self._users.values(), own)), None),
             "calls": self._calls,
-            **await commands.describe(self._services),
+            **await connections.describe(self._services),
             "journal": str(self._place.journal),
             "storage": str(self._place.storage),
             "settings": self._place.settings,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.hub.commands import answer
+from learning_memory_server.hub.connections import answer
 from learning_memory_server.system.ipc import discovery
 
 if TYPE_CHECKING:

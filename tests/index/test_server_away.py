@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.hub.commands import describe
+from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
 from learning_memory_server.index.entry_query import ExperienceQuery

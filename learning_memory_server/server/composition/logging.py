@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,24 +33,14 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 _PATH: Final = re.compile(r"(?<![\w.])(~|[A-Za-z]:)?[/\\][^\s'\":,;)]+")
 
 
-def configure_logging(level: str) -> None:
-    """Log to stderr."""
-    _configure(level, logging.StreamHandler(sys.stderr))
+def configure_logging(level: str, file: Path | None = None) -> None:
+    """Log to stderr, or to a file that is rotated when it is large; to stderr where it cannot be written."""
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if file:
+        from logging.handlers import RotatingFileHandler  # noqa: PLC0415 - only the hub needs it
 
-
-def configure_file_logging(level: str, path: Path) -> None:
-    """Log to a file, which is rotated when it is large; to stderr where it cannot be written."""
-    from logging.handlers import RotatingFileHandler  # noqa: PLC0415 - only the hub needs it
-
-    try:
-        handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")
-    except OSError:
-        configure_logging(level)
-    else:
-        _configure(level, handler)
-
-
-def _configure(level: str, handler: logging.Handler) -> None:
+        with suppress(OSError):
+            handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")
     threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[

@@ -11,7 +11,7 @@ from learning_memory_server.cli.access.reading import describe_refusal
 from learning_memory_server.cli.doctor.engine import _compared, check_engine, check_server
 from learning_memory_server.cli.doctor.finding import Level
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.hub.commands import describe
+from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.server.composition.backends import load_model

@@ -1,10 +1,12 @@
-"""The connection of a command: the operation it asks for, signs of life while that runs, and the reply."""
+"""The lines of a front's connection, and the connection of a command: its operation, signs of life, the reply."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -24,6 +26,40 @@ _SIGN_OF_LIFE: Final = 1.0
 """Seconds between two signs of life during a command."""
 _COUNT_SECONDS: Final = 1.0
 """Seconds that each request to a server may take for counting points: whoever asks for the state should not wait."""
+
+
+@dataclass(slots=True)
+class FrontLines:
+    """Reads and writes lines, and handles the private ones, which are for the hub.
+
+    `on_drain` is called when the front asks the hub to shut down, and returns whether it waits for that now.
+    `asked_again` has the ids of requests that the front has sent before, to another hub.
+    """
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    on_drain: Callable[[], bool]
+    asked_again: set[object] = field(default_factory=set)
+
+    async def read(self) -> bytes:
+        """Return the next line for the server; empty if the front has nothing more to say."""
+        while (line := await self.reader.readline()).startswith(discovery.PRIVATE):
+            if line == discovery.DRAIN and self.on_drain():
+                return b""
+            await self._handle(line)
+        return line
+
+    async def write(self, line: bytes) -> None:
+        """Write a line."""
+        self.writer.write(line)
+        await self.writer.drain()
+
+    async def _handle(self, line: bytes) -> None:
+        if line == discovery.PING:
+            await self.write(discovery.PONG)
+        else:
+            with suppress(ValueError, KeyError, TypeError):
+                self.asked_again.update(json.loads(line)["ids"])
 
 
 async def answer(
