@@ -124,11 +124,11 @@ def measure(storage: Path, runs: int) -> dict[str, list[float]]:
 
 
 def _value_for(session: StdioSession, cluster_id: str) -> str:
-    """Return the text of a theme that is a valid value of the cluster."""
+    """Return the text of a theme, or what its entries learned, if one is a valid value of the cluster."""
     for theme in themes():
-        text = f"{theme}, so look at its inputs before changing anything"
-        if session.call("validate_value", text=text, cluster_id=cluster_id)["valid"]:
-            return text
+        for text in (f"When {theme}, look at its inputs", theme):
+            if session.call("validate_value", text=text, cluster_id=cluster_id)["valid"]:
+                return text
     raise RuntimeError("no theme's text is a valid value of the largest cluster")
 
 
