@@ -71,11 +71,11 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "url password",
         ("://",),
-        (r"://[^\s:/@?#\"'<>`]{0,128}+:(?P<secret>[^\s/:\"'<>`]{1,256})@(?=[\w\[$({-])"),
+        r"://[^\s:/@?#\"'<>`]{0,128}+:(?P<secret>[^\s/:\"'<>`]{1,256})@(?=[\w\[$({-])",
         _is_real,
         inside=True,
     ),
-    Form("url token", ("://",), (r"://(?P<secret>[\w.~%-]{20,256}+)@"), _is_url_user, inside=True),
+    Form("url token", ("://",), r"://(?P<secret>[\w.~%-]{20,256}+)@", _is_url_user, inside=True),
     Form(
         "authorization",
         ("authorization",),
@@ -88,38 +88,34 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "authorization",
         ("bearer",),
-        (r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})"),
+        r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})",
         _is_bearer,
     ),
-    Form("authorization", ("basic ",), (r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})"), _is_pair),
+    Form("authorization", ("basic ",), r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
     Form(
         "docker login",
         ("auth",),
-        (r"\"auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\?\""),
+        r"\"auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\?\"",
         _is_pair,
         inside=True,
     ),
     Form(
         "connection string key",
         ("accountkey=", "accesskey=", "secretvalue=", ";secret="),
-        (r"(?i)(?:AccountKey|AccessKey|SharedSecretValue|;Secret)=(?P<secret>[A-Za-z0-9+/]{20,}={0,2})"),
+        r"(?i)(?:AccountKey|AccessKey|SharedSecretValue|;Secret)=(?P<secret>[A-Za-z0-9+/]{20,}={0,2})",
         inside=True,
     ),
     Form(
         "connection string password",
         ("password=", "pwd=", "password =", "pwd ="),
-        (
-            r"(?i)(?:password|pwd)\s?=\s?(?P<secret>'[^'\n]{1,128}'|\"[^\"\n]{1,128}\"|[^;\s\"'<>]{1,128})(?=;)"
-        ),
+        r"(?i)(?:password|pwd)\s?=\s?(?P<secret>'[^'\n]{1,128}'|\"[^\"\n]{1,128}\"|[^;\s\"'<>]{1,128})(?=;)",
         lambda value: not is_placeholder(value.strip("\"'")) and "(" not in value,
-        near=(
-            r"(?:server|data source|host|database|initial catalog|user ?id|uid|user(?:name)?|driver|address)\s?="
-        ),
+        near=r"(?:server|data source|host|database|initial catalog|user ?id|uid|user(?:name)?|driver|address)\s?=",
     ),
     Form(
         "url password",
         ("jdbc:oracle", "sqlplus"),
-        (r"(?i)(?:jdbc:oracle:\w{1,8}:|sqlplus(?: -\w+){0,4} )[\w$#]{1,64}/(?P<secret>[^\s@/\"']{4,128})@"),
+        r"(?i)(?:jdbc:oracle:\w{1,8}:|sqlplus(?: -\w+){0,4} )[\w$#]{1,64}/(?P<secret>[^\s@/\"']{4,128})@",
         _is_real_value,
     ),
     Form(
@@ -146,7 +142,7 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "url token",
         ("key=", "code=", "auth=", "ticket=", "otp="),
-        (r"(?<=[?&])(?:key|code|auth|ticket|otp)=(?P<secret>[\w.%~+/=-]{24,2000}+)"),
+        r"(?<=[?&])(?:key|code|auth|ticket|otp)=(?P<secret>[\w.%~+/=-]{24,2000}+)",
         lambda value: is_real_token(value) and is_key(value, strict=True),
         inside=True,
     ),
@@ -163,7 +159,7 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "password",
         ("insert into",),
-        (r"(?<=[(, ])'(?P<secret>[^'\n]{6,128})'(?=\s{0,2}[,)])"),
+        r"(?<=[(, ])'(?P<secret>[^'\n]{6,128})'(?=\s{0,2}[,)])",
         lambda value: not is_placeholder(value) and is_spoken_password(value),
         inside=True,
         near=r"insert into[^;]{1,160}(?:passw|pwd|secret|token|api_?key)[^;]{0,80}values",
@@ -181,9 +177,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         # A client that is given nothing but its key.
         "secret",
         ("client(", "api(", "sdk(", "auth(", "login(", "client::new(", "fernet("),
-        (
-            r"(?i)(?:client|api|sdk|auth|login|fernet)(?:::new)?\(\s{0,2}b?(?P<quote>[\"'])(?P<secret>[\w-]{24,200}={0,2})(?P=quote)"
-        ),
+        r"(?i)(?:client|api|sdk|auth|login|fernet)(?:::new)?\(\s{0,2}b?(?P<quote>[\"'])(?P<secret>[\w-]{24,200}={0,2})(?P=quote)",
         is_mixed,
         inside=True,
     ),
@@ -211,7 +205,7 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "secret",
         ("$(echo ",),
-        (r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]"),
+        r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]",
         is_mixed,
         inside=True,
     ),
@@ -233,19 +227,17 @@ LOGINS: Final[tuple[Form, ...]] = (
         ),
         is_phrase,
     ),
-    Form("signature", ("sig=",), (r"(?<=[?&;])sig=(?P<secret>[\w%/+=-]{24,})"), inside=True),
+    Form("signature", ("sig=",), r"(?<=[?&;])sig=(?P<secret>[\w%/+=-]{24,})", inside=True),
     Form(
         "signature",
         ("signature=", "security-token="),
-        (
-            r"(?i)(?<=[?&])(?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|Signature)=(?P<secret>[\w%/+=-]{24,})"
-        ),
+        r"(?i)(?<=[?&])(?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|Signature)=(?P<secret>[\w%/+=-]{24,})",
         inside=True,
     ),
     Form(
         "netrc password",
         ("password",),
-        (r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{1,256})"),
+        r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{1,256})",
         _is_real_value,
     ),
     Form(
@@ -259,14 +251,14 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "command line password",
         ("curl", "wget", "http"),
-        (r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@%+-]{1,128}:(?P<secret>[^\s\"':]{1,256})"),
+        r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@%+-]{1,128}:(?P<secret>[^\s\"':]{1,256})",
         _is_real_value,
         inside=True,
     ),
     Form(
         "command line password",
         ("mysql", "mariadb", "sshpass"),
-        (r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})"),
+        r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})",
         lambda value: (
             not is_placeholder(value) and not value.isdigit() and not value.isalpha() and "/" not in value
         ),
@@ -294,7 +286,7 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "command line password",
         ("pass:",),
-        (r"-pass(?:in|out|word)?[ =]\"?pass:(?P<secret>[^\s\"']{1,256})"),
+        r"-pass(?:in|out|word)?[ =]\"?pass:(?P<secret>[^\s\"']{1,256})",
         _is_real_value,
         inside=True,
     ),
@@ -310,9 +302,7 @@ LOGINS: Final[tuple[Form, ...]] = (
     Form(
         "password",
         ("identified ",),
-        (
-            r"(?i)identified (?:with [\w'\"]{1,64} )?(?:by|as) (?:password )?(?P<quote>['\"])(?P<secret>[^'\"\n]{1,256})(?P=quote)"
-        ),
+        r"(?i)identified (?:with [\w'\"]{1,64} )?(?:by|as) (?:password )?(?P<quote>['\"])(?P<secret>[^'\"\n]{1,256})(?P=quote)",
         _is_real_value,
     ),
     Form(

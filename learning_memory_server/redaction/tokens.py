@@ -261,9 +261,7 @@ UNKNOWN: Final[tuple[Form, ...]] = (
         # The same with hexadecimal digits, which may also be a hash.
         "token",
         ("_",),
-        (
-            r"(?<![\w/.-])[a-z][0-9a-z]{1,11}_(?:[0-9a-z]{1,8}_){0,2}(?:[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?![\w-])"
-        ),
+        r"(?<![\w/.-])[a-z][0-9a-z]{1,11}_(?:[0-9a-z]{1,8}_){0,2}(?:[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?![\w-])",
         _is_unknown_hex_token,
         near=r"token|secret|credential|api[ _-]?key|auth|40[13]",
     ),
