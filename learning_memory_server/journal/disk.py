@@ -30,11 +30,7 @@ class Disk(Protocol):
 
 @contextmanager
 def journal_errors(path: Path) -> Iterator[None]:
-    """Translate errors of the operating system into one that says what to do.
-
-    Raises:
-        JournalUnavailableError: In place of any `OSError`.
-    """
+    """Raise JournalUnavailableError, which says what to do, in place of any `OSError`."""
     try:
         yield
     except OSError as error:

@@ -163,12 +163,7 @@ class Journal:
         return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
 
     def read_open(self, path: Path) -> Ghap:
-        """Return the entry of one open file.
-
-        Raises:
-            JournalUnavailableError: If the file cannot be read, or does not contain the open entry that it is named
-                after.
-        """
+        """Return the entry of one open file; refuse one that does not contain the open entry that it is named after."""
         with journal_errors(path):
             text = path.read_bytes()
         version = open_version(text)

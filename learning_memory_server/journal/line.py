@@ -98,11 +98,7 @@ class JournalRecord:
         return cls(kind, record_id, at, _understood(record_id, lambda: form.upgraded(kind, data, version)))
 
     def decoded(self, decode: Callable[[dict[str, Any]], T]) -> T:
-        """Return what `data` describes.
-
-        Raises:
-            JournalUnavailableError: If the line is undamaged but describes nothing this program knows.
-        """
+        """Return what `data` describes; refuse what this program does not know, although the line is undamaged."""
         return _understood(self.id, lambda: decode(self.data))
 
 
@@ -123,11 +119,7 @@ def open_file_of(content: dict[str, Any]) -> bytes:
 
 
 def content_of(text: bytes) -> dict[str, Any]:
-    """Return what an open file says, without its checksum. Earlier programs wrote none.
-
-    Raises:
-        DamagedLineError: If it is not as it was written.
-    """
+    """Return what an open file says, without its checksum, or raise DamagedLineError. Earlier programs wrote none."""
     content = _parsed(text)
     stated = content.pop("sum", None)
     if stated is not None:

@@ -60,9 +60,6 @@ class Records(Generic[T]):
     """The things of one kind in a log. The log is read once, at first use.
 
     A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
-
-    Args:
-        codec: The kind, and its form in the journal.
     """
 
     def __init__(self, log: Log, codec: Codec[T]) -> None:

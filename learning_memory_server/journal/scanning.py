@@ -89,11 +89,7 @@ class Scanner:
         self._clean: set[bytes] = set()
 
     def line(self, text: bytes, place: str) -> Scanned:
-        """Look at a line of a log.
-
-        Args:
-            place: What to call it if it cannot be read.
-        """
+        """Look at a line of a log; `place` is what to call it if it cannot be read."""
         return self._once(text, lambda: self._line(text, place))
 
     def open_file(self, text: bytes, place: str) -> Scanned:

@@ -20,11 +20,7 @@ class ClusterId:
 
     @classmethod
     def parse(cls, text: str) -> ClusterId:
-        """Return the id that `text` spells.
-
-        Raises:
-            InvalidInputError: If it is not an axis, an underscore and a whole number.
-        """
+        """Return the id that `text` spells, or raise InvalidInputError."""
         axis, _, number = text.strip().rpartition("_")
         if axis not in list(Axis) or not (number.isascii() and number.isdigit()):
             raise InvalidInputError(

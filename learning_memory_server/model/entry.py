@@ -99,11 +99,7 @@ class Resolution:
     cited: tuple[Citation, ...] = ()
 
     def require_explanation(self) -> None:
-        """Require an explanation of a falsified hypothesis.
-
-        Raises:
-            InvalidInputError: If the status is falsified and surprise or root cause is missing.
-        """
+        """Refuse a falsified hypothesis without surprise or root cause."""
         if self.status is not OutcomeStatus.FALSIFIED:
             return
         absent = [

@@ -17,12 +17,9 @@ def utc_now() -> datetime:
 
 
 def parse_moment(field: str, text: str) -> datetime:
-    """Return the moment that `text` names, in UTC.
+    """Return the moment that an ISO 8601 date or datetime names, in UTC, or raise InvalidInputError.
 
     A bare date means midnight UTC, and a time without an offset is in UTC.
-
-    Raises:
-        InvalidInputError: If it is neither an ISO 8601 date nor a datetime.
     """
     stripped = text.strip()
     try:

@@ -45,12 +45,7 @@ _FORMS: Final = {
 
 
 class RedactedData(NamedTuple):
-    """Data without its secrets.
-
-    Attributes:
-        kinds: How many secrets of each kind were replaced.
-        places: The same for each place that had one, such as `metadata.tags[0]`.
-    """
+    """Data without its secrets; how many of each kind were replaced, also by place, such as `metadata.tags[0]`."""
 
     data: Any
     kinds: Mapping[str, int]
@@ -83,12 +78,7 @@ class _Walk:
         self.places: dict[str, Counter[str]] = {}
 
     def redacted(self, data: Any, name: str, place: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a part of the data without secrets.
-
-        Args:
-            name: The key that it is under, or "".
-            place: Where it is, without secrets; "" for all of the data.
-        """
+        """Return a part of the data, under the key `name` and at `place`, or "" for all of it, without secrets."""
         if self._kept and _INDEX.sub("[]", place) in self._kept:
             return data
         if isinstance(data, str):

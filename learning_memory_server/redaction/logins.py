@@ -51,11 +51,7 @@ def _is_argument(value: str) -> bool:
 
 
 def _pgpass(port: str, first: str) -> str:
-    """Return the expression of a line of a .pgpass file, wherever it stands.
-
-    Args:
-        first: What a database's and a user's name can begin with.
-    """
+    """Return the expression of a .pgpass line; names of databases and users begin with `first`."""
     name = rf"[{first}*](?:[\w.@-]|\\[:\\]){{0,62}}"
     return (
         rf"(?<=[\w.*\]-]):(?:{port}):{name}:{name}:(?P<secret>(?!\*)(?:[^\s:\\]|\\[:\\]){{4,128}}?)"

@@ -57,11 +57,7 @@ class OwnPattern:
         self._seconds = seconds
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield what the group `secret` matches or, without that group, all that is matched.
-
-        Raises:
-            InvalidSettingsError: If it takes too long.
-        """
+        """Yield what the group `secret` matches, or else all that is matched; raise if it takes too long."""
         seconds = self._seconds + len(text) / _CHARACTERS_PER_SECOND
         try:
             yield from self._within(seconds, text)

@@ -20,11 +20,7 @@ _NAME: Final = re.compile(r"learning-memory-\d{8}T\d{12}Z\.tar\.gz")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made.
-
-    Args:
-        removed: The older backups that were removed.
-    """
+    """A backup that was made, and the older ones that were removed."""
 
     path: Path
     snapshot: Snapshot

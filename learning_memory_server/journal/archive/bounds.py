@@ -36,12 +36,7 @@ def most_bytes(compressed: int) -> int:
 
 
 class Bounded:
-    """A file that refuses to read more at once, or further, than an archive can have.
-
-    Args:
-        file: The file, decompressed.
-        furthest: Where it must have ended.
-    """
+    """A decompressed file that refuses to read more at once, or beyond `furthest`, than an archive can have."""
 
     def __init__(self, file: IO[bytes], furthest: int) -> None:
         self._file = file

@@ -25,12 +25,7 @@ class Numbering(StrEnum):
 
 @dataclass(slots=True)
 class Difference:
-    """How the things of one sort compare, by id.
-
-    Args:
-        differing: Different in both; the journal's stays.
-        forgotten_here: Forgotten in the journal; they stay forgotten.
-    """
+    """How the things of one sort compare, by id. What differs, or is forgotten here, stays as it is here."""
 
     new: list[str] = field(default_factory=list)
     there: list[str] = field(default_factory=list)

@@ -85,12 +85,7 @@ class Contents:
 
 
 def contents_of(archive: Archive) -> Contents:
-    """Read an archive, with every check that imported lines get.
-
-    Raises:
-        InvalidInputError: If thousands of lines cannot be used.
-        JournalUnavailableError: If a newer program wrote a line.
-    """
+    """Read an archive, with every check that imported lines get; refuse one with thousands of unusable lines."""
     contents = Contents()
     for name, lines in archive.segments():
         for number, line in enumerate(lines, start=1):
@@ -131,11 +126,7 @@ def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable
 
 
 def checked_record(record: JournalRecord) -> JournalRecord:
-    """Return an imported record in the form that may be stored.
-
-    Raises:
-        InvalidInputError: If this program would not have written it, or does not import its kind.
-    """
+    """Return an imported record in the form that may be stored; refuse what this program would not have written."""
     try:
         return _checked(record)
     except InvalidInputError:

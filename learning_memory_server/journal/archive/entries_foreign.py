@@ -46,12 +46,7 @@ def find_category(kind: type[Category], name: str) -> Category | None:
 
 
 class ForeignPart:
-    """A JSON object in a line, read field by field. Unread fields are recorded, not dropped silently.
-
-    Args:
-        path: Its place in the line; empty for the line itself.
-        changes: Counts what is changed or dropped.
-    """
+    """A JSON object at `path` in a line, read field by field. What is changed or not read is counted in `changes`."""
 
     def __init__(self, path: str, data: dict[str, Any], changes: Counter[str]) -> None:
         self._path = path

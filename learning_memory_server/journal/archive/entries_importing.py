@@ -106,12 +106,7 @@ def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) 
 
 
 def parse_open(text: bytes) -> Ghap:
-    """Return the open entry in a file of a journal's `open` folder, as an orphan.
-
-    Raises:
-        InvalidInputError: If there is none.
-        JournalUnavailableError: If a newer program wrote it.
-    """
+    """Return the open entry in a file of a journal's `open` folder, as an orphan; refuse anything else."""
     CURRENT.refuse_newer(open_version(text))
     try:
         body = content_of(text)

@@ -90,11 +90,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes, sums: bytes | None = None) -> Manifest:
-        """Return the manifest that a text holds.
-
-        Args:
-            sums: The file SHA256SUMS of an older archive, in place of the checksum in the text.
-        """
+        """Return the manifest in a text. Older archives have the file SHA256SUMS in place of its checksum."""
         try:
             content = json.loads(text)
             version = msgspec.convert(content["format"], int)

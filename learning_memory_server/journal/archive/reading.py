@@ -81,11 +81,7 @@ def is_archive(path: Path) -> bool:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Verify all of an archive, and open it for reading.
-
-    Raises:
-        InvalidInputError: If it is damaged, newer than this program, or not an archive that this program writes.
-    """
+    """Verify all of an archive, and open it for reading; refuse what this program would not have written."""
     with path.open("rb") as file, _opened(file) as archive:
         yield archive
 
