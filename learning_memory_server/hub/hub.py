@@ -19,7 +19,7 @@ from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hub import connections
-from learning_memory_server.hub.early import EarlyCalls, OpenSession, import_protocol
+from learning_memory_server.hub.early import EarlyCalls, import_protocol
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import utc_now
@@ -38,6 +38,7 @@ from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
+    from learning_memory_server.hub.early import OpenSession
     from learning_memory_server.hub.listener import Door
     from learning_memory_server.server.operations import Report
     from learning_memory_server.server.session import Session
