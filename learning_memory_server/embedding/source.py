@@ -169,15 +169,7 @@ def _stay_offline() -> None:
 
 
 def _find_folder(model: str, kind: str, setting: str, contents: str, otherwise: str = "") -> Path:
-    """Return the folder of a model that has weights and a vocabulary.
-
-    Args:
-        model: Its absolute path, or a name in the library's local cache.
-        kind: What the model is for.
-        setting: The setting that names it.
-        contents: What must be in the folder.
-        otherwise: What is used without the setting, as the end of a sentence.
-    """
+    """Return the folder of a model that has weights and a vocabulary."""
     _stay_offline()
     is_folder = Path(model).is_absolute()
     found = Path(model) if is_folder else _cached_model(model)

@@ -60,12 +60,7 @@ class IndexMove:
     async def run(
         self, documents: Callable[[], Iterable[Document]], progress: Callable[[int, int], None]
     ) -> dict[Collection, Moved]:
-        """Move, and count afterwards.
-
-        Args:
-            documents: Returns all documents that belong in the index, as of each call.
-            progress: Called with the number of points in the target, and the number that belong there.
-        """
+        """Move, and count afterwards."""
         moved = {collection: Moved() for collection in Collection}
         index, earlier = self.target, len(self.target.notices)
         await index.open()

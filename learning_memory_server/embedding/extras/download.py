@@ -19,10 +19,6 @@ def download_model(model: str, *, show_progress: bool) -> Path:
 
     It first asks the hub for the model, so that it fails within seconds without a network. An interrupted download is
     resumed.
-
-    Args:
-        model: A name on the hub, with or without the owner `sentence-transformers`.
-        show_progress: Show progress bars on stderr.
     """
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
     from huggingface_hub.errors import (  # noqa: PLC0415

@@ -38,12 +38,7 @@ class TextTooLongError(EmbeddingUnavailableError):
 
 
 class OllamaServer:
-    """An Ollama server. Threads may share it.
-
-    Args:
-        url: `http(s)://host:port`.
-        timeout: Seconds to wait for the next byte of a response; a large model takes long to load.
-    """
+    """An Ollama server. Threads may share it."""
 
     def __init__(self, url: str, timeout: float) -> None:
         import httpx  # noqa: PLC0415 - a tenth of a second, and only here

@@ -85,11 +85,6 @@ def export(model: str, models: Path, agreement: float = AGREEMENT) -> Path:
     """Return the folder of the model's export, after making it if there is none that works.
 
     A crash leaves either a complete export or none. The caller must have locked `models`.
-
-    Args:
-        model: The model, as in the settings.
-        models: Where exports are kept, each in its own folder.
-        agreement: The least cosine between the export's and the original's vectors.
     """
     source = find_source(model)
     folder = models / source.digest

@@ -32,12 +32,7 @@ _PAIR_TOKENS: Final = 256
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model on the CPU. Nothing is ever downloaded.
-
-    Args:
-        model: The absolute path of a model folder, or the name of a model in the library's local cache.
-        dimension: The length that a vector must have; None accepts the model's.
-    """
+    """A sentence-transformers model on the CPU. Nothing is ever downloaded."""
 
     runtime: Runtime = "sentence-transformers"
 

@@ -60,10 +60,6 @@ class EdgeStore:
     """A `VectorStore` in this process, on local disk. One process at a time.
 
     Writes survive a killed process immediately, and a power loss after `flush()`.
-
-    Args:
-        path: The directory, with one sub-directory per collection. Created when first needed.
-        min_free_bytes: Free space below which writes are refused: on a full disk the engine ends the process (SIGBUS).
     """
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
