@@ -30,7 +30,7 @@ class Disk(Protocol):
 
 @contextmanager
 def journal_errors(path: Path) -> Iterator[None]:
-    """Raise JournalUnavailableError, which says what to do, in place of any `OSError`."""
+    """Turn any `OSError` into a JournalUnavailableError that says what to do."""
     try:
         yield
     except OSError as error:

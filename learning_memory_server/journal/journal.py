@@ -84,7 +84,7 @@ class Journal:
         Needs the journal's lock. A crash at any moment leaves every file either as it was or rewritten.
 
         Args:
-            changes: What stands in place of each line, or of an open file's content.
+            changes: The replacement of each line, or of an open file's content.
         """
         self._sweep()
         replaced = 0

@@ -103,7 +103,7 @@ class JournalRecord:
 
 
 def with_data(line: bytes, data: dict[str, Any]) -> bytes:
-    """Return a readable line with other data in place of its own, in the same version of the format."""
+    """Return a readable line with its data replaced, in the same version of the format."""
     body = json.loads(line) | {"data": data}
     del body["sum"]
     return _canonical({**body, "sum": digest(body)}) + b"\n"

@@ -221,7 +221,7 @@ class Log:
         appended at the same time.
 
         Args:
-            changes: What stands in place of each line; nothing to remove it.
+            changes: The replacement of each line; empty to remove it.
 
         Returns:
             How many lines of each file were replaced.

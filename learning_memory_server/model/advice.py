@@ -43,7 +43,7 @@ class Reason(StrEnum):
     TERMS = "terms"
     """It has their rare terms, which count more than what it says."""
     BOTH = "both"
-    """It says something similar, but only with the rare terms that it has is it near enough."""
+    """What it says is near enough only together with its rare terms."""
     IN_FORCE = "in_force"
     """It is one of the project's best values in force, whatever the session is about."""
     LATEST = "latest"
@@ -64,7 +64,7 @@ class Item:
     """One thing that was shown.
 
     Args:
-        effect: Whether it helped or misled; None while nobody said.
+        effect: Whether it helped or misled; None if unknown.
         score: How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
             compared, or an earlier version recorded it.
         reason: Why it was chosen; None if an earlier version recorded it.

@@ -153,7 +153,7 @@ class Ghap(Stored):
 
     @property
     def last_confidence(self) -> float | None:
-        """The last confidence that was stated, for whichever prediction that was."""
+        """The last confidence that was stated, for any of its predictions."""
         stated = (*(revision.confidence for revision in self.history), self.confidence)
         return next((one for one in reversed(stated) if one is not None), None)
 

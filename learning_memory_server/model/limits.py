@@ -45,7 +45,7 @@ SEARCH_DEPTH_MAX: Final = 10_000
 RELATED_MAX: Final = 600
 """Characters of JSON that advice may add to a reply."""
 REPLY_MAX: Final = 32_000
-"""Characters of JSON in one reply. A longer reply is truncated after a complete item, and says so."""
+"""Characters of JSON in one reply. A longer reply is truncated after a complete item, with a notice."""
 
 
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:
@@ -54,7 +54,7 @@ def checked_text(field: str, value: object, limit: int, measured: Callable[[str]
     Args:
         field: The name to show, such as `lesson.takeaway`.
         limit: The largest length in characters after stripping.
-        measured: Returns the text whose length counts.
+        measured: Maps the text to what is measured.
 
     Raises:
         InvalidInputError: If it is not text, is empty, or is longer than `limit`.

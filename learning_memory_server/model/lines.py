@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text with spaces in place of control characters."""
+    """Return a text with its control characters replaced by spaces."""
     return text if text.isprintable() else _CONTROL.sub(" ", text)
 
 

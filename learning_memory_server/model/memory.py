@@ -83,7 +83,7 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
     """Return the metadata, or say what is wrong with it.
 
     Args:
-        measured: Returns the text whose length counts, for the metadata as JSON and for each text with a limit.
+        measured: Maps the metadata as JSON, and each text with a limit, to what is measured.
 
     Raises:
         InvalidInputError: If it is too large or not JSON data, if its timestamp is invalid, or if its title, source,

@@ -122,7 +122,7 @@ class Tie(Enum):
     """What links a value with the name before it; the looser it is, the more a value must look like a secret."""
 
     ENV = "a line of an env file, in capitals: what is there is meant as it stands, be it a word"
-    CERTAIN = "an assignment of which both ends are certain, by quotes or by the shell's rules"
+    CERTAIN = "an assignment with both ends certain, by quotes or by the shell's rules"
     WRITTEN = "an assignment without quotes"
     SAID = "a sentence: the password is ..."
     NEXT = "the value follows the name"

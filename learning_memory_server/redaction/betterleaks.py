@@ -29,7 +29,7 @@ _KINDS: Final = {
     "curl-auth-header": "authorization",
     "curl-auth-user": "command line password",
 }
-"""Rules whose names say less than our kinds."""
+"""Our kinds for rules with vague names."""
 
 _NO_SECRETS: Final = (
     "-client-id",

@@ -1,4 +1,4 @@
-"""A user's own patterns: for secrets whose form only they know, and for what is not a secret.
+"""A user's own patterns: for secrets in a form that only they know, and for what is not a secret.
 
 Ours are written so that they are quick on every text. A user's may not be: `(a|aa)+$` takes longer than a lifetime on a
 line of letters. So they run with a library that can give up, and a text on which one of them is late is refused,

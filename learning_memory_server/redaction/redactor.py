@@ -25,7 +25,7 @@ _CUT: Final = re.compile(
     r"|\\u(?:00ad|061c|200[b-f]|202[a-e]|206[0-9a-f]|fe0[0-9a-f]|feff)",
     re.IGNORECASE,
 )
-"""What cuts a secret in two without changing it: a line that goes on in the next, and characters that nobody sees."""
+"""What cuts a secret in two without changing it: a line continued on the next, and invisible characters."""
 
 
 class Uncut(NamedTuple):

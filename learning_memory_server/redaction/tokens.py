@@ -1,4 +1,4 @@
-"""Tokens that say by a prefix whose they are: one row for each kind, from the vendors' published formats."""
+"""Tokens with the prefix of a vendor: one row for each kind, from the vendors' published formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = r"[0-9A-Za-z]"
 _URL = r"[\w-]"
 _HEX = r"[0-9a-fA-F]"
 _END = r"(?![0-9A-Za-z])"
-"""After a length that is fixed: what goes on is something else."""
+"""After a fixed length: a longer string is something else."""
 
 SHORTEST: Final = 18
 """How long the shortest token of the table is; the tests hold it to that."""

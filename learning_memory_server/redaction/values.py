@@ -78,7 +78,7 @@ _COMMON: Final = _ROLES | frozenset(
     uint64 float32 float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1
     """.split()  # noqa: SIM905 - words read better than a list
 )
-"""Words that stand in place of a secret. Well-known example passwords are among them: they protect nothing."""
+"""Placeholders for a secret. Well-known example passwords are among them: they protect nothing."""
 
 _PROSE: Final = _ROLES | frozenset(
     """
@@ -139,7 +139,7 @@ def is_uuid(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Return whether letters and digits change as often as nobody would write them by hand."""
+    """Return whether letters and digits alternate too often to be written by hand."""
     characters = [character for character in value if character.isalnum()]
     if len(characters) < 8 or not value.isascii():  # noqa: PLR2004 - less tells nothing
         return False

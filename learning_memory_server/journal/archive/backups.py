@@ -1,4 +1,4 @@
-"""A folder of dated archives, of which the newest are kept."""
+"""A folder of dated archives: only the newest are kept."""
 
 from __future__ import annotations
 

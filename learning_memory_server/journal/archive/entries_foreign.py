@@ -118,7 +118,7 @@ class ForeignPart:
             self._changes[f"{self._name(name)} {stated!r} was recomputed as {derived}"] += 1
 
     def others(self, known: Container[str]) -> dict[str, Any]:
-        """Return the fields whose names are not known."""
+        """Return the fields with unknown names."""
         others = {name: value for name, value in self._unread.items() if name not in known}
         for name in others:
             del self._unread[name]

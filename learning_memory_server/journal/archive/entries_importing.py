@@ -39,7 +39,7 @@ class ParsedEntries:
         entries: The entries by id, in file order, without forgotten ones. The last line about an entry counts.
         repeated: The number of lines superseded by a later one about the same entry.
         changes: What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
-        unnamed: The ids of the entries whose lines name no project.
+        unnamed: The ids of the entries without a project.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class ParsedEntries:
     unnamed: set[str] = field(default_factory=set)
 
     def assign(self, project: str) -> None:
-        """Put the entries whose lines name no project under this one."""
+        """Put the entries without a project under this one."""
         for name in self.unnamed:
             self.entries[name] = replace(self.entries[name], project=project)
 

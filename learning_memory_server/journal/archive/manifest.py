@@ -90,7 +90,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes, sums: bytes | None = None) -> Manifest:
-        """Return the manifest in a text. Older archives have the file SHA256SUMS in place of its checksum."""
+        """Return the manifest in a text. Older archives have the file SHA256SUMS instead of its checksum."""
         try:
             content = json.loads(text)
             version = msgspec.convert(content["format"], int)

@@ -17,7 +17,7 @@ from learning_memory_server.journal.line import DamagedLineError, JournalRecord,
 _ENTRIES: Final = "entries"
 _GHAP: Final = "ghap"
 _STAYS: Final = "servers.jsonl"
-"""Not in archives: it says where this storage folder has points, and whoever imports an archive has others."""
+"""Not in archives: it says where this storage folder has points, and an import has other points."""
 
 
 @dataclass(slots=True)

@@ -77,6 +77,7 @@ def written(folder: Path, others: dict[str, Any]) -> Journal:
     return journal
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(OTHERS)
 def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[str, Any]) -> None:
