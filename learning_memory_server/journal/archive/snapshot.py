@@ -13,6 +13,7 @@ from learning_memory_server.journal.disk import journal_errors, matching
 from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_version
+from learning_memory_server.journal.log import Line
 
 _ENTRIES: Final = "entries"
 _GHAP: Final = "ghap"
@@ -113,13 +114,6 @@ class Snapshot:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    name: str
-    text: bytes
-    record: JournalRecord | None
-
-
 def take_snapshot(journal: Path, project: str | None = None, form: Format = CURRENT) -> Snapshot:
     """Read a journal as it is now: every log and the open entries.
 
@@ -136,51 +130,29 @@ def take_snapshot(journal: Path, project: str | None = None, form: Format = CURR
     # In this order, an entry that is resolved while reading is in both, and the resolved one wins; in the
     # other order it could be in neither. Values and clusters are read before the entries that they cite.
     still_open = _open_files(journal)
-    lines = [
-        line
-        for path in _segments(journal)
-        for line in _lines(path, path.relative_to(journal).as_posix(), form)
-    ]
-
+    lines = [line for path in _segments(journal) for line in _lines(path, form)]
     said = [line.record for line in lines if line.record]
     forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
+    # A tombstone belongs to the project of the record that it is about.
+    projects = {(record.kind, record.id): _project(record) for record in said if not record.is_tombstone}
     snapshot = Snapshot()
-    wanted = _Wanted(project, said)
     for line in lines:
-        record = line.record
+        record, name = line.record, line.path.relative_to(journal).as_posix()
         if record and not record.is_tombstone and (record.kind, record.id) in forgotten:
             snapshot.forgotten += 1
-        elif record and wanted.has(record):
-            snapshot.add_record(JOURNAL + line.name, line.text, record)
+        elif record and (project is None or projects.get((record.kind, record.id), project) == project):
+            snapshot.add_record(JOURNAL + name, line.text, record)
         elif record or project is not None:
             snapshot.elsewhere += 1
         elif names_any(line.text, forgotten):
             snapshot.forgotten += 1
         else:
-            snapshot.piece(DAMAGED + line.name).add(line.text)
+            snapshot.piece(DAMAGED + name).add(line.text)
     closed = {record.id for record in said if record.kind == _GHAP}
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
             _add_open(snapshot, ghap_id, text, project, form)
     return snapshot
-
-
-class _Wanted:
-    """Which records belong to a project. A tombstone belongs to the project of the record that it is about."""
-
-    def __init__(self, project: str | None, said: list[JournalRecord]) -> None:
-        self._project = project
-        self._projects = {
-            (record.kind, record.id): _project(record)
-            for record in (said if project is not None else ())
-            if not record.is_tombstone
-        }
-
-    def has(self, record: JournalRecord) -> bool:
-        if self._project is None:
-            return True
-        of = self._projects.get((record.kind, record.id), self._project)
-        return of == self._project
 
 
 def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None, form: Format) -> None:
@@ -222,7 +194,7 @@ def _segments(journal: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
 
 
-def _lines(path: Path, name: str, form: Format) -> list[_Line]:
+def _lines(path: Path, form: Format) -> list[Line]:
     with journal_errors(path):
         content = path.read_bytes()
     lines = []
@@ -230,10 +202,10 @@ def _lines(path: Path, name: str, form: Format) -> list[_Line]:
         # As in the journal itself, a last line counts if only its line feed is missing.
         whole = text if text.endswith(b"\n") else text + b"\n"
         try:
-            lines.append(_Line(name, whole, JournalRecord.from_line(whole, form)))
+            lines.append(Line(path, whole, JournalRecord.from_line(whole, form)))
         except DamagedLineError:
             if whole is text:
-                lines.append(_Line(name, text, None))
+                lines.append(Line(path, text, None))
     return lines
 
 
