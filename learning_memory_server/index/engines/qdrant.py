@@ -1,7 +1,6 @@
 """A Qdrant server or cluster behind the `VectorStore` port, for one owner among many.
 
-`qdrant_own` isolates owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the
-requests, and `own_terms` counts how rare terms are.
+`qdrant_own` isolates owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the requests.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ import structlog
 
 from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.engines.base import Hit, Record
-from learning_memory_server.index.engines.own_terms import OwnTerms
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
-from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, unreserved
+from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Requests
 from learning_memory_server.index.engines.vectors import (
     REBUILD,
