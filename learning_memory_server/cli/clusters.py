@@ -95,9 +95,7 @@ def show_members(cluster: dict[str, Any]) -> None:
             ("outcomes", _counts(cluster["outcomes"])),
             ("seen", f"{cluster['first_seen']} to {cluster['last_seen']}"),
         ]
-    if causes := cluster.get("root_causes"):
-        facts.append(("root causes", _counts(causes)))
-    show_facts(facts)
+    show_facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
     output().print()
     show_records((entry_facts(entry), entry["goal"]) for entry in cluster["members"])
 

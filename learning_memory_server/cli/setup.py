@@ -33,18 +33,6 @@ from learning_memory_server.cli.clients.entry import (
     is_of_this_server,
     new_entry,
 )
-from learning_memory_server.cli.clients.plugin import (
-    FOLDER,
-    IDENTITY,
-    adding,
-    contents,
-    discard,
-    find_installed,
-    is_written,
-    packaged,
-    removing,
-    write,
-)
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
@@ -108,7 +96,7 @@ def setup(  # noqa: PLR0913 - one for each option
         _print_entry(chosen, settings, plugin=plugin)
     elif remove:
         _remove(chosen, yes=yes)
-    elif chosen.own_command and (plugin or find_installed(this_machine())):
+    elif chosen.own_command and (plugin or claude_code.find_installed(this_machine())):
         _set_up_plugin(chosen, settings, yes=yes)
     else:
         _set_up(chosen, settings, yes=yes)
@@ -140,22 +128,22 @@ def _set_up(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
 def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
     """Add or update the plugin, and remove the server: both together would be two of each tool."""
     machine, settings, launch = this_machine(), load_settings(), find_launch()
-    folder, wanted = settings.storage_path / FOLDER, contents(launch)
+    folder, wanted = settings.storage_path / claude_code.FOLDER, claude_code.contents(launch)
     shared = find_variables(client, machine, settings).shared
     todo: list[Callable[[], None]] = []
     if settings_to is not SettingsTo.NONE and shared:
         todo += _prepare(settings_addition(config_file(), shared))
     if launch.caution:
         show_notice(launch.caution)
-    if not is_written(folder, wanted):
+    if not claude_code.is_written(folder, wanted):
         output().print(f"The plugin is written to {folder}.")
-        todo.append(lambda: write(folder, wanted))
-    existing, installed = _own_entry(client, machine, yes=yes), find_installed(machine)
+        todo.append(lambda: claude_code.write_plugin(folder, wanted))
+    existing, installed = _own_entry(client, machine, yes=yes), claude_code.find_installed(machine)
     commands = claude_code.commands(existing, None)
-    if installed and installed[0] != IDENTITY:
-        commands += removing(installed[0])
-    if not (installed and installed[0] == IDENTITY):
-        commands += adding(folder)
+    if installed and installed[0] != claude_code.IDENTITY:
+        commands += claude_code.removing(installed[0])
+    if not (installed and installed[0] == claude_code.IDENTITY):
+        commands += claude_code.adding(folder)
     todo += _prepare_commands(commands)
     if not _done(
         todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes
@@ -173,11 +161,11 @@ def _remove(client: Client, *, yes: bool) -> None:
     if change:
         todo = _prepare(change)
     else:
-        installed = find_installed(machine)
+        installed = claude_code.find_installed(machine)
         commands = claude_code.commands(existing, None)
-        todo = _prepare_commands([*commands, *(removing(installed[0]) if installed else [])])
+        todo = _prepare_commands([*commands, *(claude_code.removing(installed[0]) if installed else [])])
         if installed:
-            todo.append(lambda: discard(load_settings().storage_path / FOLDER))
+            todo.append(lambda: claude_code.discard_plugin(load_settings().storage_path / claude_code.FOLDER))
     question = f"Remove this server from {client.title}?"
     if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
         output().print(f"{client.title} no longer has this server. Your data stays.")
@@ -186,7 +174,9 @@ def _remove(client: Client, *, yes: bool) -> None:
 def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> None:
     """Print what to add to a client by hand, on standard output alone."""
     if plugin:
-        output().print(claude_code.quoted(["claude", "--plugin-dir", str(packaged())]), soft_wrap=True)
+        output().print(
+            claude_code.quoted(["claude", "--plugin-dir", str(claude_code.packaged())]), soft_wrap=True
+        )
         return
     entry, _ = _wanted(client, settings_to)
     if client.own_command:

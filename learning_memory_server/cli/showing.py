@@ -41,7 +41,7 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
 
-Fact = tuple[str, str | Text]
+Fact = tuple[str, str | Text | None]
 
 _COLUMNS: Final = 28
 """Columns of a candidate's text: with a memory's id and its kind, it fits in 80."""
@@ -161,9 +161,8 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts: list[Fact] = [
         ("entry", identity(entry["id"])),
         ("outcome", coloured(entry.get("outcome_status", "open"))),
+        ("tier", coloured(entry.get("confidence_tier", ""))),
     ]
-    if "confidence_tier" in entry:
-        facts.append(("tier", coloured(entry["confidence_tier"])))
     facts += [(name, one_line(entry[name])) for name in ("domain", "strategy", "project")]
     facts += [(label, _moment(entry[name])) for label, name in _TIMES if name in entry]
     cause, lesson = entry.get("root_cause"), entry.get("lesson", {})
@@ -179,12 +178,12 @@ def _show_entry(entry: dict[str, Any]) -> None:
         "worked": lesson.get("what_worked"),
         "takeaway": lesson.get("takeaway"),
     }
-    facts += [(name, text and text_lines(text)) for name, text in story.items()]
-    facts += [("note", text_lines(note)) for note in entry.get("notes", ())]
+    facts += story.items()
+    facts += [("note", note) for note in entry.get("notes", ())]
     facts += [("run", one_line(run)) for run in entry.get("runs", ())]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
-        facts += [(f"  {name}", text_lines(earlier[name])) for name in ("hypothesis", "action", "prediction")]
+        facts += [(f"  {name}", earlier[name]) for name in ("hypothesis", "action", "prediction")]
     show_facts(facts)
 
 
@@ -192,7 +191,7 @@ def _show_value(value: dict[str, Any]) -> None:
     support, evidence = value["support"], value["evidence"]
     facts: list[Fact] = [
         ("value", identity(value["id"])),
-        ("text", text_lines(value["text"])),
+        ("text", value["text"]),
         ("status", status_of(value)),
         ("cluster", f"{value['cluster_id']}, of {value['cluster_size']} experiences when it was accepted"),
         ("project", one_line(value["project"])),
@@ -203,11 +202,8 @@ def _show_value(value: dict[str, Any]) -> None:
         ("for", _ids(value["supported_by"])),
         ("against", _ids(value["contradicted_by"])),
         ("members", _ids(evidence["member_ids"])),
-    ]
-    facts += [
-        (label, identity(value[name]))
-        for label, name in (("supersedes", "supersedes"), ("superseded", "superseded_by"))
-        if name in value
+        ("supersedes", identity(value.get("supersedes", ""))),
+        ("superseded", identity(value.get("superseded_by", ""))),
     ]
     show_facts(facts)
 
@@ -242,9 +238,11 @@ def _show_error(error: dict[str, Any]) -> None:
         ("shown next", one_line(error.get("remedy", "nothing"))),
     ]
     for failure in error["failures"]:
-        facts += [("failed", _moment(failure["at"])), ("  command", one_line(failure["command"]))]
-        if "remedy" in failure:
-            facts.append(("  worked", one_line(failure["remedy"])))
+        facts += [
+            ("failed", _moment(failure["at"])),
+            ("  command", one_line(failure["command"])),
+            ("  worked", one_line(failure.get("remedy", ""))),
+        ]
     show_facts(facts)
 
 

@@ -79,36 +79,6 @@ def application_data(machine: Machine) -> Path:
     return machine.folder("XDG_CONFIG_HOME") or machine.home / ".config"
 
 
-def claude_code_file(machine: Machine) -> Path:
-    """Return the file in which Claude Code keeps the servers of all projects."""
-    return (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
-
-
-def claude_desktop_file(machine: Machine) -> Path:
-    """Return Claude Desktop's file."""
-    return application_data(machine) / "Claude" / "claude_desktop_config.json"
-
-
-def codex_file(machine: Machine) -> Path:
-    """Return Codex's file, which its command, its editor extension and its desktop program share."""
-    return (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml"
-
-
-def cursor_file(machine: Machine) -> Path:
-    """Return the file of Cursor's servers for all projects."""
-    return machine.home / ".cursor" / "mcp.json"
-
-
-def gemini_file(machine: Machine) -> Path:
-    """Return Gemini CLI's settings file."""
-    return (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json"
-
-
-def vscode_file(machine: Machine) -> Path:
-    """Return the file of VS Code's servers in the default profile."""
-    return application_data(machine) / "Code" / "User" / "mcp.json"
-
-
 class Syntax(Protocol):
     """Reads and edits the text of a file in place. Each function raises ValueError if it cannot."""
 
@@ -169,7 +139,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CLAUDE_CODE,
             "Claude Code",
-            claude_code_file,
+            lambda machine: (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json",
             "mcpServers",
             program="claude",
             afterwards="New sessions of Claude Code have it.",
@@ -179,7 +149,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CURSOR,
             "Cursor",
-            cursor_file,
+            lambda machine: machine.home / ".cursor" / "mcp.json",
             "mcpServers",
             program="cursor",
             afterwards="Restart Cursor.",
@@ -188,7 +158,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.VSCODE,
             "VS Code",
-            vscode_file,
+            lambda machine: application_data(machine) / "Code" / "User" / "mcp.json",
             "servers",
             program="code",
             afterwards="VS Code asks whether to trust the server when it first starts it.",
@@ -197,7 +167,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CODEX,
             "Codex",
-            codex_file,
+            lambda machine: (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml",
             "mcp_servers",
             program="codex",
             afterwards="New sessions of Codex have it.",
@@ -207,7 +177,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.GEMINI,
             "Gemini CLI",
-            gemini_file,
+            lambda machine: (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json",
             "mcpServers",
             program="gemini",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
@@ -215,7 +185,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
         Client(
             ClientName.CLAUDE_DESKTOP,
             "Claude Desktop",
-            claude_desktop_file,
+            lambda machine: application_data(machine) / "Claude" / "claude_desktop_config.json",
             "mcpServers",
             program="claude-desktop",
             afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",

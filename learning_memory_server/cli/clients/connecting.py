@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
 
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.version import VERSION
@@ -21,6 +23,7 @@ _PROTOCOL: Final = "2025-11-25"
 _INITIALIZE: Final = 1
 _LIST: Final = 2
 _LINE_MAX: Final = 16 * 1024 * 1024
+_TAIL: Final = 65_536
 _SAID_MAX: Final = 200
 """Characters of a program's last words that are shown."""
 
@@ -43,39 +46,37 @@ async def connect(
         ClientSetupError: If it cannot be started, ends, answers with an error or something else, or is late.
     """
     began = time.monotonic()
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(environment),
-            cwd=directory,
-            limit=_LINE_MAX,
-        )
-    except OSError as error:
-        raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
-    listening = asyncio.create_task(_last_line(process))
-    try:
-        async with asyncio.timeout(seconds):
-            answers = await _converse(process)
-    except TimeoutError:
-        raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
-    except ValueError:
-        raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
-    except (EOFError, ConnectionError):
-        said = await _said(listening)
-        raise ClientSetupError(
-            f"{command[0]} ended before it had listed its tools{f': {said}' if said else ''}."
-        ) from None
-    finally:
-        await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
-        listening.cancel()
-    return Connected(
-        str(answers[_INITIALIZE]["serverInfo"]["name"]),
-        len(answers[_LIST]["tools"]),
-        time.monotonic() - began,
-    )
+    # A file, so that the server never waits for a reader of what it says.
+    with TemporaryFile() as said:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=said,
+                env=dict(environment),
+                cwd=directory,
+                limit=_LINE_MAX,
+            )
+        except OSError as error:
+            raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
+        try:
+            async with asyncio.timeout(seconds):
+                answers = await _converse(process)
+            took = time.monotonic() - began
+        except TimeoutError:
+            raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
+        except ValueError:
+            raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
+        except (EOFError, ConnectionError):
+            await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
+            last = _last_line(said)
+            raise ClientSetupError(
+                f"{command[0]} ended before it had listed its tools{f': {last}' if last else ''}."
+            ) from None
+        finally:
+            await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
+    return Connected(str(answers[_INITIALIZE]["serverInfo"]["name"]), len(answers[_LIST]["tools"]), took)
 
 
 async def _converse(process: asyncio.subprocess.Process) -> dict[int, dict[str, Any]]:
@@ -114,22 +115,10 @@ async def _receive(process: asyncio.subprocess.Process, identity: int, field: st
             return result
 
 
-async def _said(listening: asyncio.Task[str]) -> str:
-    """Return a program's last words, unless something that it started keeps its stderr open."""
-    try:
-        async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
-            return await listening
-    except TimeoutError:
-        return ""
-
-
-async def _last_line(process: asyncio.subprocess.Process) -> str:
-    """Return the last words of a program on stderr, reading everything so that it never waits."""
-    assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-    last = b""
-    while block := await process.stderr.read(65536):
-        last = (last + block)[-65536:]
-    lines = [line.strip() for line in last.decode(errors="replace").splitlines() if line.strip()]
+def _last_line(said: IO[bytes]) -> str:
+    """Return the last words of a program."""
+    said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+    lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
     return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
 
 

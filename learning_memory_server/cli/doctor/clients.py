@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.clients.catalog import CLIENTS
 from learning_memory_server.cli.clients.change import find_entry
+from learning_memory_server.cli.clients.claude_code import find_plugin_entry
 from learning_memory_server.cli.clients.connecting import connect
-from learning_memory_server.cli.clients.plugin import find_entry as plugin_entry
 from learning_memory_server.cli.doctor.finding import Finding, Level, green, red, yellow
 from learning_memory_server.cli.doctor.settings import check_files
 from learning_memory_server.cli.terminal import counted
@@ -43,7 +43,7 @@ async def check_client(name: ClientName, machine: Machine, *, quick: bool) -> As
 async def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> AsyncIterator[Finding]:
     try:
         entry = find_entry(client, machine)
-        plugin = plugin_entry(machine) if client.own_command else None
+        plugin = find_plugin_entry(machine) if client.own_command else None
     except ClientSetupError as error:
         yield yellow(_TOPIC, f"Cannot tell whether {client.title} has this server. {error.sentence}")
         return

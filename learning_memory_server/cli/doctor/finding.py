@@ -19,14 +19,9 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's outcome.
+    """One check's outcome: a topic of a word or two, what was found and, unless it is green, what to do.
 
-    Args:
-        level: How bad it is.
-        topic: What was checked, in a word or two.
-        sentence: What was found, and what to do unless it is green.
-        repair: Repairs it, where that is safe, and returns a sentence that says so.
-        question: What a person must say yes to before it is repaired.
+    `repair` repairs it, where that is safe, and returns a sentence about that; `question` is asked before.
     """
 
     level: Level

@@ -2,22 +2,34 @@
 
 import os
 import uuid
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.maintenance.learning_report import Lesson
 from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
 from learning_memory_server.cli.maintenance.restoring import batches, file_errors
 from learning_memory_server.cli.options import current_project, folders_here
-from learning_memory_server.cli.terminal import agrees, output, working
+from learning_memory_server.cli.terminal import (
+    SHOWN,
+    agrees,
+    counted,
+    date,
+    output,
+    short_project,
+    show_facts,
+    show_records,
+    show_rest,
+    working,
+)
 from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
@@ -25,6 +37,7 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
+    Passed,
     Task,
     commands_in,
     find_transcripts,
@@ -35,12 +48,14 @@ from learning_memory_server.learning.failures.transcripts import (
 )
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views.failure_views import repeated_error
 
 T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
@@ -50,6 +65,119 @@ _LONGEST: Final = 2_000
 """Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
 _UNFINISHED: Final = timedelta(hours=1)
 """A session that wrote something within this time may go on."""
+
+
+@dataclass(slots=True)
+class _Lesson:
+    """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
+
+    `elsewhere` counts transcripts of projects that were not wanted, or that do not say theirs; `known`, failures and
+    tasks that are here already, or were forgotten. `here` is the folder of the current project, by its name.
+    """
+
+    place: Path
+    every: bool
+    projects: Counter[str] = field(default_factory=Counter)
+    elsewhere: int = 0
+    commands: int = 0
+    failed: int = 0
+    errors: list[list[Failure]] = field(default_factory=list)
+    tasks: list[Memory] = field(default_factory=list)
+    known: int = 0
+    kept: int = 0
+    passed: Passed = field(default_factory=Passed)
+    here: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failures to keep, oldest first."""
+        return sorted((each for known in self.errors for each in known), key=lambda each: each.created_at)
+
+    @property
+    def size(self) -> str:
+        """How much there is to keep, in words; empty if there is nothing."""
+        parts = [(len(self.failures), "failure"), (len(self.tasks), "task")]
+        return " and ".join(counted(count, noun) for count, noun in parts if count)
+
+    def show(self) -> None:
+        """Print what was found."""
+        if not self.projects:
+            output().print(
+                f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}"
+            )
+            return
+        show_records(_error_record(self._repeated(error)) for error in self.errors[:SHOWN])
+        show_rest(len(self.errors))
+        show_records(map(_task, self.tasks[:SHOWN]))
+        show_rest(len(self.tasks))
+        facts = [
+            ("transcripts", f"{sum(self.projects.values()):,} of {_named(self.projects)}"),
+            ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
+            ("to keep", self.size or "nothing new"),
+            ("known", f"{self.known:,}"),
+        ]
+        facts += [("passed over", reason) for reason in self._reasons()]
+        show_facts(facts)
+
+    def document(self, seconds: float) -> dict[str, Any]:
+        """Return a `LearnDocument`."""
+        return {
+            "kept": self.kept,
+            "new": len(self.failures) + len(self.tasks),
+            "known": self.known,
+            "errors": [self._repeated(error) for error in self.errors],
+            "tasks": [
+                {"id": each.id, "project": each.project, "at": each.date.isoformat(), "text": each.text}
+                for each in self.tasks
+            ],
+            "transcripts": dict(sorted(self.projects.items())),
+            "other_projects": self.elsewhere,
+            "commands": self.commands,
+            "failed": self.failed,
+            "passed_over": {
+                "lines": self.passed.lines,
+                "files": sorted(self.passed.files),
+                "links": self.passed.outside,
+            },
+            "seconds": round(seconds, 1),
+        }
+
+    def _repeated(self, error: list[Failure]) -> dict[str, Any]:
+        return repeated_error(error, self.here.get(error[-1].project))
+
+    def _elsewhere(self) -> str:
+        """Return what is said of the transcripts of other projects, if there are any."""
+        if not self.elsewhere:
+            return ""
+        others = f" {counted(self.elsewhere, 'transcript')} of other projects"
+        return f"{others} or of none." if self.every else f"{others}: --all takes them, too."
+
+    def _reasons(self) -> list[str]:
+        found = [one_line(name) for name in self.passed.files]
+        if self.elsewhere:
+            found.append(self._elsewhere().strip())
+        if self.passed.lines:
+            found.append(f"{counted(self.passed.lines, 'line')} damaged or too long")
+        if self.passed.outside:
+            found.append(f"{counted(self.passed.outside, 'link')} to other folders")
+        return found
+
+
+def _named(projects: Counter[str]) -> str:
+    names = sorted(map(one_line, projects))
+    more = f" and {len(names) - SHOWN:,} more projects" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
+
+
+def _error_record(shown: dict[str, Any]) -> tuple[list[str], str]:
+    remedy = f"; this worked: {shown['remedy']}" if "remedy" in shown else "; no remedy that always works"
+    facts = [counted(shown["times"], "time"), shown["last_seen"][:10], short_project(shown["project"])]
+    return facts, f"{shown['signature']}{remedy}"
+
+
+def _task(task: Memory) -> tuple[list[str], str]:
+    return ["task", date(task.date), short_project(task.project)], task.text
+
 
 commands = Commands()
 
@@ -92,7 +220,7 @@ async def learn_from(
     """
     began = monotonic()
     settings = open_settings()
-    lesson = Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
+    lesson = _Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
     if path or lesson.place.is_dir():
         await _read(
             lesson, _Projects(settings, is_named=path is not None, every=every), settings, tasks=tasks
@@ -149,7 +277,7 @@ class _Projects:
         return self._current if self._is_named else None
 
 
-async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, tasks: bool) -> None:
+async def _read(lesson: _Lesson, projects: _Projects, settings: Settings, *, tasks: bool) -> None:
     """Read the transcripts, and sort out what is new here."""
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
@@ -190,7 +318,7 @@ async def _read(lesson: Lesson, projects: _Projects, settings: Settings, *, task
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 
 
-async def _keep(lesson: Lesson, settings: Settings) -> None:
+async def _keep(lesson: _Lesson, settings: Settings) -> None:
     """Write it, oldest first; what an interruption leaves is learned the next time."""
     records = [_record(FAILURE, each) for each in lesson.failures]
     records += [_record(MEMORY, each) for each in lesson.tasks]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.cli.clients import plugin
+from learning_memory_server.cli.clients import claude_code as plugin
 from learning_memory_server.cli.clients.entry import Launch
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
@@ -75,7 +75,7 @@ def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> 
     wanted = plugin.contents(LAUNCH)
     folder = tmp_path / "data" / "claude-code"
 
-    plugin.write(folder, wanted)
+    plugin.write_plugin(folder, wanted)
 
     assert plugin.is_written(folder, wanted)
     catalog = json.loads((folder / ".claude-plugin/marketplace.json").read_bytes())
@@ -94,13 +94,13 @@ def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> 
 
 def test_a_copy_of_an_earlier_version_is_replaced_as_a_whole(tmp_path: Path) -> None:
     wanted = plugin.contents(LAUNCH)
-    plugin.write(tmp_path, {**wanted, Path("learning-memory/hooks/old.json"): b"{}"})
+    plugin.write_plugin(tmp_path, {**wanted, Path("learning-memory/hooks/old.json"): b"{}"})
     assert not plugin.is_written(tmp_path, wanted)
 
-    plugin.write(tmp_path, wanted)
+    plugin.write_plugin(tmp_path, wanted)
 
     assert plugin.is_written(tmp_path, wanted)
-    plugin.discard(tmp_path)
+    plugin.discard_plugin(tmp_path)
     assert not tmp_path.exists()
 
 
@@ -122,15 +122,15 @@ def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine)
         ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
     ]
     # Its folder is gone.
-    assert plugin.find_entry(machine) == {}
+    assert plugin.find_plugin_entry(machine) == {}
 
 
 def test_its_server_is_read_from_where_it_is_installed(machine: Machine, tmp_path: Path) -> None:
-    plugin.write(tmp_path / "copy", plugin.contents(LAUNCH))
+    plugin.write_plugin(tmp_path / "copy", plugin.contents(LAUNCH))
     listed = {"plugins": {plugin.IDENTITY: [{"installPath": str(tmp_path / "copy" / plugin.NAME)}]}}
     installed(machine, json.dumps(listed))
 
-    assert plugin.find_entry(machine) == {"command": LAUNCH.command, "args": ["--hooks"]}
+    assert plugin.find_plugin_entry(machine) == {"command": LAUNCH.command, "args": ["--hooks"]}
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"plugins": {"learning-memory@x": [{}]}}'])
