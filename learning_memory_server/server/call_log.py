@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -31,13 +32,13 @@ _NAMED: Final = re.compile(
 `Invalid axis`."""
 
 
+@dataclass(slots=True)
 class CallLog:
     """Writes one line, `tool.called`, about one call; see the module."""
 
-    def __init__(self, arguments: Mapping[str, Any], known: Collection[str]) -> None:
-        self._arguments = arguments
-        self._known = known
-        self._started = time.perf_counter()
+    arguments: Mapping[str, Any]
+    known: Collection[str]
+    _started: float = field(default_factory=time.perf_counter)
 
     def succeeded(self, facts: Mapping[str, Any]) -> None:
         """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
@@ -48,7 +49,7 @@ class CallLog:
     def refused(self, error: LearningMemoryError) -> None:
         """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""
         named = sorted(
-            {name for names in _NAMED.findall(error.message) for name in names if name in self._known}
+            {name for names in _NAMED.findall(error.message) for name in names if name in self.known}
         )
         arguments = {"arguments": named} if named else {}
         log.info(
@@ -69,7 +70,7 @@ class CallLog:
     def _ids(self, returned: Iterable[object] = ()) -> dict[str, str]:
         """Return the ids that the call returned or was given, by kind. Anything else could be a text."""
         ids: dict[str, str] = {}
-        for text in (*returned, *(self._arguments.get(name) for name in _ID_ARGUMENTS)):
+        for text in (*returned, *(self.arguments.get(name) for name in _ID_ARGUMENTS)):
             for kind, form in _FORMS.items():
                 if isinstance(text, str) and form.fullmatch(text.strip()):
                     ids.setdefault(kind, text.strip())

@@ -67,13 +67,13 @@ def claims_of(settings: Settings) -> Claims:
     return Claims(settings.storage_path / "claims.json", settings.journal_directory)
 
 
+@dataclass(slots=True)
 class Claims:
     """Knows the projects of folders, and which folders are the projects that they claim to be."""
 
-    def __init__(self, file: Path, journal: Path) -> None:
-        self._file = file
-        self._journal = journal
-        self._told: set[tuple[Path, str]] = set()
+    file: Path
+    journal: Path
+    _told: set[tuple[Path, str]] = field(default_factory=set)
 
     def project_of(self, directory: Path, *, keep: bool = True) -> str:
         """Return the name of a folder's project: `host/owner/name` of its remote, else what is decided once."""
@@ -114,7 +114,7 @@ class Claims:
     def _mentions(self, project: str) -> bool:
         """Return whether anything is kept of a project. Asked once for a folder, so that files are read as they are."""
         wanted = f'"project":{json.dumps(project, ensure_ascii=False)}'.encode()
-        return any(wanted in file.read_bytes() for file in self._journal.rglob("*.json*"))
+        return any(wanted in file.read_bytes() for file in self.journal.rglob("*.json*"))
 
     def may_tell(self, directory: Path, project: str) -> bool:
         """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.
@@ -161,7 +161,7 @@ class Claims:
     def _read(self) -> dict[str, Any]:
         kept: dict[str, Any] = {"roots": {}, "folders": {}, "names": {}, "confirmed": []}
         with suppress(OSError, ValueError, TypeError):
-            kept |= json.loads(self._file.read_bytes())
+            kept |= json.loads(self.file.read_bytes())
         return kept
 
     def _try_to_write(self, kept: dict[str, Any]) -> None:
@@ -169,8 +169,8 @@ class Claims:
             self._write(kept)
 
     def _write(self, kept: dict[str, Any]) -> None:
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.replace(self._file, json.dumps(kept, indent=1).encode())
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.replace(self.file, json.dumps(kept, indent=1).encode())
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views
+from learning_memory_server.server.views.fields import fields
 from learning_memory_server.server.views.score_views import ScoredExperience, left_out_note, scored_experience
 
 toolset = ToolSet()
@@ -99,7 +100,7 @@ async def search_experiences(
     is_end = len(result.found) == depth < offset + limit
     notes = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
     values = [
-        {"id": each.value.id, "text": each.value.text, "standing": each.support.status.value}
+        fields(MatchingValue, each.value, standing=each.support.status)
         for each in (matching if result.mode is not SearchMode.LEXICAL else ())
     ]
     reply = page(

@@ -13,6 +13,10 @@ from learning_memory_server.server.views.fields import fields
 
 _SHORT: Final = 160
 """Characters of a text in a shortened entry."""
+_IN_SHORT: Final = (
+    *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),
+    *("domain", "strategy", "project", "created_at"),
+)
 
 
 class RootCauseView(TypedDict):
@@ -164,23 +168,13 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
 
 def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
     """Return what tells whether a resolved entry is worth reading, with shortened texts."""
-    outcome = entry.outcome
-    lesson = outcome.lesson
-    learned = (lesson and (lesson.takeaway or lesson.what_worked)) or outcome.surprise
-    return lean(
-        {
-            "id": entry.id,
-            "score": round(score, 4),
-            "goal": preview(entry.goal, _SHORT),
-            "outcome_status": outcome.status.value,
-            "learned": learned and preview(learned, _SHORT),
-            "confidence_tier": entry.tier.value,
-            "domain": entry.domain.value,
-            "strategy": entry.strategy.value,
-            "project": entry.project,
-            "created_at": entry.created_at.isoformat(),
-        }
-    )
+    lesson = entry.outcome.lesson
+    learned = (lesson and (lesson.takeaway or lesson.what_worked)) or entry.outcome.surprise
+    shown = experience(entry, score) | {
+        "goal": preview(entry.goal, _SHORT),
+        "learned": learned and preview(learned, _SHORT),
+    }
+    return lean({name: shown[name] for name in _IN_SHORT})
 
 
 def whole_entry(entry: Ghap) -> dict[str, Any]:

@@ -225,10 +225,7 @@ def value(standing: Standing) -> dict[str, Any]:
 
 def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
     """Return values that say nearly the same as a text."""
-    return [
-        {"id": each.value.id, "text": each.value.text, "similarity": round(each.similarity, 4)}
-        for each in found
-    ]
+    return [fields(SimilarValue, each.value, similarity=round(each.similarity, 4)) for each in found]
 
 
 def judged(judgement: Judgement) -> dict[str, Any]:
