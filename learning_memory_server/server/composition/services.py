@@ -109,11 +109,7 @@ class Services:
         self.index = VectorIndex(
             self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
         )
-        self.sources: tuple[DocumentSource, ...] = (
-            self.collector,
-            self.value_log,
-            self.memory_log,
-        )
+        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log)
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:

@@ -42,9 +42,7 @@ MemoryText = Annotated[
 SourceText = Annotated[Text, _text(limits.SOURCE_MAX)]
 Tag = Annotated[Text, _text(limits.TAG_MAX)]
 ProjectName = Annotated[
-    Text,
-    _text(limits.PROJECT_MAX),
-    Field(description="A name, or `current`; default: all."),
+    Text, _text(limits.PROJECT_MAX), Field(description="A name, or `current`; default: all.")
 ]
 # An outcome is not refused for what it cites: what cannot be an id is named in the reply.
 RelatedIds = Annotated[list[Text], Field(description="Ids that did, shown or found.")]
