@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -81,3 +82,7 @@ async def test_a_timeout_in_the_work_is_a_failure_and_not_the_end_of_the_command
 
     async with working(work) as (reply, _, _):
         assert (await reply)["error"]["type"] == "internal_error"
+
+
+def test_the_hubs_process_finds_all_that_it_imports() -> None:
+    assert callable(import_module("learning_memory_server.hub.hub").run)
