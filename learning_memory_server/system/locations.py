@@ -1,7 +1,7 @@
 """Where this user's folders are and where the hub listens, as plain text.
 
 A client waits for each hook's command, so nothing is imported here that takes a millisecond: no pathlib, json or re.
-`paths` and `rendezvous` have the same as paths, with checks and messages.
+`paths` and `discovery` have the same as paths, with checks and messages.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
 
 
 def _hello(journal: str, storage: str, project: str | None, given: bytes) -> bytes:
-    """Return the first line of the connection; see `rendezvous`."""
+    """Return the first line of the connection; see `discovery`."""
     directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
