@@ -17,7 +17,7 @@ CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 TOOL = '''
 
 @toolset.tool("Count clusters", changes=False)
-async def count_clusters(clusterer: ExperienceClusterer, /, *, axis: AxisToCompare) -> ClusterList:
+async def count_clusters(clusterer: ExperienceClusterer, /, *, axis: args.AxisToCompare) -> ClusterList:
     """Say how many clusters there are."""
     found = await clusterer.cluster_axis(axis, None)
     return cast("ClusterList", page("clusters", [], offset=len(found.clusters)))
