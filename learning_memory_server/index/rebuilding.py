@@ -9,24 +9,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.index.document import Collection, in_batches
-from learning_memory_server.index.recipe import points_of
+from learning_memory_server.index.document import Collection
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Rebuild
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.reconciling import DocumentSource
-
-_BATCH: Final = 128
 
 log = structlog.get_logger()
 
@@ -117,32 +110,3 @@ class Rebuilder:
     def _belonging(self, collection: Collection) -> Iterator[Document]:
         for source in self.sources:
             yield from (document for document in source.documents() if document.collection == collection)
-
-
-async def refill(
-    rebuild: Rebuild,
-    documents: Callable[[], Iterable[Document]],
-    vectors_for: Callable[[list[Document]], Awaitable[NDArray[np.float32]]],
-    progress: Callable[[int], None],
-) -> int:
-    """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
-
-    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written, first
-    that of those that were there already.
-    """
-    there = set(rebuild.ids)
-    progress(len(there))
-    # Repeat until no document has arrived while the others were embedded.
-    was_complete = False
-    while not was_complete:
-        was_complete, wanted = True, set[str]()
-        async for batch in in_batches(documents(), _BATCH):
-            wanted.update(document.point_id for document in batch)
-            missing = [document for document in batch if document.point_id not in there]
-            if missing:
-                was_complete = False
-                await rebuild.upsert(points_of(missing, await vectors_for(missing)))
-                there.update(document.point_id for document in missing)
-                progress(len(missing))
-    await rebuild.finish(wanted)
-    return len(wanted)

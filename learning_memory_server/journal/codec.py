@@ -65,6 +65,7 @@ class Codec(Generic[T]):
         names = self.fields
         parts = self.absent | {names[name]: part for name, part in data.items() if name in names}
         if "cluster_id" in parts:
+            # It is a dataclass, too, but stands in the journal as a text.
             parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
         parts["others"] = {name: part for name, part in data.items() if name not in names}
         return msgspec.convert(parts, self.type, from_attributes=True)
