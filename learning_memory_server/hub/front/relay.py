@@ -130,7 +130,7 @@ class Relay:
         rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
         if rests and _is_hook(frame):
             self._ping()
-            _write(self._client_out, jsonrpc.silence(frame.identity))
+            _write(self._client_out, jsonrpc.empty_reply(frame.identity))
             return
         is_kept = line in self._answers.opening
         if frame.is_request:

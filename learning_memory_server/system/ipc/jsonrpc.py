@@ -136,17 +136,22 @@ def failure(
     outcome: dict[str, Any]
     if method == "tools/call" and identity is not None:
         text = json.dumps({"error": error.to_body()}, separators=(",", ":"))
-        outcome = {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
+        outcome = {"result": _result(text, is_error=True)}
     else:
         outcome = {"error": {"code": code, "message": error.sentence}}
     # As ASCII: an id may contain half a surrogate pair, which UTF-8 has no bytes for.
     return json.dumps({"jsonrpc": "2.0", "id": identity, **outcome}).encode() + b"\n"
 
 
-def silence(identity: str | int | None) -> bytes:
+def empty_reply(identity: str | int | None) -> bytes:
     """Return the line that answers a tool call with an empty text."""
-    result = {"content": [{"type": "text", "text": ""}], "isError": False}
+    result = _result("", is_error=False)
     return json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}).encode() + b"\n"
+
+
+def _result(text: str, *, is_error: bool) -> dict[str, Any]:
+    # The protocol of 2026-07-28 requires `resultType`; earlier ones let results have what they do not know.
+    return {"content": [{"type": "text", "text": text}], "isError": is_error, "resultType": "complete"}
 
 
 def _checked(message: dict[str, Any]) -> Frame:

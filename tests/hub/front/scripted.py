@@ -245,7 +245,7 @@ def ids(messages: list[Any]) -> list[Any]:
 def error_of(message: dict[str, Any]) -> dict[str, str]:
     """Return the error of a tool call, after checking its form."""
     result = message["result"]
-    assert result.keys() == {"content", "isError"}
+    assert result.keys() == {"content", "isError", "resultType"}
     assert result["isError"] is True
     (block,) = result["content"]
     error: dict[str, str] = json.loads(block["text"])["error"]

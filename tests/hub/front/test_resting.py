@@ -61,7 +61,7 @@ def hook(identity: int) -> dict[str, Any]:
     return request(identity, "tools/call", name="hook", arguments={"event": "Stop"})
 
 
-SILENCE = {"content": [{"type": "text", "text": ""}], "isError": False}
+SILENCE = {"content": [{"type": "text", "text": ""}], "isError": False, "resultType": "complete"}
 
 
 @pytest.mark.parametrize("fails", [False, True])
