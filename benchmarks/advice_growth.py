@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
 from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.learning.advice.advisor import WITHIN, Advisor, Related
+from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.model.advice import Channel
@@ -123,7 +124,7 @@ async def measure(storage: Path, size: int, runs: int) -> dict[str, Any]:
             }
             for kind, pairs in took.items()
         },
-        "late": sum(each > 1000 * WITHIN for each in added) / runs,
+        "late": sum(each > 1000 * timeouts.ADVICE for each in added) / runs,
         "shown": shown / runs,
     }
 

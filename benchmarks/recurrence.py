@@ -41,10 +41,10 @@ from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.advice.ranking import AT_MOST
 from learning_memory_server.learning.advice.text import related
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.limits import ADVICE_SHOWN
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
@@ -142,7 +142,7 @@ async def of_entries(
         query = f"{entry.goal}\n{entry.hypothesis}"
         happened.append(_asked(entry.id, entry.project, query, tuple(known), right))
         known.append(_lesson(entry))
-    return arms(happened, said, len(entries), 3 * len(entries), embedder, most=AT_MOST)
+    return arms(happened, said, len(entries), 3 * len(entries), embedder, most=ADVICE_SHOWN)
 
 
 async def of_prompts(embedder: Embedder) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
+from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.model.vocabulary import Domain, RootCauseCategory, Strategy
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.system.ipc.discovery import FRAME_MAX
 from scripts.attack_arguments import Generator
 
 if TYPE_CHECKING:

@@ -24,10 +24,11 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
-from learning_memory_server.learning.advice.ranking import AT_MOST, Scored, best
+from learning_memory_server.learning.advice.ranking import Scored, best
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import Value
@@ -185,7 +186,9 @@ async def _learn(services: "Services", event: Ghap | Value | Verdict) -> None:
 
 def _moment(entry: Ghap, ranked: Ranked) -> Moment:
     experiences = best(ranked.experiences, ranked.least)
-    return Moment(entry, tuple(experiences), tuple(ranked.best_values()[: AT_MOST - len(experiences)]))
+    return Moment(
+        entry, tuple(experiences), tuple(ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)])
+    )
 
 
 def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:

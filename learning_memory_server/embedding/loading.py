@@ -14,6 +14,7 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.embedding.source import check_dimension, find_source
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.children import detached, module_command
 from learning_memory_server.system.crashes import raised_name
 from learning_memory_server.system.files import make_private_directory
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.source import ModelSource
 
 _MODULE: Final = "learning_memory_server.embedding.extras.onnx_export"
-_DELAY: Final = 5.0
-"""Seconds before an export starts, so that the first calls have the processor to themselves."""
-_TIME_LIMIT: Final = 660
-"""Seconds; a little more than the export's own limit."""
 
 log = structlog.get_logger()
 
@@ -91,7 +88,7 @@ def _open_export(source: ModelSource, models: Path) -> OnnxEmbedder | None:
 class ModelExporter:
     """Exports a model in a short-lived process of low priority, which ends with its owner."""
 
-    def __init__(self, delay: float = _DELAY) -> None:
+    def __init__(self, delay: float = timeouts.EXPORT_DELAY) -> None:
         self._delay = delay
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -128,7 +125,7 @@ class ModelExporter:
             log.warning("model.export_failed", reason=error.strerror)
             return
         try:
-            _, errors = process.communicate(timeout=_TIME_LIMIT)
+            _, errors = process.communicate(timeout=timeouts.EXPORT_CHILD)
         except subprocess.TimeoutExpired:
             process.kill()
             _, errors = process.communicate()

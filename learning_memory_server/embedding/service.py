@@ -14,15 +14,8 @@ from learning_memory_server.embedding.lazy import LazyModel, ModelState
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
 from learning_memory_server.embedding.work_queue import WorkQueue
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
-from learning_memory_server.system.waiting import (
-    LOAD_SECONDS,
-    REACH_SECONDS,
-    REQUEST_SECONDS,
-    Circuit,
-    is_own_delay,
-    is_waited_for,
-    request_seconds,
-)
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import Circuit, is_own_delay, is_waited_for, request_seconds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +29,6 @@ _BATCH: Final = 8
 """The most documents a query may have to wait for. Larger batches are no faster on one thread."""
 _CACHED: Final = 256
 """How many query vectors are cached (0.4 MB at 384 dimensions)."""
-_RETRY_SECONDS: Final = 30.0
 _LATE: Final = "The embedding model did not answer in time."
 _HINT: Final = "Try again in a few seconds."
 
@@ -71,7 +63,7 @@ class _ServedModel(_LocalModel):
         super().__init__(self._thread)
         self._probe = probe
         self._on_closed = on_closed
-        self.circuit = Circuit(f"model: {kind}", self._closed, REACH_SECONDS + LOAD_SECONDS)
+        self.circuit = Circuit(f"model: {kind}", self._closed, timeouts.REACH + timeouts.LOAD)
 
     @asynccontextmanager
     async def in_time(self, within: float | None) -> AsyncIterator[None]:
@@ -82,10 +74,10 @@ class _ServedModel(_LocalModel):
         until = None
         if within is not None or is_waited_for():
             self.circuit.require_closed()
-            seconds = request_seconds(LOAD_SECONDS if within is None else within)
+            seconds = request_seconds(timeouts.LOAD if within is None else within)
             until = asyncio.get_running_loop().time() + seconds
         else:
-            await self.circuit.require_closing(REQUEST_SECONDS)
+            await self.circuit.require_closing(timeouts.REQUEST)
         try:
             async with asyncio.timeout_at(until):
                 yield
@@ -126,7 +118,7 @@ class EmbeddingService:
     def __init__(
         self,
         load: Callable[[], Embedder],
-        retry_seconds: float = _RETRY_SECONDS,
+        retry_seconds: float = timeouts.MODEL_AGAIN,
         *,
         reach: Callable[[], object] | None = None,
     ) -> None:
@@ -234,7 +226,7 @@ class EmbeddingService:
 
     async def _probe(self, reach: Callable[[], object], request: Callable[[Embedder], object]) -> None:
         """Ask whether the server is there, and only then make a request that may take as long as loading a model."""
-        async with asyncio.timeout(REACH_SECONDS):
+        async with asyncio.timeout(timeouts.REACH):
             await asyncio.wrap_future(in_daemon_thread(reach))
         self._model.retry_now()
         model = await self._model.get()

@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
 from learning_memory_server.server.boundary import unforeseen
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.waiting import each_request_within
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from learning_memory_server.server.operations import Report
 
 log = structlog.get_logger()
-
-_SIGN_OF_LIFE: Final = 1.0
-"""Seconds between two signs of life during a command."""
-_COUNT_SECONDS: Final = 1.0
-"""Seconds that each request to a server may take for counting points: whoever asks for the state should not wait."""
 
 
 @dataclass(slots=True)
@@ -101,7 +97,9 @@ async def _show_life(
     leaving = asyncio.create_task(reader.read())
     try:
         while True:
-            await asyncio.wait([task, leaving], timeout=_SIGN_OF_LIFE, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                [task, leaving], timeout=timeouts.SIGN_OF_LIFE, return_when=asyncio.FIRST_COMPLETED
+            )
             if task.done():
                 return
             if leaving.done():
@@ -122,7 +120,7 @@ async def describe(services: Services) -> dict[str, Any]:
     points = None
     if services.index.is_open:
         try:
-            with each_request_within(_COUNT_SECONDS):
+            with each_request_within(timeouts.COUNT):
                 points = await services.index.counts()
         except StorageUnavailableError as error:
             services.writer.invalidate(error)

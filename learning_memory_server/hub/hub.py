@@ -20,6 +20,7 @@ from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.early import EarlyCalls, import_protocol
+from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import utc_now
@@ -31,7 +32,7 @@ from learning_memory_server.server.composition.statistics import damage_notice
 from learning_memory_server.server.hooks.event import arguments_of
 from learning_memory_server.server.settings import Settings, unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
-from learning_memory_server.system import locations
+from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.interrupts import leave_shortly
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.paths import LOCK
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_HELLO_SECONDS: Final = 10.0
-_CALLS_END_SECONDS: Final = 10.0
-"""How long a draining hub waits for running calls."""
 _LOOK_SECONDS: Final = 1.0
 """Seconds between checks that the hub is still needed."""
 _TURN_SECONDS: Final = 0.0005
@@ -137,7 +135,7 @@ class Hub:
             if user != os.geteuid():
                 log.warning("connection.refused", user=user)
                 return
-            async with asyncio.timeout(_HELLO_SECONDS):
+            async with asyncio.timeout(timeouts.HELLO):
                 hello = json.loads(await reader.readline())
             if hello["role"] == "control":
                 await self._control(hello, reader, writer)
@@ -330,7 +328,7 @@ class Hub:
     async def _listen(self) -> None:
         earlier = self._server
         self._server = await asyncio.start_unix_server(
-            self._connected, sock=self._door.listener, limit=discovery.FRAME_MAX + 1
+            self._connected, sock=self._door.listener, limit=limits.FRAME_MAX + 1
         )
         if earlier:
             # Its connections stay.
@@ -375,7 +373,7 @@ class Hub:
             session.stop_reading()
         self._services.memories.stop_waiting()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CALLS_END_SECONDS):
+            async with asyncio.timeout(timeouts.CALLS_END):
                 await self._no_calls.wait()
                 if self._tasks:
                     await asyncio.wait(self._tasks)

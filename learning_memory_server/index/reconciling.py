@@ -17,6 +17,7 @@ import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, digest_of, in_batches
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
 """How many documents are written at a time. That takes about a quarter of a second, so `pending` falls that often."""
-_ARRIVES_WITHIN: Final = 10.0
-"""Seconds within which a server that answers again does what it was asked earlier."""
 
 log = structlog.get_logger()
 
@@ -197,7 +196,7 @@ class Reconciler:
             await self._index.remove(points)
             self.pending_deletes.difference_update(points)
             for point in self._given_up.intersection(points):
-                self._looked_at_again[point] = asyncio.get_running_loop().time() + _ARRIVES_WITHIN
+                self._looked_at_again[point] = asyncio.get_running_loop().time() + timeouts.ARRIVAL
                 self._given_up.discard(point)
             self.is_flushed = False
 

@@ -23,13 +23,9 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.rebuilding import Rebuilder
 from learning_memory_server.index.reconciling import Reconciler
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
-from learning_memory_server.system.waiting import (
-    REQUEST_SECONDS,
-    WRITE_SECONDS,
-    each_request_within,
-    is_transient,
-)
+from learning_memory_server.system.waiting import each_request_within, is_transient
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Collection, Document
@@ -37,19 +33,8 @@ if TYPE_CHECKING:
     from learning_memory_server.index.rebuilding import OutdatedPoints
     from learning_memory_server.index.reconciling import DocumentSource
 
-_PAUSES: Final = (1.0, 2.0)
-"""Seconds before the second attempt, and before the third."""
-_RETRY_EVERY: Final = 30.0
-"""Seconds between attempts to catch up while something is pending."""
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""
-SETTLE_WITHIN: Final = 7.0
-"""Seconds that a caller waits for the index to open, and for the first catch-up."""
-CHECK_EVERY: Final = 50.0
-"""Seconds between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes
-7 ms at 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index."""
-_REQUEST_SHARE: Final = 0.9
-"""The share of a caller's wait that each request may take: the caller should learn who was late."""
 _LATE: Final = "The index did not answer in time."
 
 log = structlog.get_logger()
@@ -74,7 +59,7 @@ class IndexWriter:
         self._has_returned = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_trying_again = False
-        self._retry_seconds = _RETRY_EVERY
+        self._retry_seconds = timeouts.CATCH_UP_EVERY
 
     @property
     def pending(self) -> int:
@@ -100,7 +85,7 @@ class IndexWriter:
         """How many points are missing from the index; None while that is not known."""
         return self._reconciler.pending if self._reconciler.is_known else None
 
-    async def write(self, documents: Sequence[Document], within: float = WRITE_SECONDS) -> bool:
+    async def write(self, documents: Sequence[Document], within: float = timeouts.WRITE) -> bool:
         """Index the documents. Return whether they are in the index now.
 
         The caller waits for one attempt, and `within` seconds at most. Whatever fails or is late, the documents stay
@@ -111,7 +96,7 @@ class IndexWriter:
         self._reconciler.add(documents)
         return await self._in_time(self._try_write(documents), within, "documents.postponed", len(documents))
 
-    async def remove(self, point_ids: Iterable[str], within: float = WRITE_SECONDS) -> bool:
+    async def remove(self, point_ids: Iterable[str], within: float = timeouts.WRITE) -> bool:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         points = set(point_ids)
         self._reconciler.remove(points)
@@ -218,7 +203,7 @@ class IndexWriter:
         quiet = False
         while True:
             self._wake.clear()
-            self._retry_seconds = _RETRY_EVERY
+            self._retry_seconds = timeouts.CATCH_UP_EVERY
             try:
                 await self.check()
                 await self.complete()
@@ -229,7 +214,7 @@ class IndexWriter:
                     self._reconciler.is_flushed = True
                     trim_heap()
             except LearningMemoryError as error:
-                self._retry_seconds = error.retry_seconds or _RETRY_EVERY
+                self._retry_seconds = error.retry_seconds or timeouts.CATCH_UP_EVERY
                 log.warning("index.unavailable", reason=error.message, retry_seconds=self._retry_seconds)
             except Exception:
                 # A top level: if this task ended, everything would stay pending until the next start.
@@ -237,7 +222,7 @@ class IndexWriter:
             self._tried.set()
             quiet = await self._idle()
 
-    async def settle(self, within: float = SETTLE_WITHIN) -> None:
+    async def settle(self, within: float = timeouts.SETTLE) -> None:
         """Wait, `within` seconds at most, until the index is open and has caught up for the first time.
 
         An index that is open but has not caught up by then is good enough.
@@ -274,7 +259,7 @@ class IndexWriter:
         log says if it fails or is late, with the `count` of things it is done to.
         """
         failures: list[str] = []
-        with each_request_within(_REQUEST_SHARE * within):
+        with each_request_within(timeouts.REQUEST_SHARE * within):
             task = self._start(_collecting(work, failures))
         try:
             await asyncio.wait([task], timeout=within)
@@ -307,14 +292,14 @@ class IndexWriter:
         except StorageUnavailableError as error:
             if is_transient(error) and not self._is_trying_again:
                 self._is_trying_again = True
-                with each_request_within(REQUEST_SECONDS):
+                with each_request_within(timeouts.REQUEST):
                     self._start(self._try_again(documents, error))
             raise
 
     async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:
         """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
         try:
-            for pause in _PAUSES:
+            for pause in timeouts.WRITE_PAUSES:
                 await asyncio.sleep(pause)
                 try:
                     await self._reconciler.write(documents)
@@ -342,12 +327,12 @@ class IndexWriter:
             return True
         if self.pending and not self._has_returned:
             # Pause after a failure.
-            await asyncio.sleep(_PAUSES[0])
+            await asyncio.sleep(timeouts.WRITE_PAUSES[0])
         self._has_returned = False
         return False
 
     def _seconds_to_check(self) -> float:
-        return self._checked + CHECK_EVERY - _now()
+        return self._checked + timeouts.CHECK_EVERY - _now()
 
 
 def _now() -> float:
@@ -356,7 +341,7 @@ def _now() -> float:
 
 async def _collecting(work: Coroutine[None, None, None], failures: list[str]) -> None:
     try:
-        async with asyncio.timeout(REQUEST_SECONDS):
+        async with asyncio.timeout(timeouts.REQUEST):
             await work
     except (StorageUnavailableError, EmbeddingUnavailableError) as error:
         failures.append(error.message)

@@ -11,11 +11,10 @@ from typing import Any, Final
 from learning_memory_server.journal.codec import FAILURE
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
 
-PROJECT_KEPT: Final = 2_000
-"""How many failures of a project are kept. One takes half a kilobyte in the journal, and the same in RAM."""
 _SPARE: Final = 0.1
 """By which share there may be more before the oldest are forgotten: each time costs a write."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -27,7 +26,7 @@ _Projects = dict[str, dict[str, dict[str, Failure]]]
 class FailureLog(Records[Failure]):
     """The failures in the journal."""
 
-    def __init__(self, log: Log, kept: int = PROJECT_KEPT) -> None:
+    def __init__(self, log: Log, kept: int = limits.PROJECT_FAILURES_KEPT) -> None:
         super().__init__(log, FAILURE)
         self._kept = kept
         self._projects: _Projects | None = None

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
 from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
@@ -42,8 +43,6 @@ class Run:
 WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABANDONED: 0.2}
 """How much an experience counts in the centroid of a cluster, by tier."""
 
-RUNS_MAX: Final = 10
-"""How many runs an entry keeps: the last ones."""
 
 _VAGUE_BELOW_WORDS: Final = 4
 """A hypothesis of fewer words is too vague to learn from."""
@@ -128,7 +127,7 @@ class Ghap(Stored):
         requests: The names of the calls that changed it; see `Caller.request`.
         confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
         first_confidence: The first one ever stated for the entry.
-        runs: The test and build commands that ended while it was open, the last `RUNS_MAX` of them.
+        runs: The test and build commands that ended while it was open, the last `limits.RUNS_MAX` of them.
     """
 
     id: str
@@ -237,7 +236,7 @@ class Ghap(Stored):
 
     def with_run(self, run: Run) -> Ghap:
         """Return the entry with one more run."""
-        return replace(self, runs=(*self.runs, run)[-RUNS_MAX:])
+        return replace(self, runs=(*self.runs, run)[-limits.RUNS_MAX :])
 
 
 def new_ghap_id(at: datetime) -> str:

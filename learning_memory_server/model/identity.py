@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from learning_memory_server.system import timeouts
+
 _PROCESS_SESSION: Final = secrets.token_hex(16)
-_GIT_SECONDS: Final = 5
 
 
 def session_of(environment: Mapping[str, str]) -> str:
@@ -76,7 +77,7 @@ def normalised_remote(url: str) -> str | None:
     return _without_tokens(f"{host}/{path}").lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
 
 
-def git_output(directory: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str | None:
+def git_output(directory: Path, *arguments: str, seconds: float = timeouts.GIT) -> str | None:
     """Return what git says of a folder, or None if it fails, is late, or says nothing."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments

@@ -1,15 +1,26 @@
-"""Limits on input. Anything over a limit is an error: nothing is silently clamped or truncated.
+"""Limits: what may be given, how much of it is kept, and how much a reply shows.
 
-Lengths are in characters after stripping white space at both ends.
+Every length and count is here that an agent or a person can notice. Three kinds stay elsewhere: what an archive may
+hold, in `journal/archive/bounds.py`; the layout of a terminal, in `cli/terminal.py`; and what only bounds the work of
+one algorithm, where it is used. What may be waited for is in `system/timeouts.py`.
+
+Anything given over a limit is an error: nothing is silently clamped or truncated. Lengths are in characters after
+stripping white space at both ends. Every front reads this, so only errors are imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
 from learning_memory_server.errors import InvalidInputError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
+
+# ---- What may be given
+
+FRAME_MAX: Final = 64 * 1024 * 1024
+"""Bytes of the longest JSON-RPC message."""
 STATEMENT_MAX: Final = 1_000
 """One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
 `server/tools/arguments.py` for agents and in `journal/archive/entries_importing.py` for imported files."""
@@ -26,15 +37,26 @@ TAG_MAX: Final = 200
 SOURCE_MAX: Final = 1_000
 CITED_MAX: Final = 50
 """How many ids or tags a list of them may have."""
+
+# ---- What is kept
+
 BACKUPS_KEPT: Final = 10
 """How many backups a folder keeps, unless a person says another number."""
 SIGNATURE_MAX: Final = 200
 """Characters of an error's signature. Longer lines differ at the end, where they list what was found instead."""
+RUNS_MAX: Final = 10
+"""How many runs an entry keeps: the last ones."""
+RUN_COMMAND_MAX: Final = 200
+"""Characters that are kept of a run's command."""
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
 beginning is enough to recognize them."""
 FAILURES_KEPT: Final = 20
 """How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
+PROJECT_FAILURES_KEPT: Final = 2_000
+"""How many failures of a project are kept. One takes half a kilobyte in the journal, and the same in RAM."""
+
+# ---- What a reply, a reminder or a message shows
 
 SEARCH_RESULTS_MAX: Final = 50
 """How many experiences one search may return."""
@@ -46,6 +68,62 @@ RELATED_MAX: Final = 600
 """Characters of JSON that advice may add to a reply."""
 REPLY_MAX: Final = 32_000
 """Characters of JSON in one reply. A longer reply is truncated after a complete item, with a notice."""
+PREVIEW_MAX: Final = 200
+"""Characters of a memory, or of a passage of one, in a preview."""
+PASSAGES_WHOLE: Final = 3
+"""How many passages of memories are shown whole in a concise reply."""
+EXPERIENCES_WHOLE: Final = 3
+"""How many experiences that were found are shown whole."""
+SHORT_ENTRY_MAX: Final = 160
+"""Characters of a text in a shortened entry."""
+RUNS_SHOWN: Final = 5
+"""How many of an entry's runs are shown: the last ones."""
+ENTRIES_NAMED: Final = 5
+"""How many entries that could be adopted a hint names: the newest."""
+NAMED_GOAL_MAX: Final = 80
+"""Characters of a goal in such a hint."""
+EXEMPLARS_SHOWN: Final = 3
+"""How many experiences stand for a cluster."""
+TAKEAWAY_SHOWN: Final = 300
+"""Characters of a takeaway in a listing."""
+NOISE_SHOWN: Final = 50
+"""How many experiences outside of all clusters are listed."""
+CLUSTERS_NAMED: Final = 10
+"""How many clusters an error names, largest first."""
+GROUPS_NAMED: Final = 3
+"""How many groups that are not large enough the explanation of an empty answer names."""
+IDS_SHOWN: Final = 5
+"""How many ids of each kind a value's evidence shows."""
+CLOSEST_SHOWN: Final = 3
+"""How many experiences of each kind a value's text is compared with."""
+ALIKE_SHOWN: Final = 5
+"""How many values that say something similar are shown."""
+VALUES_MATCHING: Final = 2
+"""How many values come along with a search."""
+ADVICE_SHOWN: Final = 2
+"""How many items of advice are shown. More are not read."""
+ADVICE_GOAL_MAX: Final = 70
+"""Characters of a goal in advice: enough to recognise the situation."""
+ADVICE_LINE_MAX: Final = 240
+"""Characters of what was learned in advice, if there is room."""
+CONTEXT_SHOWN: Final = 3
+"""Items of each kind at the start of a session: more are not read."""
+CONTEXT_ITEM_MAX: Final = 200
+"""Characters of such an item."""
+REMINDER_MAX: Final = 160
+"""Characters of an entry's goal or prediction in a reminder."""
+REMINDER_RUNS: Final = 2
+"""How many of its runs a reminder shows: the last ones."""
+PAGE_MEMORY_MAX: Final = 20_000
+"""Characters of a memory on the dashboard: it may have ten million, and the page holds all memories."""
+PROBLEMS_SHOWN: Final = 10
+"""How many problems with arguments a message names."""
+QUOTED_MAX: Final = 60
+"""Characters of a wrong value or name that a message quotes."""
+SERVER_QUOTED_MAX: Final = 200
+"""Characters of a model server's own message that are quoted."""
+PROJECTS_NAMED: Final = 20
+"""How many projects a message names."""
 
 
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_documents import axis_texts, is_on
@@ -17,8 +17,8 @@ from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
-from learning_memory_server.recall.reranking import SECONDS
-from learning_memory_server.system.waiting import SEARCH_SECONDS, each_request_within
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.ranking.timing import SearchTimer
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.recall.recall import Recall
-
-_INDEX_WITHIN: Final = 1.5
-"""Seconds that an index on a server has for a search. Then the journal answers: that takes 0.4 s for 10,000 entries."""
-_MODEL_WITHIN: Final = 1.0
-"""Seconds of these that the model has for the query."""
-_REQUEST_WITHIN: Final = 1.2
-"""Seconds that one request to a server may take: less than the whole, so that it is known who was late."""
-_ANSWERING: Final = 0.1
-"""Seconds of these that are left for everything after the re-ranking."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,7 @@ class ExperienceSearcher:
 
         Forgotten entries are never returned, even while the index still has them.
         """
-        return await self.recall.search(query, SEARCH_SECONDS, self._search_index, self._rank_journal)
+        return await self.recall.search(query, timeouts.SEARCH, self._search_index, self._rank_journal)
 
     async def _rank_journal(self, query: ExperienceQuery) -> SearchResult:
         # The journal is read here, so that no two threads read it at the same time.
@@ -58,15 +49,15 @@ class ExperienceSearcher:
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
         began = monotonic()
         index, depth = self.recall.index, max(query.limit, self.recall.reranking.depth)
-        async with index.in_time(_INDEX_WITHIN):
-            with each_request_within(_REQUEST_WITHIN):
+        async with index.in_time(timeouts.EXPERIENCES_INDEX):
+            with each_request_within(timeouts.EXPERIENCES_REQUEST):
                 matches = await index.search_hybrid(
                     Query(
                         query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)
                     ),
                     lambda payload: self.collector.find_resolved(payload["ghap_id"]) is not None,
                     timer,
-                    model_within=_MODEL_WITHIN,
+                    model_within=timeouts.EXPERIENCES_MODEL,
                     expected=lambda: self._expected(query),
                 )
         # One may have been forgotten since it was found.
@@ -79,7 +70,7 @@ class ExperienceSearcher:
             query,
             found,
             lambda count: [axis_texts(each.entry)[query.axis] for each in found[:count]],
-            min(SECONDS, began + SEARCH_SECONDS - _ANSWERING - monotonic()),
+            min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.EXPERIENCES_ANSWERING - monotonic()),
             lambda ranked: sorted(ranked, key=lambda each: -each.score)[: query.limit],
         )
         return SearchResult(*selected)

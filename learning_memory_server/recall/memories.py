@@ -24,12 +24,8 @@ from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
-from learning_memory_server.system.waiting import (
-    SEARCH_MEMORY_SECONDS,
-    attempts,
-    each_request_within,
-    is_transient,
-)
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.log import MemoryLog
@@ -39,20 +35,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.memory import Memory
     from learning_memory_server.recall.recall import Recall
 
-_INDEX_SHARE: Final = 0.75
-"""The share of the deadline that the index has before the re-ranking. Then the journal answers."""
-_REQUEST_SHARE: Final = 0.6
-"""The share that one request to a server may take: less than the whole, so that it is known who was late."""
-_JOURNAL_SHARE: Final = 4.0
-"""How many deadlines the journal then has, so that a long one is answered too."""
-PATIENCE: Final = 0.5
-"""Seconds after which a search starts no further round, so that it can answer before the deadline."""
-_MODEL_SHARE: Final = 0.5
-"""The share of the deadline that a search waits for the model at most."""
-_ANSWERING: Final = 0.1
-"""Seconds reserved for everything after the re-ranking."""
-_FIRST_WAIT: Final = 0.05
-"""Seconds; the next wait is twice as long."""
 _CHUNKS_EACH: Final = 5
 """Chunks to fetch for each memory that is wanted, in each round."""
 _DEEPEST: Final = 1_000
@@ -67,9 +49,9 @@ class MemorySearcher:
 
     recall: Recall
     memories: MemoryLog
-    deadline: float = SEARCH_MEMORY_SECONDS
+    deadline: float = timeouts.SEARCH_MEMORY
     """Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
-    patience: float = PATIENCE
+    patience: float = timeouts.MEMORIES_ROUNDS
 
     async def search(self, query: MemoryQuery) -> FoundMemories:
         """Return the memories that match best, each once. Filters apply before the best are taken."""
@@ -77,7 +59,7 @@ class MemorySearcher:
 
     async def _rank_journal(self, query: MemoryQuery) -> FoundMemories:
         try:
-            async with asyncio.timeout(_JOURNAL_SHARE * self.deadline):
+            async with asyncio.timeout(timeouts.MEMORIES_JOURNAL_SHARE * self.deadline):
                 # The journal is read here, so that no two threads read it at the same time.
                 return await asyncio.to_thread(_rank, self.memories, query, self.memories.all())
         except TimeoutError:
@@ -94,7 +76,9 @@ class MemorySearcher:
         without: set[str] = set()
         contrast: float | None = None
         while True:
-            async with self.recall.index.in_time(began + _INDEX_SHARE * self.deadline - now()):
+            async with self.recall.index.in_time(
+                began + timeouts.MEMORIES_INDEX_SHARE * self.deadline - now()
+            ):
                 matches = await self._ranked(query, depth, without, contrast, timer)
             if contrast is None and matches:
                 # The scores of all rounds are compared.
@@ -120,7 +104,7 @@ class MemorySearcher:
             query,
             seen,
             lambda count: self._texts(seen[:count]),
-            began + self.deadline - _ANSWERING - now(),
+            began + self.deadline - timeouts.MEMORIES_ANSWERING - now(),
             partial(_best, query.limit),
         )
         return FoundMemories(kept, mode, is_partial, left_out)
@@ -150,13 +134,13 @@ class MemorySearcher:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)
         asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
-        async for attempt in attempts("memories.search", _is_worth_repeating, _FIRST_WAIT):
-            with attempt, each_request_within(_REQUEST_SHARE * self.deadline):
+        async for attempt in attempts("memories.search", _is_worth_repeating, timeouts.MEMORIES_AGAIN):
+            with attempt, each_request_within(timeouts.MEMORIES_REQUEST_SHARE * self.deadline):
                 matches = await self.recall.index.search_hybrid(
                     asked,
                     self._is_kept,
                     timer,
-                    model_within=_MODEL_SHARE * self.deadline,
+                    model_within=timeouts.MEMORIES_MODEL_SHARE * self.deadline,
                     expected=lambda: self._expected(query.where, without),
                 )
         return [

@@ -20,19 +20,15 @@ from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.fusion import RERANKED
 from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Reranker
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.index.ranking.fusion import Explanation
 
-SECONDS: Final = 2.0
-"""How much longer a search may take to be re-ranked, unless it has its own deadline."""
 _BATCH: Final = 8
 """The most texts another query may have to wait for."""
-_RETRY_SECONDS: Final = 60.0
-"""How long to wait after a failed load or a re-ranking that timed out. After one that
-raised, the next search tries again."""
 
 log = structlog.get_logger()
 
@@ -44,7 +40,7 @@ class Reranking:
         self,
         embeddings: EmbeddingService,
         load: Callable[[], Reranker] | None,
-        retry_seconds: float = _RETRY_SECONDS,
+        retry_seconds: float = timeouts.RERANKER_AGAIN,
     ) -> None:
         self._embeddings = embeddings
         self._model = load and LazyModel("re-ranking model", load, in_daemon_thread, retry_seconds)
@@ -67,7 +63,7 @@ class Reranking:
         query: str,
         found: Sequence[Explanation],
         texts: Callable[[int], Sequence[str]],
-        seconds: float = SECONDS,
+        seconds: float = timeouts.RERANKING,
     ) -> list[Explanation]:
         """Return the results' new explanations, in the same order; their scores may imply a different one.
 

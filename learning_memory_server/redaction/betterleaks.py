@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 
 from learning_memory_server.redaction.base import KIND, Span
+from learning_memory_server.system import timeouts
 
 Scan = Callable[[str], Iterable[Any]]
 """Returns findings; the library has no types."""
@@ -48,10 +49,6 @@ CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks_rules.toml"))
 """The rules that count."""
 
 
-_LOAD_SECONDS: Final = 10.0
-"""How long a text waits for a library that takes a quarter of a second; then our own patterns go on alone."""
-
-
 class BetterleaksDetector:
     """Finds secrets with Betterleaks, or none as long as it is not loaded.
 
@@ -73,7 +70,7 @@ class BetterleaksDetector:
 
     def load(self) -> None:
         """Load the library, if it is there, and wait until that is done, for ten seconds at most."""
-        self._begin().join(_LOAD_SECONDS)
+        self._begin().join(timeouts.BETTERLEAKS)
 
     @property
     def is_loaded(self) -> bool:

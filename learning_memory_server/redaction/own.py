@@ -14,16 +14,14 @@ from typing import Final
 
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, Span
+from learning_memory_server.system import timeouts
 
 _KIND_OF_UNNAMED: Final = "own pattern"
-_SECONDS: Final = 1.0
-"""How long a pattern may take on a text."""
 _CHARACTERS_PER_SECOND: Final = 200_000
 """How fast it must be on a long text. A pattern of a few alternatives finds 6,000,000 in a second."""
 _REPEATED: Final = "aA0_-. "
 """What `is_slow` repeats, besides the letters and digits of the pattern itself."""
 _REPETITIONS: Final = 60
-_PROBE_SECONDS: Final = 0.2
 
 
 class OwnPattern:
@@ -37,7 +35,9 @@ class OwnPattern:
         InvalidSettingsError: If it is not one, or matches the empty text.
     """
 
-    def __init__(self, setting: str, place: str, expression: str, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN
+    ) -> None:
         import regex  # noqa: PLC0415 - a tenth of a second, and most users have no pattern
 
         try:
@@ -74,7 +74,7 @@ class OwnPattern:
         """Whether it gives up on one of a few short texts that are known to be hard for a pattern of its letters."""
         for letter in dict.fromkeys((*_REPEATED, *filter(str.isalnum, self._expression))):
             try:
-                for _ in self._within(_PROBE_SECONDS, letter * _REPETITIONS + "\0"):
+                for _ in self._within(timeouts.OWN_PATTERN_PROBE, letter * _REPETITIONS + "\0"):
                     pass
             except TimeoutError:
                 return True

@@ -31,23 +31,12 @@ from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import bare_name, folder_of, git_output, remote_name, session_of
-from learning_memory_server.system import files
+from learning_memory_server.system import files, timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.settings import Settings
 
-_ROOTS_SECONDS: Final = 120
-"""How long git may look for root commits: all commits of a history are read for it, once."""
-_NAMING_SECONDS: Final = 5
-"""How long git may look for them where a session waits for its project's name."""
-_AGO_SECONDS: Final = 3_600
-"""How long before the first look-up a session must have ended to show that a folder was used before. The session that
-asks has a transcript, too."""
-_PROJECT_SECONDS: Final = 600.0
-"""How long the project of a folder is remembered. A folder's remote rarely changes, and a session keeps its project."""
-_WAIT_SECONDS: Final = 0.3
-"""How long the first connection of a folder waits for its root commits. Git takes 10 ms for 1,000 commits."""
 _LETTERS: Final = 6
 """Letters of the digest in a name."""
 
@@ -139,7 +128,7 @@ class Claims:
         """
         kept = self._read()
         if "since" not in kept:
-            self._try_to_write(kept | {"since": time.time() - _AGO_SECONDS})
+            self._try_to_write(kept | {"since": time.time() - timeouts.USED_BEFORE})
         is_first = is_new or _was_used_before(directory, self._read().get("since", 0.0))
         place = _place(directory)
         roots = self._read()["folders"].get(place) or _roots(directory)
@@ -187,7 +176,7 @@ class Folders:
         found, until = self._projects.get(directory, ("", 0.0))
         if time.monotonic() > until:
             found = await asyncio.to_thread(self.services.claims.project_of, Path(directory))
-            self._projects[directory] = found, time.monotonic() + _PROJECT_SECONDS
+            self._projects[directory] = found, time.monotonic() + timeouts.PROJECT_KEPT
         return found
 
     async def telling(self, directory: str, named: str | None, project: str) -> Callable[[], bool]:
@@ -199,7 +188,7 @@ class Folders:
         if not telling():
             is_new = not self.services.knows(project)
             looking = in_daemon_thread(partial(claims.look_up, folder, project, is_new=is_new))
-            await asyncio.wait([asyncio.wrap_future(looking)], timeout=_WAIT_SECONDS)
+            await asyncio.wait([asyncio.wrap_future(looking)], timeout=timeouts.CLAIM)
         return telling
 
 
@@ -211,7 +200,9 @@ def _was_used_before(directory: Path, since: float) -> bool:
 
 def _unique(bare: str, directory: Path) -> str:
     """Return a name that another folder hardly has: with a digest of where the history begins, else of the place."""
-    what = " ".join(_roots(directory, seconds=_NAMING_SECONDS)) or f"{machine_id()} {_place(directory)}"
+    what = (
+        " ".join(_roots(directory, seconds=timeouts.ROOTS_FOR_NAME)) or f"{machine_id()} {_place(directory)}"
+    )
     return f"{bare}-{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:_LETTERS]}"
 
 
@@ -237,7 +228,7 @@ def _git_folder(directory: Path) -> Path:
     return git
 
 
-def _roots(directory: Path, seconds: float = _ROOTS_SECONDS) -> list[str]:
+def _roots(directory: Path, seconds: float = timeouts.ROOTS) -> list[str]:
     """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them."""
     if git_output(directory, "rev-parse", "--is-shallow-repository") != "false":
         return []

@@ -40,9 +40,6 @@ _OUT_OF_RANGE: Final = ("less_than", "greater_than")
 _OF_ANY_PART: Final = frozenset({"nul", "too_large"})
 """Kinds of problems, from `require_bounded`, that say nothing of what is allowed in their place."""
 _TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
-_SHOWN: Final = 60
-"""Characters of a wrong value or name that a message quotes."""
-_PROBLEMS_SHOWN: Final = 10
 _NUL: Final = PydanticCustomError("nul", "contains a NUL character (U+0000), which no text may have")
 _TOO_LARGE: Final = PydanticCustomError(
     "too_large", "is larger than {limit} bytes of JSON", {"limit": f"{limits.METADATA_MAX:,}"}
@@ -138,18 +135,18 @@ def _inside(
 def explain(error: ValidationError, schema: Schema) -> str:
     """Return what is wrong with the arguments and what is allowed, one sentence per problem."""
     problems = error.errors(include_url=False)
-    sentences = [_sentence(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
-    if len(problems) > _PROBLEMS_SHOWN:
-        sentences.append(f"And {len(problems) - _PROBLEMS_SHOWN} more problems.")
+    sentences = [_sentence(problem, schema) for problem in problems[: limits.PROBLEMS_SHOWN]]
+    if len(problems) > limits.PROBLEMS_SHOWN:
+        sentences.append(f"And {len(problems) - limits.PROBLEMS_SHOWN} more problems.")
     return " ".join(sentences)
 
 
 def explain_fields(error: ValidationError, schema: Schema) -> str:
     """Return `field: message` for each problem, with pydantic's own message."""
     problems = error.errors(include_url=False, include_context=False)
-    parts = [_field_message(problem, schema) for problem in problems[:_PROBLEMS_SHOWN]]
-    if len(problems) > _PROBLEMS_SHOWN:
-        parts.append(f"and {len(problems) - _PROBLEMS_SHOWN} more")
+    parts = [_field_message(problem, schema) for problem in problems[: limits.PROBLEMS_SHOWN]]
+    if len(problems) > limits.PROBLEMS_SHOWN:
+        parts.append(f"and {len(problems) - limits.PROBLEMS_SHOWN} more")
     return "; ".join(parts)
 
 
@@ -257,7 +254,7 @@ def shorten(value: object) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= limits.QUOTED_MAX else text[: limits.QUOTED_MAX - 3] + "..."
 
 
 def _without(node: Schema, key: str) -> Schema:

@@ -12,8 +12,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.system.ipc import jsonrpc
-from learning_memory_server.system.ipc.discovery import FRAME_MAX
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream

@@ -6,12 +6,12 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import structlog
 from anyio import to_thread
 
 from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders, caller_of
@@ -19,12 +19,9 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.settings import load_settings, unknown_variables
-from learning_memory_server.system.ipc.discovery import FRAME_MAX
+from learning_memory_server.system import timeouts
 
 log = structlog.get_logger()
-
-_GRACE_SECONDS: Final = 5.0
-"""How long open calls may run after the client has closed its side. Hosts kill the server when they think it time."""
 
 
 async def serve_stdio(*, has_hooks: bool = False) -> None:
@@ -54,7 +51,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))
         try:
-            await Session(server, StdioLines(*_claim_stdio()), grace=_GRACE_SECONDS).run()
+            await Session(server, StdioLines(*_claim_stdio()), grace=timeouts.GRACE).run()
         finally:
             indexing.cancel()
 

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from learning_memory_server.system import timeouts
+
 _FAR: Final = 1 << 30
-_LSOF_SECONDS: Final = 10.0
 
 
 def lock(descriptor: int, *, shared: bool = False) -> None:
@@ -66,7 +67,7 @@ def has_open(path: Path, pid: int, lsof: str = "lsof") -> bool:
     command = [lsof, "-t", "-a", "-p", str(pid), "--", str(path)]
     try:
         done = subprocess.run(  # noqa: S603 - a program of the system
-            command, capture_output=True, text=True, timeout=_LSOF_SECONDS, check=False
+            command, capture_output=True, text=True, timeout=timeouts.LSOF, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

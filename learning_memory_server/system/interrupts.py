@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 
+from learning_memory_server.system import timeouts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C: 128 plus the signal's number, as shells report it."""
-_UNWINDING_SECONDS: Final = 0.6
-"""How long a command may clean up. What is acknowledged is on disk by then, and the rest survives any end."""
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
@@ -41,7 +41,7 @@ def leave_interrupted() -> NoReturn:
 def leave_shortly() -> None:
     """End the process as interrupted soon, or at once on another Ctrl-C."""
     signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
-    timer = threading.Timer(_UNWINDING_SECONDS, leave_interrupted)
+    timer = threading.Timer(timeouts.UNWINDING, leave_interrupted)
     timer.daemon = True
     timer.start()
 

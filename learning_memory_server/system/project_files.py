@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.steering import FILES, LONGEST, is_guarded, project_files, read
 
 _UNKNOWN: Final = None
@@ -31,7 +32,6 @@ _ESCAPE: Final = re.compile(r"\\[uUx]|\0")
 _NAME: Final = re.compile(r"(?<![\w.-])[A-Za-z_]\w*(?![\w.-])")
 _PLAIN: Final = re.compile(r"""[ \t]*=[ \t]*(["']?)([\w./:@,+-]+)\1[ \t]*(?=[\r\n]|\Z)""")
 """What follows a name in a file of variables, if every client's parser has the same value for it."""
-_GIT_SECONDS: Final = 5
 
 
 class ProjectFile:
@@ -193,7 +193,7 @@ def _is_the_users(path: str) -> bool:
             [*command, "ls-files", "--error-unmatch", "--", f".claude/{name}"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_GIT_SECONDS,
+            timeout=timeouts.GIT,
             check=False,
             env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         )

@@ -1,11 +1,4 @@
-"""Timeouts, retries and circuit breakers: how long anything waits for a server, and what happens while it is away.
-
-| tool | at most | then |
-| --- | --- | --- |
-| `search_memory` | 1 s | lexical |
-| other searches, `validate_value`, values that are shown with a reply | 2 s | lexical, an error, or none |
-| whatever writes or forgets | 1 s | `indexed: false`; the entry is pending |
-| `get_clusters` | 8 s | an error says so |
+"""Deadlines, retries and circuit breakers for requests to a server. The seconds are in `timeouts`.
 
 A circuit stands before a server. The first request without an answer opens it: from then on requests fail at once. A
 probe repeats that kind of request in the background, and its success closes the circuit again. The library purgatory
@@ -34,34 +27,13 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     WrongDimensionError,
 )
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     # stamina has no public name for this type.
     from stamina._core import _RetryContextIterator
     from stamina.instrumentation import RetryDetails
 
-SEARCH_SECONDS: Final = 2.0
-"""Seconds that a search has, its lexical answer included."""
-SEARCH_MEMORY_SECONDS: Final = 1.0
-"""Seconds that `search_memory` has, its lexical answer included."""
-WRITE_SECONDS: Final = 1.0
-"""Seconds that a call waits until what it wrote is indexed, or what it forgot is removed."""
-CLUSTERS_SECONDS: Final = 8.0
-"""Seconds that `get_clusters` waits for an index."""
-REQUEST_SECONDS: Final = 10.0
-"""Seconds that one request of a command, or of the background, may take."""
-REACH_SECONDS: Final = 2.0
-"""Seconds in which a server that is there answers a small request, such as a probe. With the pause between two, a
-circuit closes within five seconds of the server's return."""
-LOAD_SECONDS: Final = 60.0
-"""Seconds that a request to a server may take if it may have to load the model first."""
-
-_FIRST_PROBE_SECONDS: Final = 0.2
-"""Seconds until the first probe: one connection that was lost says little about the server."""
-_PROBE_EVERY_SECONDS: Final = 3.0
-"""Seconds from the beginning of one probe to the next."""
-_BUSY_SECONDS: Final = 0.25
-"""A deadline that is noticed this much too late says that this process was busy, and nothing about the server."""
 
 _ATTEMPTS: Final = 3
 
@@ -88,7 +60,7 @@ def request_seconds(most: float) -> float:
 
 def is_waited_for() -> bool:
     """Return whether a caller waits for what is done here, for less time than the background has."""
-    return request_seconds(REQUEST_SECONDS) < REQUEST_SECONDS
+    return request_seconds(timeouts.REQUEST) < timeouts.REQUEST
 
 
 class Circuit:
@@ -98,7 +70,7 @@ class Circuit:
     """
 
     def __init__(
-        self, name: str, on_closed: Callable[[], None] = lambda: None, probe_seconds: float = REACH_SECONDS
+        self, name: str, on_closed: Callable[[], None] = lambda: None, probe_seconds: float = timeouts.REACH
     ) -> None:
         self._name = name
         self._on_closed = on_closed
@@ -148,10 +120,10 @@ class Circuit:
         now = asyncio.get_running_loop().time
         opened = now()
         try:
-            await asyncio.sleep(_FIRST_PROBE_SECONDS)
+            await asyncio.sleep(timeouts.FIRST_PROBE)
             while not await _answers(probe, self._probe_seconds):
-                passed = (now() - opened - _FIRST_PROBE_SECONDS) % _PROBE_EVERY_SECONDS
-                await asyncio.sleep(_PROBE_EVERY_SECONDS - passed)
+                passed = (now() - opened - timeouts.FIRST_PROBE) % timeouts.PROBE_EVERY
+                await asyncio.sleep(timeouts.PROBE_EVERY - passed)
         finally:
             # Whatever ends the probes, a circuit without a probe must not stay open.
             self._error = None
@@ -161,7 +133,7 @@ class Circuit:
 
 def is_own_delay(until: float) -> bool:
     """Return whether a deadline, in the loop's time, was noticed so late that this process must have been busy."""
-    return asyncio.get_running_loop().time() - until > _BUSY_SECONDS
+    return asyncio.get_running_loop().time() - until > timeouts.BUSY
 
 
 async def _answers(probe: Callable[[], Awaitable[object]], within: float) -> bool:

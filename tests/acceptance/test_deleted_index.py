@@ -79,7 +79,7 @@ async def test_after_the_index_is_deleted_the_journal_answers_at_once_and_the_in
 async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning_memory_server.index.writer.CHECK_EVERY", 0.05)
+    monkeypatch.setattr("learning_memory_server.system.timeouts.CHECK_EVERY", 0.05)
     async with serving(tmp_path) as services:
         services.collector.add_resolved([numbered(1), numbered(2)])
         await services.writer.complete()

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import TextContent
 
-from learning_memory_server.hub.front.link import CONNECT_SECONDS
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
 from tests.acceptance.wire import COMMAND, environment, running
@@ -38,7 +38,7 @@ place = Place(os.environ)
 Relay(HubLink(place, hello_of(place, "session"), lambda sentence: None, connect_seconds=2.0)).run()
 os._exit(0)
 """
-A_MOMENT = CONNECT_SECONDS / 2
+A_MOMENT = timeouts.CONNECT / 2
 """Seconds that a busy machine may take for what takes 50 ms. Waiting for a hub would take twice as long."""
 
 
@@ -127,7 +127,7 @@ async def test_a_client_of_the_sdk_is_greeted(memory: Memory, mode: str, *, is_l
     async with Client(server, mode=mode) as client:
         tools = await client.list_tools()
         assert [tool.name for tool in tools.tools] == NAMES
-        assert time.monotonic() - begun < CONNECT_SECONDS
+        assert time.monotonic() - begun < timeouts.CONNECT
         if is_locked:
             lock.__exit__(None, None, None)
         result = await client.call_tool("get_active_ghap", {})

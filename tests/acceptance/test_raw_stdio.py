@@ -31,10 +31,10 @@ TOPICS = (
 )
 EXIT_SECONDS = 2.0
 UNHURRIED = """
-from learning_memory_server.server import stdio
+from learning_memory_server.system import timeouts
 from learning_memory_server.server.main import main
 
-stdio._GRACE_SECONDS = 60.0
+timeouts.GRACE = 60.0
 main()
 """
 """A server that gives the last calls as long as the machine needs for them."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.hub.front.link import CONNECT_SECONDS
+from learning_memory_server.system import timeouts
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 SESSIONS = 8
 ENTRIES = 60
 KILLS = 5
-STALL_SECONDS = CONNECT_SECONDS
+STALL_SECONDS = timeouts.CONNECT
 ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 
 

@@ -92,7 +92,7 @@ async def person(
 ) -> AsyncIterator[Person]:
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("learning_memory_server.index.writer.CHECK_EVERY", check_every)
+        patch.setattr("learning_memory_server.system.timeouts.CHECK_EVERY", check_every)
         async with open_services(settings, purpose="a test") as services:
             services.collector.add_resolved(ENTRIES)
             async with keeping_up(services.writer):

@@ -12,9 +12,9 @@ import pytest
 from mcp.server import Server
 from mcp.types import CallToolResult, TextContent
 
+from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.session import Session, refusal
 from learning_memory_server.server.stdio import StdioLines
-from learning_memory_server.system.ipc.discovery import FRAME_MAX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

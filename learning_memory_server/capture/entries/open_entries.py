@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
+from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line, shortened
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
-
-_NAMED: Final = 5
-"""How many entries that could be adopted a hint names: the newest."""
-_GOAL: Final = 80
-"""Characters of a goal in a message."""
 
 
 class Owner(StrEnum):
@@ -88,14 +84,16 @@ class OpenEntries:
             NoActiveGhapError: If the caller has none.
         """
         if len(here := self.candidates(caller)) > 1:
-            named = "; ".join(f"{each.id} ({shortened(one_line(each.goal), _GOAL)})" for each in here)
+            named = "; ".join(
+                f"{each.id} ({shortened(one_line(each.goal), limits.NAMED_GOAL_MAX)})" for each in here
+            )
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {named}.",
                 hint="Call again with the ghap_id of your own entry.",
             )
         if entry := self.current(caller):
             return entry
-        others = ", ".join(each.id for each in self.others(caller, elsewhere=False)[:_NAMED])
+        others = ", ".join(each.id for each in self.others(caller, elsewhere=False)[: limits.ENTRIES_NAMED])
         raise NoActiveGhapError(
             "You have no open GHAP entry.",
             hint=f"Call start_ghap, or name one of the project's open entries as ghap_id: {others}."

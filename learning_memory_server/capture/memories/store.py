@@ -13,6 +13,7 @@ import anyio
 
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.turns import has_written
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 64
 """The most chunks a caller waits for: about 8,000 tokens, one or two seconds."""
-_REPORT_SECONDS: Final = 0.5
-_WITHDRAWN_WITHIN: Final = 5.0
-"""Seconds that a cancelled call may take to clean up the index. Before that, it is always undone in the journal."""
 
 
 class ReportProgress(Protocol):
@@ -217,7 +215,7 @@ class MemoryStore:
             return
         forgetting = self._log.forget([memory.id], self._clock())
         points = self._log.points_of(forgetting)
-        with anyio.move_on_after(_WITHDRAWN_WITHIN, shield=True), suppress(LearningMemoryError):
+        with anyio.move_on_after(timeouts.WITHDRAWAL, shield=True), suppress(LearningMemoryError):
             await self._writer.remove(points)
             # A batch that was in flight during the removal has arrived by now.
             await self._writer.catch_up()
@@ -229,7 +227,7 @@ async def _report_on(
 ) -> None:
     """Wait for some work, and report any progress every half second."""
     reported = 0.0
-    while not (await asyncio.wait([work], timeout=_REPORT_SECONDS))[0]:
+    while not (await asyncio.wait([work], timeout=timeouts.MEMORY_PROGRESS))[0]:
         done = reached()
         if report is not None and done > reported:
             reported = done

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.cli.access.hub_client import HUNG_AFTER, find_hub
+from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.cli.access.reading import holder_of
 from learning_memory_server.cli.terminal import counted, show_notice, working
 from learning_memory_server.errors import (
@@ -25,6 +25,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.claims import caller_of
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.ipc.socket_security import has_hubs
 
@@ -37,14 +38,8 @@ if TYPE_CHECKING:
 
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
-_SEARCH_IS_PATIENT: Final = 1.0
-"""Seconds that a search waits for a sign of life: it can do without a hub."""
-_SEARCH_WAITS: Final = 10.0
-"""Seconds that a search waits for the index: after a large import it takes minutes. A lexical search answers now."""
 _BATCH: Final = 50
 """Entries per message: few enough that a hub can serve its sessions in between."""
-_SILENT_SECONDS: Final = 30.0
-"""Seconds without a sign of life after which an operation is given up: a hub that loads a model is busy."""
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
 _READING: Final = ("call", "compare", "complete", "picture")
@@ -124,7 +119,7 @@ class Connection:
 
 async def prepare_search(connection: Connection) -> None:
     """Give the model and the index a moment; what is not ready by then is not used, and a notice says so."""
-    await connection.run("complete", to_search=True, within=_SEARCH_WAITS)
+    await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
 
 
 WITHOUT_INDEX: Final = (
@@ -174,7 +169,7 @@ async def open_connection(
         StorageUnavailableError: If a hub has the data and cannot be used.
         UntrustedSocketError: If another user could listen at the hub's socket.
     """
-    patience = _SEARCH_IS_PATIENT if command.endswith("search") else HUNG_AFTER
+    patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
         yield Connection(hub.operate, settings)
         return
@@ -206,7 +201,7 @@ def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClien
     # Without a `wait` that ends the attempt, there is a connection now.
     if connection:
         connection.close()
-    return find_hub(place, hung_after=_SILENT_SECONDS)
+    return find_hub(place, hung_after=timeouts.OPERATION_SILENT)
 
 
 def _say_interrupted() -> None:

@@ -19,7 +19,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     error_from_body,
 )
-from learning_memory_server.system import locations
+from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.file_locks import is_locked_by
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.locking import holder
@@ -28,26 +28,18 @@ from learning_memory_server.system.paths import LOCK
 if TYPE_CHECKING:
     from learning_memory_server.server.operations import Report
 
-HUNG_AFTER: Final = 8.0
-"""Seconds without a sign of life after which a command gives up on the hub."""
 
-_END_SECONDS: Final = 30.0
-"""How long a hub that was asked may take to end: its calls get ten seconds, then the index is flushed."""
-_TERM_SECONDS: Final = 15.0
-"""How long a hub that does not answer may take to end: as long as its calls and its flush."""
-_KILLED_SECONDS: Final = 10.0
-"""How long the kernel may take to end a hub."""
 _LOOK_SECONDS: Final = 0.05
 
 
-def find_hub(place: discovery.Place, *, hung_after: float = HUNG_AFTER) -> HubClient | None:
+def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER) -> HubClient | None:
     """Return the hub that owns the data, or None if none listens.
 
     Raises:
         DeadlineExceededError: If its queue of connections stays full.
         UntrustedSocketError: If another user listens there, or could.
     """
-    hung_after = min(hung_after, discovery.STILL_SILENT) if place.is_silent() else hung_after
+    hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
         connection = _connect(path, place, hung_after)
         if connection is not None:
@@ -179,7 +171,7 @@ def _hangs(place: discovery.Place, hung_after: float) -> LearningMemoryError:
     )
 
 
-def stop_running_hub(term_seconds: float = _TERM_SECONDS) -> int | None:
+def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
 
     It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data gets
@@ -203,7 +195,7 @@ def stop_running_hub(term_seconds: float = _TERM_SECONDS) -> int | None:
 
 def _ask_to_end(hub: HubClient) -> int | None:
     """Ask the hub to end, and return its process id once it has released the data; None if that takes too long."""
-    until = time.monotonic() + _END_SECONDS
+    until = time.monotonic() + timeouts.HUB_END
     pid: int = hub.control("stop")["pid"]
     while (holder(hub.place.journal) or {}).get("pid") == pid:
         if time.monotonic() > until:
@@ -217,7 +209,7 @@ def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
     if who is None or "socket" not in who:
         return None
     pid = who.get("pid")
-    for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, _KILLED_SECONDS)):
+    for number, seconds in ((signal.SIGTERM, term_seconds), (signal.SIGKILL, timeouts.HUB_KILLED)):
         # What the lock file says is only what a process has written, and process ids are reused.
         if not isinstance(pid, int) or not is_locked_by(place.journal / LOCK, pid):
             if holder(place.journal) is None:

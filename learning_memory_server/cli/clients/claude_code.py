@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.cli.clients.catalog import SERVER
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hub.front import hook
-from learning_memory_server.system import files
+from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from learning_memory_server.cli.clients.catalog import Machine
     from learning_memory_server.cli.clients.entry import Launch
 
-_SECONDS: Final = 60
-"""How long the command may take; it took 0.5 s."""
 NAME: Final = "learning-memory"
 """The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`."""
 MARKETPLACE: Final = APPLICATION
@@ -87,7 +85,7 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
-                timeout=_SECONDS,
+                timeout=timeouts.CLAUDE_COMMAND,
                 check=False,
                 env=dict(machine.environment),
             )

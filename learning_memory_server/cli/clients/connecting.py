@@ -14,11 +14,9 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.system import timeouts
 from learning_memory_server.version import VERSION
 
-SECONDS: Final = 30.0
-"""How long a client waits for the handshake; Claude Code waits this long."""
-_ENDS_WITHIN_SECONDS: Final = 5.0
 _PROTOCOL: Final = "2025-11-25"
 _INITIALIZE: Final = 1
 _LIST: Final = 2
@@ -38,7 +36,10 @@ class Connected:
 
 
 async def connect(
-    command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = SECONDS
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    directory: Path,
+    seconds: float = timeouts.HANDSHAKE,
 ) -> Connected:
     """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
 
@@ -69,13 +70,13 @@ async def connect(
         except ValueError:
             raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
         except (EOFError, ConnectionError):
-            await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
+            await _end(process, min(seconds, timeouts.SERVER_ENDS))
             last = _last_line(said)
             raise ClientSetupError(
                 f"{command[0]} ended before it had listed its tools{f': {last}' if last else ''}."
             ) from None
         finally:
-            await _end(process, min(seconds, _ENDS_WITHIN_SECONDS))
+            await _end(process, min(seconds, timeouts.SERVER_ENDS))
     return Connected(str(answers[_INITIALIZE]["serverInfo"]["name"]), len(answers[_LIST]["tools"]), took)
 
 

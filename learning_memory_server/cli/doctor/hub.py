@@ -15,6 +15,7 @@ from learning_memory_server.cli.access.reading import (
 )
 from learning_memory_server.cli.doctor.finding import green, red, yellow
 from learning_memory_server.errors import LearningMemoryError, LockUnavailableError
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.programs import to_start
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from learning_memory_server.cli.doctor.finding import Finding
     from learning_memory_server.server.settings import Settings
 
-_LISTENS_WITHIN: Final = 3.0
 _LOOK_SECONDS: Final = 0.1
 
 
@@ -48,7 +48,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
 
 def _find_hub(settings: Settings) -> HubClient | None:
     """Return the hub, or None. A hub that has just started, or lost its socket, listens within two seconds."""
-    until = time.monotonic() + _LISTENS_WITHIN
+    until = time.monotonic() + timeouts.DOCTOR_HUB
     while (hub := running_hub()) is None and time.monotonic() < until:
         try:
             who = holder_of(settings)

@@ -12,13 +12,13 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE
 from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.source import find_reranker, find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.cli.doctor.finding import Finding
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.server.settings import Settings
 
-_OLLAMA_SECONDS: Final = 10.0
 _RERANKER: Final = "re-ranker"
 _KEPT: Final = "Searches work, but their results are not re-ranked."
 _QUERY: Final = "why do requests wait for a connection while the pool is not full"
@@ -54,7 +54,7 @@ async def check_model(
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
     from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
 
-    server, model = OllamaServer(settings.ollama_url, _OLLAMA_SECONDS), settings.embedding_model
+    server, model = OllamaServer(settings.ollama_url, timeouts.DOCTOR_OLLAMA), settings.embedding_model
     try:
         yield green("model", f"Ollama {server.version()} answers at {server.address}.")
         yield green("model", f"It has {model} (digest {server.digest_of(model)[:12]}).")
@@ -167,9 +167,7 @@ def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
 
 def _probe_reranker(model: str) -> Finding:
     from learning_memory_server.index.ranking.fusion import RERANKED  # noqa: PLC0415
-    from learning_memory_server.recall.reranking import SECONDS  # noqa: PLC0415
     from learning_memory_server.server.composition.backends import load_reranker  # noqa: PLC0415 - half a second
-    from learning_memory_server.system.waiting import SEARCH_MEMORY_SECONDS  # noqa: PLC0415
 
     try:
         reranker = load_reranker(model)
@@ -187,9 +185,9 @@ def _probe_reranker(model: str) -> Finding:
             _RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}"
         )
     sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
-    if seconds >= SECONDS:
+    if seconds >= timeouts.RERANKING:
         return yellow(_RERANKER, f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
-    if seconds >= SEARCH_MEMORY_SECONDS:
+    if seconds >= timeouts.SEARCH_MEMORY:
         return yellow(
             _RERANKER,
             f"{sentence} That is too slow for search_memory, which has a second: its results are not re-ranked. "

@@ -7,8 +7,8 @@ from typing import Final
 
 from learning_memory_server.embedding.source import cache_directory, hub_name
 from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.system import timeouts
 
-_LOOK_SECONDS: Final = 10.0
 _PARTS: Final = {"modules.json", "config.json"}
 _NOT_NEEDED: Final = ("onnx/*", "openvino/*", "coreml/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf")
 """The same weights for other libraries, often ten times the size of what is used."""
@@ -67,7 +67,7 @@ def _not_needed(model: str) -> list[str]:
     """Ask the hub for the list of the model's files, and return patterns of those that are not needed."""
     from huggingface_hub import HfApi  # noqa: PLC0415
 
-    found = HfApi().model_info(hub_name(model), timeout=_LOOK_SECONDS)
+    found = HfApi().model_info(hub_name(model), timeout=timeouts.DOWNLOAD_CHECK)
     names = {sibling.rfilename for sibling in found.siblings or ()}
     if not names & _PARTS:
         raise EmbeddingUnavailableError(

@@ -17,6 +17,7 @@ import structlog
 
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
 from learning_memory_server.version import VERSION
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 _INVOLVED: Final = ("torch", "transformers", "sentence-transformers", "onnx", "onnxruntime", "tokenizers")
 """The packages that an export depends on. After a failure, a new version of any of them is worth another attempt."""
-_KEPT_SECONDS: Final = 30 * 24 * 3600
-"""How long an export of another model is kept after its last use: its user may return to it."""
 
 log = structlog.get_logger()
 
@@ -111,7 +110,7 @@ def _is_unused(path: Path, model: str, used: str) -> bool:
     if digest == used:
         # A failure recorded before the export succeeded.
         return suffix == ".failed"
-    return _model_of(path) == model or time.time() - path.stat().st_mtime > _KEPT_SECONDS
+    return _model_of(path) == model or time.time() - path.stat().st_mtime > timeouts.EXPORT_KEPT
 
 
 def _model_of(path: Path) -> object:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
+from learning_memory_server.model import limits
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts
 
 if TYPE_CHECKING:
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_CONNECT_SECONDS: Final = 5.0
-_FIRST_WAIT: Final = 0.1
-"""Seconds before the second attempt; the next wait is twice as long."""
-_SHOWN: Final = 200
-"""Characters of the server's own message that are quoted."""
 _BODY_MAX: Final = 64 << 20
 """Bytes of the longest response that is read. A batch of 32 vectors of 4,096 numbers takes 3 MB."""
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
@@ -49,7 +46,7 @@ class OllamaServer:
         self._timeout = timeout
         self._client = httpx.Client(
             base_url=url,
-            timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+            timeout=httpx.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
             # A new connection for each request: that costs nothing on one machine, and leaves none open.
             limits=httpx.Limits(max_keepalive_connections=0),
             # A proxy for the internet does not lead back to this machine.
@@ -118,7 +115,7 @@ class OllamaServer:
         # The server closed the connection halfway; any other failure would happen again.
         lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
         with self._transport_errors():
-            for attempt in attempts("ollama.request", lost, _FIRST_WAIT):
+            for attempt in attempts("ollama.request", lost, timeouts.OLLAMA_AGAIN):
                 with attempt, self._client.stream(method, path, json=body) as response:
                     content = self._read(response)
         try:
@@ -153,7 +150,7 @@ class OllamaServer:
             )
         if response.status_code == HTTPStatus.NOT_FOUND and model:
             return _missing(model)
-        explanation = " ".join(said.split())[:_SHOWN]
+        explanation = " ".join(said.split())[: limits.SERVER_QUOTED_MAX]
         message = f"Ollama answered with HTTP status {response.status_code}: {explanation}"
         if re.search(r"context length|too large to process", explanation):
             return TextTooLongError(message)

@@ -27,6 +27,7 @@ from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
 )
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import sync_directory, sync_file
 from learning_memory_server.system.locking import exclusive
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.embedding.source import ModelSource
 
-TIME_LIMIT: Final = 600
-"""Seconds after which an export is aborted, whatever it is doing and whoever started it."""
 
 _OPSET: Final = 17
 AGREEMENT: Final = 0.9999
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
     model, models = arguments[0], Path(arguments[1])
     if hasattr(os, "nice"):
         os.nice(19)
-        signal.alarm(TIME_LIMIT)
+        signal.alarm(timeouts.EXPORT)
     if not models.is_dir():
         # The process that started the export is gone, and so is the data.
         sys.exit(f"{models} does not exist.")

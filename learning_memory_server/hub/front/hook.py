@@ -15,16 +15,12 @@ from __future__ import annotations
 import os
 import sys
 
+from learning_memory_server.system import timeouts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
-_STDIN_SECONDS: Final = 1.0
-"""How long the client may take to say something."""
-_HUB_SECONDS: Final = 1.0
-"""How long the hub may take. At the end of a session, Claude Code waits one and a half seconds for all of it."""
-_SILENCE_SECONDS: Final = 600.0
-"""How long a hub is taken for silent: one that was killed meanwhile cannot say that it answers again."""
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
 _FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
@@ -76,7 +72,7 @@ def _answer(given: bytes) -> bytes:
         return b""
     for path in place.sockets():
         with suppress(OSError):
-            connection = socket_security.connect(path, _HUB_SECONDS)
+            connection = socket_security.connect(path, timeouts.HOOK_HUB)
             hello = _hello(str(place.journal), str(place.storage), place.project, given)
             return _ask(connection, hello, str(place.storage))
     from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
@@ -92,7 +88,7 @@ def _is_silent(storage: str) -> bool:
     from learning_memory_server.system import locations  # noqa: PLC0415 - see `_answer`
 
     try:
-        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < _SILENCE_SECONDS  # noqa: PTH116
+        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < timeouts.HOOK_SILENCE  # noqa: PTH116
     except OSError:
         return False
 
@@ -102,7 +98,7 @@ def _given() -> bytes:
     import select  # noqa: PLC0415 - a C module
 
     given = b""
-    while select.select([0], [], [], _STDIN_SECONDS)[0] and len(given) < _INPUT_MAX:
+    while select.select([0], [], [], timeouts.HOOK_STDIN)[0] and len(given) < _INPUT_MAX:
         read = os.read(0, _CHUNK)
         if not read:
             # Line feeds are white space between the parts of JSON; inside of texts they are escaped.
@@ -116,7 +112,7 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
     import _socket  # noqa: PLC0415
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    connection.settimeout(_HUB_SECONDS)
+    connection.settimeout(timeouts.HOOK_HUB)
     try:
         folder = os.lstat(os.path.dirname(path))  # noqa: PTH120
         if folder.st_mode & _TYPE_AND_OTHERS == _PRIVATE_FOLDER and folder.st_uid == os.geteuid():

@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
     LockUnavailableError,
     StorageUnavailableError,
 )
-from learning_memory_server.system import locations, paths, steering
+from learning_memory_server.system import locations, paths, steering, timeouts
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 
 TYPE_CHECKING = False
@@ -29,28 +29,14 @@ if TYPE_CHECKING:
     Wait = Callable[[float, socket.socket | None], bool]
     """Lets seconds pass, or fewer if there is something to do, and returns whether a hub is still wanted."""
 
-CONNECT_SECONDS: Final = 25.0
-"""How long it may take to reach a hub."""
-_SILENT_TIMES: Final = 2
-"""A hub that was reached may be silent until this many times `CONNECT_SECONDS` have passed. It imports before it
-answers, which took 5 s under a load of 40, and clients commonly wait 60 s."""
-_RUNNING_IS_SILENT: Final = 8.0
-"""The same in seconds, for a hub that has served somebody since it locked the data."""
-_HELD_SECONDS: Final = 8.0
-"""How long to wait for a process other than a hub that has locked the data: it may keep it for as long as it likes."""
 _DEATHS_MAX: Final = 5
 """How many hubs in a row may end before their ack. After that something is broken that another start would not fix."""
 _FAILED_STARTS_MAX: Final = 6
 """How many hubs may be started without any of them locking the data."""
 _FAILURES_OF_ONE: Final = 3
 """How many starts, and ends before the ack, tell that a program fails. Then the next one is tried."""
-_QUEUE_SECONDS: Final = 1.0
-"""How long a connection may wait while the hub's queue of them is full."""
-_DRAIN_SECONDS: Final = 20.0
 _DESCRIPTORS: Final = 4096
 """Descriptors that a client may have left open."""
-_SPAWN_AGAIN: Final = 0.5
-"""Seconds after which a hub that was started but cannot be reached is started again."""
 
 
 def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
@@ -96,8 +82,8 @@ class HubLink:
         place: discovery.Place,
         hello: dict[str, Any],
         say: Any,  # noqa: ANN401 - a function of a sentence; Callable would be an import
-        connect_seconds: float = CONNECT_SECONDS,
-        patience: float = _RUNNING_IS_SILENT,
+        connect_seconds: float = timeouts.CONNECT,
+        patience: float = timeouts.RUNNING_IS_SILENT,
     ) -> None:
         self._place = place
         self._hello = hello
@@ -113,7 +99,7 @@ class HubLink:
         Raises:
             UntrustedSocketError: If another user listens at the socket, or could.
             DeadlineExceededError: If a hub accepts the connection and stays silent.
-            StorageUnavailableError: If no hub can be reached within `CONNECT_SECONDS`, another process keeps the data
+            StorageUnavailableError: If no hub can be reached within `timeouts.CONNECT`, another process keeps the data
                 locked, hubs end right after their start, or the hub refuses. The message says why.
         """
         self._wait, self._has_asked = wait, False
@@ -129,7 +115,7 @@ class HubLink:
             connection = self._try_connect()
             if connection is not None:
                 silent_until = min(
-                    begun + _SILENT_TIMES * self._connect_seconds, time.monotonic() + self._patience()
+                    begun + timeouts.SILENT_TIMES * self._connect_seconds, time.monotonic() + self._patience()
                 )
                 ack = self._greet(connection, silent_until)
                 if ack is not None and self._accept(connection, ack):
@@ -142,12 +128,12 @@ class HubLink:
                 deaths += ack is None
                 is_hopeless = deaths >= _DEATHS_MAX
             elif time.monotonic() >= spawn_at:
-                if time.monotonic() >= begun + _HELD_SECONDS and self._is_held():
+                if time.monotonic() >= begun + timeouts.HELD and self._is_held():
                     break
                 is_hopeless = spawned >= _FAILED_STARTS_MAX and self._holder() is None
                 self._start((spawned + deaths) // _FAILURES_OF_ONE)
                 spawned += 1
-                spawn_at = time.monotonic() + _SPAWN_AGAIN
+                spawn_at = time.monotonic() + timeouts.SPAWN_AGAIN
             # Jitter, so that many fronts do not reconnect at the same moment.
             if not wait(pause * random.uniform(0.5, 1.5), None):  # noqa: S311
                 return None
@@ -157,11 +143,11 @@ class HubLink:
     def _patience(self) -> float:
         """Return the seconds that a hub that was reached has for its ack."""
         if self._place.is_silent():
-            return min(discovery.STILL_SILENT, self._patience_seconds)
+            return min(timeouts.STILL_SILENT, self._patience_seconds)
         # It is recorded once it has imported what it needs and opened the journal.
         begun, served = self._place.journal / paths.LOCK, self._place.storage / programs.RECORD
         is_running = discovery.changed(served) > discovery.changed(begun)
-        return self._patience_seconds if is_running else _SILENT_TIMES * self._connect_seconds
+        return self._patience_seconds if is_running else timeouts.SILENT_TIMES * self._connect_seconds
 
     def _start(self, failed: int) -> None:
         """Start a hub: of the first program, or of the next one after those that have failed."""
@@ -174,7 +160,7 @@ class HubLink:
     def _try_connect(self) -> socket.socket | None:
         for path in self._place.sockets():
             with suppress(OSError):
-                connection = socket_security.connect(path, _QUEUE_SECONDS)
+                connection = socket_security.connect(path, timeouts.QUEUE)
                 connection.setblocking(True)
                 return connection
         return None
@@ -221,7 +207,7 @@ class HubLink:
             # It closes the connection when it has ended, or at once if another front has asked before or uses it now.
             with suppress(OSError):
                 connection.sendall(discovery.DRAIN)
-                deadline = time.monotonic() + _DRAIN_SECONDS
+                deadline = time.monotonic() + timeouts.DRAIN
                 while self._receive(connection, 4096, deadline):
                     pass
             return False

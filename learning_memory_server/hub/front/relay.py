@@ -19,8 +19,9 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.answers import Answers
+from learning_memory_server.model import limits
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery, jsonrpc
-from learning_memory_server.system.ipc.discovery import STILL_SILENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,22 +32,14 @@ if TYPE_CHECKING:
     from learning_memory_server.hub.front.link import HubLink
 
 _CHUNK: Final = 1 << 18
-PING_AFTER: Final = 2.0
-"""Seconds of silence from the hub, while an answer is due, after which the front pings it."""
-HUNG_AFTER: Final = 15.0
-"""Seconds without a sign of life after which open calls fail."""
 LOSSES_MAX: Final = 3
 """How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
-HOOKS_REST: Final = 10.0
-"""Seconds for which hooks are answered with nothing once no hub was reached: each would wait for its own limit."""
 _HOOK: Final = "hook"
-_HOOK_IS_LATE: Final = 1.0
-"""Seconds of silence after which a hook that its client gives up says something about the hub."""
 _SUBSCRIBE: Final = "subscriptions/listen"
 
 
 class Relay:
-    """One client's session. For its seconds see `PING_AFTER` and `HUNG_AFTER`."""
+    """One client's session. For its seconds see `timeouts.PING_AFTER` and `timeouts.HUNG_AFTER`."""
 
     def __init__(  # noqa: PLR0913 - two ends and three limits
         self,
@@ -55,9 +48,9 @@ class Relay:
         client_out: int = 1,
         *,
         answers: Answers | None = None,
-        ping_after: float = PING_AFTER,
-        hung_after: float = HUNG_AFTER,
-        frame_max: int = discovery.FRAME_MAX,
+        ping_after: float = timeouts.PING_AFTER,
+        hung_after: float = timeouts.HUNG_AFTER,
+        frame_max: int = limits.FRAME_MAX,
     ) -> None:
         self._link = link
         self._client_in = client_in
@@ -68,7 +61,7 @@ class Relay:
         self._hub: socket.socket | None = None
         self._to_hub = bytearray()
         self._is_partial = False
-        self._from_hub = jsonrpc.LineSplitter(discovery.FRAME_MAX)
+        self._from_hub = jsonrpc.LineSplitter(limits.FRAME_MAX)
         self._open: dict[str | int, tuple[str, bytes]] = {}
         self._answers = answers or Answers()
         self._from_client = jsonrpc.LineSplitter(frame_max)
@@ -92,7 +85,9 @@ class Relay:
             writable = [self._hub] if self._hub and self._to_hub else []
             waits = None
             if self._hub and self._awaited():
-                waits = min(self._ping_after, STILL_SILENT / 4) if self._is_silent else self._ping_after
+                waits = (
+                    min(self._ping_after, timeouts.STILL_SILENT / 4) if self._is_silent else self._ping_after
+                )
             ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
@@ -167,14 +162,14 @@ class Relay:
                 _, line = self._open.pop(identity)
                 if (
                     self._hub
-                    and time.monotonic() - self._heard > _HOOK_IS_LATE
+                    and time.monotonic() - self._heard > timeouts.HOOK_IS_LATE
                     and _is_hook(jsonrpc.read(line))
                 ):
                     self._is_silent = True
                     self._ping()
                 if self._hub is None:
                     # It has waited for a hub in vain.
-                    self._rest_until = time.monotonic() + HOOKS_REST
+                    self._rest_until = time.monotonic() + timeouts.HOOKS_REST
 
     def _receive(self) -> None:
         assert self._hub is not None  # noqa: S101 - the caller has one
@@ -228,7 +223,7 @@ class Relay:
         self._to_hub.clear()
         self._held.clear()
         self._is_silent = self._is_partial = False
-        self._from_hub = jsonrpc.LineSplitter(discovery.FRAME_MAX)
+        self._from_hub = jsonrpc.LineSplitter(limits.FRAME_MAX)
 
     def _reconnect(self) -> None:
         asked, is_awaited = list(self._open), self._awaited()
@@ -249,7 +244,7 @@ class Relay:
                 )
             self._hub = self._link.connect(wait)
         except LearningMemoryError as error:
-            self._rest_until = time.monotonic() + HOOKS_REST
+            self._rest_until = time.monotonic() + timeouts.HOOKS_REST
             self._give_up(error, asked)
             return
         if self._hub is None:
@@ -280,7 +275,7 @@ class Relay:
     def _watch(self) -> None:
         """Ask for a sign of life, and fail the open calls if there is none."""
         silent = time.monotonic() - self._heard
-        if self._is_silent and silent > STILL_SILENT:
+        if self._is_silent and silent > timeouts.STILL_SILENT:
             error = DeadlineExceededError(
                 "The memory hub still gives no sign of life, so this call was not passed on to it.",
                 hint="Calls work again as soon as it answers. `learning-memory-server hub stop` ends it, and the next "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -26,6 +26,7 @@ from learning_memory_server.index.engines.vectors import (
     checked_matrix,
     checked_terms,
 )
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.owner import Owner
     from learning_memory_server.index.engines.qdrant_requests import Availability
 
-_TIMEOUT_SECONDS: Final = 10.0
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ class QdrantStore:
         owner: Owner,
         *,
         api_key: str | None = None,
-        timeout: float = _TIMEOUT_SECONDS,
+        timeout: float = timeouts.QDRANT,
         spread: Spread | None = None,
         allow_plaintext_key: bool = False,
         availability: Availability | None = None,

@@ -22,6 +22,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.engines.addresses import checked_address, is_here
 from learning_memory_server.index.engines.qdrant_errors import Kind, request_errors
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
 
 if TYPE_CHECKING:
@@ -29,18 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_READ_WITHIN: Final = 4.0
-"""Seconds that a reading request may take, so that a tool that does several answers soon: the first late one fails."""
-_EACH_WITHIN: Final = 0.4
-"""Seconds that each address of a cluster has before the next one is asked; the last one has the rest."""
-_LEAST_SECONDS: Final = 0.1
-"""An address is not asked if it would have less: to miss that would say nothing about it."""
-_VERSION_SECONDS: Final = 0.5
-"""Seconds for the server's version, which nothing depends on."""
-_KEPT_SECONDS: Final = 60.0
-"""How long an idle connection is kept. A new one costs a round trip, three with TLS."""
-_FIRST_PAUSE_SECONDS: Final = 1.0
-_LONGEST_PAUSE_SECONDS: Final = 60.0
 _TRIED: Final = ("1.15.5", "1.18.3")
 """The versions of Qdrant that this program was tried with."""
 
@@ -127,8 +116,8 @@ class Availability:
             # It was on its way when the pause began.
             error.retry_seconds = last.until - _now()
             return
-        grown = min(2 * last.seconds, _LONGEST_PAUSE_SECONDS) if last else _FIRST_PAUSE_SECONDS
-        seconds = grown if said is None else max(said, _FIRST_PAUSE_SECONDS)
+        grown = min(2 * last.seconds, timeouts.QDRANT_PAUSE_MAX) if last else timeouts.QDRANT_PAUSE
+        seconds = grown if said is None else max(said, timeouts.QDRANT_PAUSE)
         self._pauses[kind, collection] = _Pause(error, _now() + seconds, seconds)
         error.retry_seconds = seconds
         log.warning(
@@ -235,7 +224,7 @@ class Requests:
 
         Addresses whose circuits are open are passed over.
         """
-        most = min(self._timeout, _READ_WITHIN) if kind is Kind.READ else self._timeout
+        most = min(self._timeout, timeouts.QDRANT_READ) if kind is Kind.READ else self._timeout
         until = _now() + request_seconds(most)
         nodes = [(node, self.availability.circuit(kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
@@ -243,9 +232,9 @@ class Requests:
             nodes[0][1].require_closed()
         failure: NoAnswerError | None = None
         for node, circuit in asked:
-            if failure and until - _now() < _LEAST_SECONDS:
+            if failure and until - _now() < timeouts.QDRANT_ADDRESS_LEAST:
                 break
-            deadline = until if node is asked[-1][0] else min(_now() + _EACH_WITHIN, until)
+            deadline = until if node is asked[-1][0] else min(_now() + timeouts.QDRANT_ADDRESS, until)
             try:
                 async with request_errors(collection, self.address, kind), asyncio.timeout_at(deadline):
                     answer = await call(node.client)
@@ -280,7 +269,7 @@ class Requests:
         asked = client or self._nodes[0].client
         # Not as `ask` does: a proxy may refuse this alone.
         with suppress(StorageUnavailableError):
-            async with request_errors("", self.address), asyncio.timeout(_VERSION_SECONDS):
+            async with request_errors("", self.address), asyncio.timeout(timeouts.QDRANT_VERSION):
                 self.availability.version = (await asked.info()).version
 
     async def ask_every(
@@ -363,7 +352,7 @@ def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
         trust_env=not is_here(urlsplit(url).hostname or ""),
         # The vendor's client keeps no connection to this machine, and httpx drops an idle one after 5 seconds.
         limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=20, keepalive_expiry=_KEPT_SECONDS
+            max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT
         ),
     )
 

@@ -12,8 +12,9 @@ import structlog
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.advice.ranking import AT_MOST
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Item, advice_id
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.value import Value
 
-WITHIN: Final = 0.05
-"""Seconds that advice may add to a call. What is late is not shown: the reply about an entry should not wait."""
 
 _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
@@ -73,7 +72,7 @@ class Advisor:
     clock: Clock
     _: KW_ONLY
     withheld: float = 0.0  # the share of entries whose advice is withheld, to measure its effect
-    within: float | None = WITHIN  # seconds that it may take; None for no limit
+    within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
     chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
     _ahead: dict[tuple[str, str, str], Ahead] = field(default_factory=dict, init=False)
 
@@ -96,7 +95,7 @@ class Advisor:
         seen = {
             item.id for advice in before if advice.channel is not Channel.CONTEXT for item in advice.items
         }
-        items = [item for item in await self._find(entry) if item.id not in seen][:AT_MOST]
+        items = [item for item in await self._find(entry) if item.id not in seen][: limits.ADVICE_SHOWN]
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
     async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:

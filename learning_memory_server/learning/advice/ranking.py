@@ -39,6 +39,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.ranking.threshold import Measured
     from learning_memory_server.model.entry import Ghap
 
-AT_MOST: Final = 2
-"""How many items are shown. More are not read."""
 BACKGROUND: Final = 200
 """How many of the newest entries are the background."""
 
@@ -152,7 +151,7 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
     def place(each: Scored) -> tuple[bool, float, str]:
         return not (_is_falsified(each) and each.score >= enough), -each.score, each.entry.id
 
-    return sorted(passing, key=place)[:AT_MOST]
+    return sorted(passing, key=place)[: limits.ADVICE_SHOWN]
 
 
 def _is_falsified(scored: Scored) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.model import limits
 from learning_memory_server.model.limits import RELATED_MAX
 from learning_memory_server.model.lines import one_line, shortened
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 
-_GOAL: Final = 70
-"""Characters of a goal: enough to recognise the situation."""
-_LINE: Final = 240
-"""Characters of what was learned, if there is room."""
 _LEAST_LINE: Final = 40
 
 
@@ -34,7 +31,7 @@ class RelatedItem(TypedDict):
 
 def related(found: Related) -> list[RelatedItem]:
     """Return what to show, under `RELATED_MAX` characters of JSON. Long lines are cut, and end with an ellipsis."""
-    line = _LINE
+    line = limits.ADVICE_LINE_MAX
     while True:
         items = [
             *(_experience(entry, line) for entry in found.experiences),
@@ -53,7 +50,7 @@ def _experience(entry: Ghap, line: int) -> RelatedItem:
         "kind": "experience",
         "outcome": entry.outcome.status.value,
         "learned": shortened(one_line(_learned(entry)), line),
-        "goal": shortened(one_line(entry.goal), _GOAL),
+        "goal": shortened(one_line(entry.goal), limits.ADVICE_GOAL_MAX),
     }
 
 

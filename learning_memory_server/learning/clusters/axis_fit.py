@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.model import limits
 from learning_memory_server.model.cluster import ClusterId
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ class AxisFit:
 
 
 _SIZE_SETTING: Final = "hdbscan_min_cluster_size"
-_GROUPS_NAMED: Final = 3
 
 
 def explain(partition: Partition) -> str | None:
@@ -91,7 +91,7 @@ def _way_out(partition: Partition) -> str:
     missed = partition.near_miss
     if missed is None:
         return f"A smaller {_SIZE_SETTING} would not find more: the other points are too dissimilar."
-    shown = missed.sizes[:_GROUPS_NAMED]
+    shown = missed.sizes[: limits.GROUPS_NAMED]
     sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
     of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"
     groups = _counted(len(missed.sizes), "cluster")

@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.children import detached, module_command
 from learning_memory_server.system.crashes import raised_name
 
@@ -32,8 +33,6 @@ log = structlog.get_logger()
 _MODULE: Final = "learning_memory_server.learning.clusters.child"
 _POLITE: Final = 5
 """The child's niceness: a caller may be waiting for clusters, but others are waiting for searches."""
-_KEPT_SECONDS: Final = 60.0
-"""How long the child waits for another request."""
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -48,7 +47,7 @@ class ChildFitting:
         min_cluster_size: int | None,
         min_samples: int,
         command: Sequence[str] | None = None,
-        kept_seconds: float = _KEPT_SECONDS,
+        kept_seconds: float = timeouts.FIT_CHILD_KEPT,
     ) -> None:
         self._arguments = (str(min_cluster_size or ""), str(min_samples))
         self._command = module_command(_MODULE) if command is None else command

@@ -10,16 +10,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.index.writer import SETTLE_WITHIN, IndexWriter
 from learning_memory_server.learning.clusters.lineage import LineageLog
 from learning_memory_server.learning.clusters.live_axis import AxisSource, LiveAxis
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import freeze_heap
-from learning_memory_server.system.waiting import CLUSTERS_SECONDS
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.learning.clusters.clusters import AxisClusters
     from learning_memory_server.learning.clusters.fitting import Fitting
@@ -52,7 +52,7 @@ class ExperienceClusterer:
         self._froze_heap = False
 
     async def cluster_axis(
-        self, axis: Axis, project: str | None = None, within: float = CLUSTERS_SECONDS
+        self, axis: Axis, project: str | None = None, within: float = timeouts.CLUSTERS
     ) -> AxisClusters:
         """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
 
@@ -67,7 +67,7 @@ class ExperienceClusterer:
             JournalUnavailableError: If the history of cluster numbers cannot be read or written.
         """
         until = asyncio.get_running_loop().time() + within
-        await self.writer.settle(min(SETTLE_WITHIN, within))
+        await self.writer.settle(min(timeouts.SETTLE, within))
         if not self._froze_heap:
             # A fit briefly handles many objects, which triggers garbage collections over all of them.
             self.collector.load()
@@ -81,7 +81,7 @@ class ExperienceClusterer:
             )
         return await self._axes[axis, project].clusters(until if self.index.is_on_server else None)
 
-    async def clusters_with(self, cluster_id: ClusterId, within: float = CLUSTERS_SECONDS) -> AxisClusters:
+    async def clusters_with(self, cluster_id: ClusterId, within: float = timeouts.CLUSTERS) -> AxisClusters:
         """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
 
         The cluster may be gone. Raises what `cluster_axis` raises.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.model import limits
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 
 if TYPE_CHECKING:
@@ -55,9 +56,6 @@ def _ranked(counts: Counter[Kind]) -> dict[Kind, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-_EXEMPLARS: Final = 3
-_NAMED: Final = 10
-"""How many clusters an error names, largest first."""
 _BETWEEN_TERMS: Final = ", "
 
 
@@ -95,8 +93,8 @@ class AxisClusters:
                 return cluster
         if whereabouts := self.lineage.whereabouts(cluster_id.number, self.places):
             raise whereabouts.error(cluster_id)
-        present = ", ".join(str(cluster.id) for cluster in self.clusters[:_NAMED]) or "none"
-        most = f"the {_NAMED} largest" if len(self.clusters) > _NAMED else "the"
+        present = ", ".join(str(cluster.id) for cluster in self.clusters[: limits.CLUSTERS_NAMED]) or "none"
+        most = f"the {limits.CLUSTERS_NAMED} largest" if len(self.clusters) > limits.CLUSTERS_NAMED else "the"
         raise NotFoundError(
             f"There has never been a cluster {cluster_id}; {most} clusters of {self.axis} are: {present}.",
             hint=f"Call get_clusters with axis {self.axis}.",
@@ -143,7 +141,9 @@ def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, fl
         id=fitted.id,
         label=label,
         members=entries,
-        exemplars=tuple(entry for _, _, entry in nsmallest(_EXEMPLARS, merits, key=itemgetter(0, 1))),
+        exemplars=tuple(
+            entry for _, _, entry in nsmallest(limits.EXEMPLARS_SHOWN, merits, key=itemgetter(0, 1))
+        ),
         mean_weight=sum(weights) / len(weights),
         outcomes=Outcomes.of(entries),
         evidence=fitted.evidence,

@@ -13,11 +13,10 @@ from typing import Final
 
 from learning_memory_server.learning.failures.parse import head, parse, program
 from learning_memory_server.learning.failures.sanitize import tidied
+from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
 
-SHOWN_MAX: Final = 200
-"""Characters of a command that are kept."""
 _EXAMINED: Final = 8_000
 """Characters of a command, and at the end of an output, that are looked at: the counts stand at the end."""
 
@@ -127,7 +126,7 @@ def counts_in(output: str) -> dict[str, int]:
 
 def shown(command: str, project: str, folder: str) -> str:
     """Return a command on one line, without folders of this machine, shortened."""
-    return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), SHOWN_MAX)
+    return shortened(one_line(tidied(command[:_EXAMINED], project, folder or None)), limits.RUN_COMMAND_MAX)
 
 
 def _is_such(call: Sequence[str]) -> bool:

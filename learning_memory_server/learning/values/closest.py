@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.model import limits
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,19 +24,13 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 
-_SHOWN: Final = 3
 _EMBEDDED: Final = 24
 """How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
 stored vectors are closest to it, which takes no model."""
-_READ_WITHIN: Final = 0.9
-"""Seconds that an engine on a server has for the stored vectors."""
-_EMBED_WITHIN: Final = 0.9
-"""Seconds that the model has; without it, the stored vectors decide."""
 ALIKE: Final = 0.8
 """The minimum cosine at which a value is shown as similar. With all-MiniLM-L6-v2, 13 of 15 pairs of principles that say
 the same in other words reach it (3 of them 0.9), and 1 of 12 pairs that differ: there, one forbids what the other asks
 for, which is worth showing as well."""
-_ALIKE_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +53,9 @@ async def closest_members(
     failed = [entry for entry in near if entry.outcome.status is OutcomeStatus.FALSIFIED][:_EMBEDDED]
     said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
     try:
-        cosines = (await index.embed_all(said, _EMBED_WITHIN) @ vector).tolist() if said else []
+        cosines = (await index.embed_all(said, timeouts.CLOSEST_MODEL) @ vector).tolist() if said else []
     except EmbeddingUnavailableError:
-        return Closest(tuple(learned[:_SHOWN]), tuple(failed[:_SHOWN]))
+        return Closest(tuple(learned[: limits.CLOSEST_SHOWN]), tuple(failed[: limits.CLOSEST_SHOWN]))
     return Closest(_best(learned, cosines[: len(learned)]), _best(failed, cosines[len(learned) :]))
 
 
@@ -74,7 +70,7 @@ async def _by_stored_vector(
 ) -> list[Ghap]:
     points = {entry.id: point_id("ghap", entry.id) for entry in members}
     try:
-        async with index.in_time(_READ_WITHIN):
+        async with index.in_time(timeouts.CLOSEST_READ):
             found = await index.vectors_of(Collection.of(axis), list(points.values()))
     except (EmbeddingUnavailableError, StorageUnavailableError):
         return list(members)
@@ -84,7 +80,7 @@ async def _by_stored_vector(
 
 def _best(entries: Sequence[Ghap], cosines: Sequence[float]) -> tuple[Ghap, ...]:
     ranked = sorted(zip(cosines, entries, strict=True), key=lambda pair: -pair[0])
-    return tuple(entry for _, entry in ranked[:_SHOWN])
+    return tuple(entry for _, entry in ranked[: limits.CLOSEST_SHOWN])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ async def values_like(
     if not by_point:
         return ()
     try:
-        hits = await index.nearest(Collection.VALUES, vector, limit=_ALIKE_SHOWN, ids=by_point.keys())
+        hits = await index.nearest(Collection.VALUES, vector, limit=limits.ALIKE_SHOWN, ids=by_point.keys())
     except (StorageUnavailableError, EmbeddingUnavailableError):
         return ()
     return tuple(Likeness(by_point[hit.id], hit.score) for hit in hits if hit.score >= ALIKE)

@@ -17,6 +17,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.learning.values.standing import Standing, weigh_all
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ NEAR: Final = 0.4
 `benchmarks.values`, 72 experiences and 12 values: the right value is named for .71 of them, and another one for .06 if
 the right one is absent. At .35 it is .82 and .21, at .45 .53 and .01.
 """
-_NAME_WITHIN: Final = 1.0
-"""Seconds for finding that value; the entry is resolved by then, and its reply should not wait."""
-_REQUEST_WITHIN: Final = 0.8
-"""Seconds that a request to a server may take for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +82,9 @@ class ValueJudge:
             return None
         try:
             # The model may be late, too.
-            async with asyncio.timeout(_NAME_WITHIN):
-                vector = await self.index.embed(learned_text(entry), _NAME_WITHIN)
-                with each_request_within(_REQUEST_WITHIN):
+            async with asyncio.timeout(timeouts.NAMED_VALUE):
+                vector = await self.index.embed(learned_text(entry), timeouts.NAMED_VALUE)
+                with each_request_within(timeouts.NAMED_VALUE_REQUEST):
                     hits = await self.index.nearest(Collection.VALUES, vector, limit=1, ids=by_point.keys())
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return None

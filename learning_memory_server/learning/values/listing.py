@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import Collection
@@ -13,10 +13,12 @@ from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Query, mode_for
 from learning_memory_server.index.ranking.threshold import threshold_of
 from learning_memory_server.learning.values.standing import Standing, ordered, weigh_all
+from learning_memory_server.model import limits
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
@@ -24,20 +26,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.learning.values.verdict_log import VerdictLog
-
-_MODEL_WITHIN: Final = 1.0
-"""Seconds that the model has for a question; after that, the order is lexical."""
-_INDEX_WITHIN: Final = 1.8
-"""Seconds for the model and an engine on a server together."""
-_REQUEST_WITHIN: Final = 0.8
-"""Seconds that one request to a server may take."""
-
-_MATCHING: Final = 2
-"""How many values come along with a search."""
-_MATCHING_WITHIN: Final = 1.0
-"""Seconds for them, the question's vector included."""
-_MATCHING_REQUEST: Final = 0.4
-"""Seconds that one request to a server may take for that."""
 
 
 @dataclass(eq=False)
@@ -72,12 +60,12 @@ class ValueListing:
         by_id = {each.value.id: each for each in standings}
         mode = mode_for(query)
         try:
-            async with self.index.in_time(_INDEX_WITHIN):
-                with each_request_within(_REQUEST_WITHIN):
+            async with self.index.in_time(timeouts.LISTING_INDEX):
+                with each_request_within(timeouts.LISTING_REQUEST):
                     matches = await self.index.search_hybrid(
                         Query(Collection.VALUES, query, max(len(by_id), 1), Filter()),
                         lambda payload: payload["value_id"] in by_id,
-                        model_within=_MODEL_WITHIN,
+                        model_within=timeouts.LISTING_MODEL,
                     )
             best = [str(match.payload["value_id"]) for match in matches]
         except (EmbeddingUnavailableError, StorageUnavailableError):
@@ -95,15 +83,15 @@ class ValueListing:
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force or not self.index.is_open:
             return []
-        asked = Query(Collection.VALUES, query, _MATCHING, Filter())
+        asked = Query(Collection.VALUES, query, limits.VALUES_MATCHING, Filter())
         try:
-            async with asyncio.timeout(_MATCHING_WITHIN):
+            async with asyncio.timeout(timeouts.MATCHING):
                 threshold = await threshold_of(self.index, Collection.VALUES, query, None, is_measured=True)
                 if threshold is None:
                     return []
-                with each_request_within(_MATCHING_REQUEST):
+                with each_request_within(timeouts.MATCHING_REQUEST):
                     matches = await self.index.search_hybrid(
-                        asked, lambda payload: payload["value_id"] in in_force, model_within=_MATCHING_WITHIN
+                        asked, lambda payload: payload["value_id"] in in_force, model_within=timeouts.MATCHING
                     )
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return []

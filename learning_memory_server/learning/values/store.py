@@ -15,6 +15,7 @@ from learning_memory_server.learning.values.log import ValueLog, document_of
 from learning_memory_server.learning.values.standing import Standing, weigh_all
 from learning_memory_server.model.value import Evidence, Value, new_value_id
 from learning_memory_server.model.vocabulary import Axis, Stance
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.moment import Clock
-
-
-_EMBED_WITHIN: Final = 0.9
-"""Seconds that the model has for a text. The longest wait is for a silent model or a silent engine, never for both."""
-_VALIDATING: Final = 0.8
-"""Seconds that each request to a server may take for a validation, and all of them for the comparison with values."""
-_VALIDATING_CLUSTERS: Final = 1.2
-"""Seconds that the index has to open, and to give the vectors of new clusters, for a validation."""
-_STORING: Final = 0.4
-"""Seconds that each request may take where a value is stored, and its own indexing."""
-_STORING_CLUSTERS: Final = 0.6
-"""Seconds for the clusters there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +89,9 @@ class ValueStore:
 
         Raises what `store` raises.
         """
-        vector = await self.index.embed(text, _EMBED_WITHIN)
-        with each_request_within(_VALIDATING):
-            cluster, match = await self._match(vector, cluster_id, _VALIDATING_CLUSTERS)
+        vector = await self.index.embed(text, timeouts.VALUE_MODEL)
+        with each_request_within(timeouts.VALIDATING):
+            cluster, match = await self._match(vector, cluster_id, timeouts.VALIDATING_CLUSTERS)
             similar, closest = await asyncio.gather(
                 self._similar(vector, cluster_id.axis),
                 closest_members(self.index, cluster_id.axis, cluster.members, vector),
@@ -138,11 +127,11 @@ class ValueStore:
             )
         if existing := self._existing(caller, text, axis, supersedes, cited):
             return existing
-        vector = await self.index.embed(text, _EMBED_WITHIN)
-        with each_request_within(_STORING):
-            cluster, match = await self._match(vector, cluster_id, _STORING_CLUSTERS)
+        vector = await self.index.embed(text, timeouts.VALUE_MODEL)
+        with each_request_within(timeouts.STORING):
+            cluster, match = await self._match(vector, cluster_id, timeouts.STORING_CLUSTERS)
         _require_on_topic(match, cluster_id)
-        with each_request_within(_STORING):
+        with each_request_within(timeouts.STORING):
             similar = await self._similar(vector, axis, supersedes)
         origin = await self.index.origin(Collection.of(axis))
         # Another call may have stored it during the awaits above; from here to the append there are none.
@@ -162,7 +151,7 @@ class ValueStore:
         # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
         self.verdicts.record(caller, value, self.clock(), cited.stances)
         self.log.add(value)
-        await self.writer.write([document_of(value)], within=_STORING)
+        await self.writer.write([document_of(value)], within=timeouts.STORING)
         return Stored(self._standing(value), similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
@@ -204,7 +193,7 @@ class ValueStore:
     ) -> tuple[Likeness, ...]:
         others = [value for value in self.log.current(axis) if value.id != besides]
         try:
-            async with self.index.in_time(_VALIDATING):
+            async with self.index.in_time(timeouts.VALIDATING):
                 return await values_like(self.index, vector, others)
         except StorageUnavailableError:
             return ()

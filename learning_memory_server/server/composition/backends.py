@@ -21,8 +21,8 @@ from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import make_private_directory
-from learning_memory_server.system.waiting import REACH_SECONDS
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Reranker
@@ -45,7 +45,7 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
     def reach() -> str:
         from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
 
-        return OllamaServer(settings.ollama_url, REACH_SECONDS).version()
+        return OllamaServer(settings.ollama_url, timeouts.REACH).version()
 
     return reach
 
@@ -132,7 +132,7 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
     requests = Requests(
         urls_of(url),
         settings.qdrant_key,
-        REACH_SECONDS,
+        timeouts.REACH,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
     )
     try:

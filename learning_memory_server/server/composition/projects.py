@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import NotFoundError, did_you_mean
+from learning_memory_server.model import limits
 
 if TYPE_CHECKING:
     from learning_memory_server.model.caller import Caller
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 CURRENT: Final = "current"
 """How a filter names the caller's own project."""
-_NAMED: Final = 20
-"""How many projects a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,12 @@ class Projects:
             return project and caller.project
         if self.services.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
-        others = f", and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+        others = (
+            f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
+        )
         raise NotFoundError(
             f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
-            hint=f"There are {', '.join(sorted(known)[:_NAMED])}{others}; current is {caller.project}.",
+            hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
         )
 
     def _all(self, caller: Caller) -> set[str]:

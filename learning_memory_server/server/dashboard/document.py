@@ -16,10 +16,12 @@ from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.calibration.lift import lift, trials_of
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import cluster_views, entry_views, memory_views, value_views
 from learning_memory_server.server.views.fields import fields
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,10 +36,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """The version of the document."""
-_SETTLES_WITHIN: Final = 0.2
-"""Seconds that the index has to catch up: what it lacks now is on the next page."""
-_MEMORY: Final = 20_000
-"""Characters of a memory that are shown: it may have ten million, and the page holds all memories."""
 _DIGITS: Final = 4
 """Of a place on the map: a ten-thousandth is less than a pixel."""
 
@@ -76,7 +74,7 @@ class Dashboard:
             "advice": [_advice(each) for each in advice],
             "failures": await asyncio.to_thread(_failures, self.services.failure_log, project),
             "memories": [
-                {**memory_views.memory(each), "text": each.text[:_MEMORY]}
+                {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
                 for each in reversed(self.services.memory_log.all())
                 if _is_of(project, each.project)
             ],
@@ -147,7 +145,9 @@ class Dashboard:
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:
-            found: AxisClusters = await self.services.clusterer.cluster_axis(axis, project, _SETTLES_WITHIN)
+            found: AxisClusters = await self.services.clusterer.cluster_axis(
+                axis, project, timeouts.DASHBOARD_SETTLE
+            )
         except LearningMemoryError as error:
             return {"clusters": [], "notice": error.message}
         now = self.services.clock()

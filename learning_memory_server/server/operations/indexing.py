@@ -13,7 +13,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.statistics import damage_notice
-from learning_memory_server.system.waiting import REQUEST_SECONDS
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
@@ -87,7 +87,7 @@ async def _failure_of_model(services: Services) -> str | None:
     """Try the model. One that a server runs may have gone, or changed, since it was loaded."""
     try:
         # As a document: queries are remembered.
-        await services.embeddings.embed_documents([_ANY_TEXT], REQUEST_SECONDS)
+        await services.embeddings.embed_documents([_ANY_TEXT], timeouts.REQUEST)
     except EmbeddingUnavailableError as error:
         return error.sentence
     return None

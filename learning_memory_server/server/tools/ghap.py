@@ -36,8 +36,6 @@ toolset = ToolSet()
 log = structlog.get_logger()
 T = TypeVar("T")
 
-_RUNS_SHOWN = 5
-
 
 class StartedEntry(TypedDict):
     """The new entry; `warning` and `orphaned_id` if the previous one was left open.
@@ -271,7 +269,7 @@ async def resolve_ghap(
     if cited.not_recorded:
         reply["not_recorded"] = cited.not_recorded
     if entry.runs:
-        reply["runs"] = [str(run) for run in entry.runs[-_RUNS_SHOWN:]]
+        reply["runs"] = [str(run) for run in entry.runs[-limits.RUNS_SHOWN :]]
     if not indexed:
         reply["warning"] = (
             "The entry is saved. It will be indexed as soon as the model and the engine are ready."

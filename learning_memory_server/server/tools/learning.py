@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NotRequired, cast
+from typing import Annotated, NotRequired, cast
 
 from pydantic import Field
 
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
+from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
@@ -17,8 +18,6 @@ from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import cluster_views, entry_views
 
 toolset = ToolSet()
-
-_NOISE_SHOWN: Final = 50
 
 
 class ClusterList(cluster_views.AxisView):
@@ -60,7 +59,11 @@ async def get_clusters(
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
-    noise = [cluster_views.exemplar(entry) for entry in found.noise[:_NOISE_SHOWN]] if include_noise else None
+    noise = (
+        [cluster_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]]
+        if include_noise
+        else None
+    )
     shown = [cluster_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
     return cast(
         "ClusterList",

@@ -26,8 +26,6 @@ from learning_memory_server.server.views.score_views import ScoredExperience, le
 
 toolset = ToolSet()
 
-_WHOLE: Final = 3
-"""How many results are shown whole."""
 _DEPTH_REACHED: Final = (
     f"A search ranks only the best {limits.SEARCH_DEPTH_MAX:,}. To see others, narrow it with filters."
 )
@@ -94,7 +92,9 @@ async def search_experiences(
         listing.matching(query, where.project) if offset == 0 else _no_values(),
     )
     shown = [
-        scored_experience(found, asked, explain=explain, is_short=number >= _WHOLE and not full)
+        scored_experience(
+            found, asked, explain=explain, is_short=number >= limits.EXPERIENCES_WHOLE and not full
+        )
         for number, found in enumerate(result.found[offset:], start=offset)
     ]
     is_end = len(result.found) == depth < offset + limit

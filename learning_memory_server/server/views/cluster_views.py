@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NotRequired
+from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from learning_memory_server.model import limits
 from learning_memory_server.model.lines import shortened
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
     from learning_memory_server.model.entry import Ghap
-
-
-_TAKEAWAY: Final = 300
-"""The most characters of a takeaway in a listing."""
 
 
 class Exemplar(TypedDict):
@@ -80,7 +77,7 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
     }
     lessons = (member.outcome.lesson for member in found.members)
     if taken := next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), None):
-        view["takeaway"] = shortened(taken, _TAKEAWAY)
+        view["takeaway"] = shortened(taken, limits.TAKEAWAY_SHOWN)
     if outcomes.by_root_cause:
         view["root_causes"] = {cause.value: count for cause, count in outcomes.by_root_cause.items()}
     return view

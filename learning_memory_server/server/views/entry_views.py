@@ -7,12 +7,11 @@ from typing import Any, Final, NotRequired
 from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Revision
 from learning_memory_server.model.lines import preview
 from learning_memory_server.server.views.fields import fields
 
-_SHORT: Final = 160
-"""Characters of a text in a shortened entry."""
 _IN_SHORT: Final = (
     *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),
     *("domain", "strategy", "project", "created_at"),
@@ -171,8 +170,8 @@ def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
     lesson = entry.outcome.lesson
     learned = (lesson and (lesson.takeaway or lesson.what_worked)) or entry.outcome.surprise
     shown = experience(entry, score) | {
-        "goal": preview(entry.goal, _SHORT),
-        "learned": learned and preview(learned, _SHORT),
+        "goal": preview(entry.goal, limits.SHORT_ENTRY_MAX),
+        "learned": learned and preview(learned, limits.SHORT_ENTRY_MAX),
     }
     return lean({name: shown[name] for name in _IN_SHORT})
 

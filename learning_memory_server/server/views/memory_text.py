@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.memories.store import Added
     from learning_memory_server.index.memory_query import FoundMemories, FoundMemory
 
-_PREVIEW: Final = 200
-"""Characters of a text in a preview."""
-_WHOLE: Final = 3
-"""How many passages are shown whole in a concise reply."""
 _INDENT: Final = "   "
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """Whatever `str.splitlines` takes for one: another program may show it as one."""
@@ -57,7 +53,7 @@ def added(result: Added) -> str:
         f"ID: {memory.id}",
         f"Chunks created: {result.chunks}",
         "Preview:",
-        _indented(preview(memory.text, _PREVIEW)),
+        _indented(preview(memory.text, limits.PREVIEW_MAX)),
     ]
     if not result.is_indexed:
         lines.append(
@@ -104,7 +100,7 @@ def found(result: FoundMemories, heading: Heading, *, detailed: bool) -> str:
     """Return the results, each with the best passage of a memory."""
 
     def block(number: int, item: FoundMemory, room: int) -> str | None:
-        body = _detailed(item) if detailed else _concise(item, is_whole=number <= _WHOLE)
+        body = _detailed(item) if detailed else _concise(item, is_whole=number <= limits.PASSAGES_WHOLE)
         text = "\n".join([*heading.lines(number, item), *body])
         return text if len(text) <= room else None
 
@@ -173,7 +169,7 @@ def _closing(result: FoundMemories, heading: Heading) -> list[str]:
 
 
 def _concise(item: FoundMemory, *, is_whole: bool) -> list[str]:
-    passage = item.chunk if is_whole else preview(item.chunk, _PREVIEW)
+    passage = item.chunk if is_whole else preview(item.chunk, limits.PREVIEW_MAX)
     return [_indented(passage), f"Date: {item.memory.date:%Y-%m-%d}", f"ID: {item.memory.id}"]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, NotRequired
+from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.closest import Likeness, lesson_of
+from learning_memory_server.model import limits
 from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.values.store import Validation
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
-
-_IDS_SHOWN: Final = 5
 
 
 class ValueEvidence(TypedDict):
@@ -216,7 +215,7 @@ def value(standing: Standing) -> dict[str, Any]:
             axis=stored.cluster_id.axis,
             cluster_id=str(stored.cluster_id),
             cluster_size=len(evidence.member_ids),
-            evidence={**tested_against, "member_ids": list(evidence.member_ids[:_IDS_SHOWN])},
+            evidence={**tested_against, "member_ids": list(evidence.member_ids[: limits.IDS_SHOWN])},
             support=_support(standing),
             superseded_by=standing.superseded_by,
         )
@@ -247,8 +246,8 @@ def _support(standing: Standing) -> dict[str, Any]:
         SupportView,
         support,
         interval=[round(bound, 3) for bound in support.interval],
-        supported_by=standing.supporting[: -_IDS_SHOWN - 1 : -1],
-        contradicted_by=standing.contradicting[: -_IDS_SHOWN - 1 : -1],
+        supported_by=standing.supporting[: -limits.IDS_SHOWN - 1 : -1],
+        contradicted_by=standing.contradicting[: -limits.IDS_SHOWN - 1 : -1],
     )
     return lean(view)
 

@@ -34,11 +34,7 @@ PONG: Final = b'{"hub":"pong"}\n'
 DRAIN: Final = b'{"hub":"drain"}\n'
 """Asks the hub to shut down for a newer one."""
 _PROGRESS: Final = b'{"hub":"progress"'
-FRAME_MAX: Final = 64 * 1024 * 1024
-"""Bytes of the longest JSON-RPC message."""
 
-STILL_SILENT: Final = 1.5
-"""Seconds that a hub may be silent for which somebody has waited in vain."""
 LOG: Final = "hub.log"
 """The hub's log, in the storage folder."""
 

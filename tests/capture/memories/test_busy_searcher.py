@@ -14,7 +14,7 @@ from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
-from learning_memory_server.system.waiting import SEARCH_MEMORY_SECONDS
+from learning_memory_server.system import timeouts
 from tests.capture.memories.shelf import open_shelf
 from tests.fast_forward import fast_forward
 
@@ -40,7 +40,7 @@ class SlowQueries(HashingEmbedder):
 
 def test_a_search_whose_engine_is_silent_is_lexical_within_a_second(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with open_shelf(tmp_path, deadline=SEARCH_MEMORY_SECONDS) as shelf:
+        async with open_shelf(tmp_path, deadline=timeouts.SEARCH_MEMORY) as shelf:
             await shelf.ready()
             await shelf.add("postgres is the database")
             shelf.store.hangs = True

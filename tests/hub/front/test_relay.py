@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.system.ipc.discovery import STILL_SILENT
+from learning_memory_server.system import timeouts
 from tests.hub.front.scripted import answer, error_of, ids, notification, request
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(
 def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(
     client_of: Callable[..., Client], hub: ScriptedHub
 ) -> None:
-    client = client_of(ping_after=0.05, hung_after=60 * STILL_SILENT)
+    client = client_of(ping_after=0.05, hung_after=60 * timeouts.STILL_SILENT)
     hook = request("hook", name="hook", arguments={})
     client.send(hook)
     connection = hub.accept()

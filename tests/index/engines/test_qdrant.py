@@ -17,7 +17,6 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.engines import qdrant_requests
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
@@ -25,6 +24,7 @@ from learning_memory_server.index.engines.qdrant_catalog import Spread
 from learning_memory_server.index.engines.qdrant_errors import Kind
 from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import timeouts
 from tests.index.engines.double import QdrantDouble, Wrong, answering
 from tests.index.engines.double_engine import recorded
 from tests.index.engines.faults import FAULTS, answers, never_answers
@@ -360,7 +360,7 @@ async def test_a_read_waits_less_than_a_write(
     server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await ensured(server, owner, timeout=30)
-    monkeypatch.setattr(qdrant_requests, "_READ_WITHIN", 0.05)
+    monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
     never_answers(server)
     async with asyncio.timeout(10):
         with pytest.raises(StorageUnavailableError, match="did not answer in time"):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from learning_memory_server.learning.failures.outcomes import (
-    SHOWN_MAX,
     counts_in,
     is_test_or_build,
     run_of,
     shown,
 )
+from learning_memory_server.model import limits
 from tests.support import NOON
 
 
@@ -133,4 +133,4 @@ def test_a_command_is_shown_without_paths_of_the_machine_and_on_one_line() -> No
     command = "cd /home/ann/shop &&\n  /home/ann/shop/run /home/ann/.cargo/bin/cargo test"
 
     assert shown(command, "acme/shop", "/home/ann/shop") == "cd . && run ~/.cargo/bin/cargo test"
-    assert len(shown("pytest " + "x" * 1000, "shop", "")) == SHOWN_MAX
+    assert len(shown("pytest " + "x" * 1000, "shop", "")) == limits.RUN_COMMAND_MAX
