@@ -40,10 +40,9 @@ from benchmarks.population import themes
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.evidence import ClusterEvidence
 from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.clusters.fitting import inherit
-from learning_memory_server.learning.values.topic import match_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

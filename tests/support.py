@@ -23,8 +23,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.fitting import fit
-from learning_memory_server.learning.values.log import ValueLog
-from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy

@@ -6,12 +6,11 @@ from learning_memory_server.cli.access.reading import open_settings, read_entrie
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.context import UNCONFIRMED, latest
-from learning_memory_server.learning.advice.context import context as context_of
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
+from learning_memory_server.learning.advice.text import context as context_of
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.standing import ordered, weigh_all
-from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of

@@ -25,9 +25,8 @@ from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
 from learning_memory_server.learning.advice.ranking import Scored, best
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.log import document_of as value_document
-from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line

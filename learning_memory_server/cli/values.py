@@ -12,9 +12,8 @@ from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import date, identity, output, show_notice, show_records
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.standing import ordered, weigh_all
-from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from learning_memory_server.learning.advice.context import SessionContext
+from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page

@@ -11,8 +11,7 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.values.log import ValueLog
-from learning_memory_server.learning.values.verdict_log import VerdictLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.failure import Failure, error_id, failure_id

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
 from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.context import SessionContext
 from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis

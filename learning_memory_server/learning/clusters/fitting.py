@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from learning_memory_server.learning.clustering.evidence import ClusterEvidence
 from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.task_projection import without_task
+from learning_memory_server.learning.clustering.topic import ClusterEvidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

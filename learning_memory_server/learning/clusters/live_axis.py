@@ -14,8 +14,7 @@ from learning_memory_server.errors import InsufficientDataError, LearningMemoryE
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import EntryQuery
-from learning_memory_server.learning.clusters.axis_fit import AxisFit
-from learning_memory_server.learning.clusters.clusters import AxisClusters, clusters_of
+from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, clusters_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.memory_release import trim_heap
 

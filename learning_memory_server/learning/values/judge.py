@@ -23,8 +23,7 @@ from learning_memory_server.system.waiting import each_request_within
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock

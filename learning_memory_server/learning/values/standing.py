@@ -17,8 +17,7 @@ from learning_memory_server.model.vocabulary import Stance
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 
 
 @dataclass(frozen=True, slots=True)

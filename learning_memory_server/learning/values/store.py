@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.writer import IndexWriter
+    from learning_memory_server.learning.clustering.topic import TopicMatch
     from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
-    from learning_memory_server.learning.values.topic import TopicMatch
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.learning.values.log import VerdictLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.moment import Clock
@@ -181,7 +181,7 @@ class ValueStore:
     async def _match(
         self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
     ) -> tuple[ExperienceCluster, TopicMatch]:
-        from learning_memory_server.learning.values.topic import match_topic  # noqa: PLC0415 - numpy
+        from learning_memory_server.learning.clustering.topic import match_topic  # noqa: PLC0415 - numpy
 
         found = await self.clusterer.clusters_with(cluster_id, within)
         cluster = found.get(cluster_id)

@@ -28,19 +28,17 @@ from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.citing import Citing
-from learning_memory_server.learning.advice.context import SessionContext
+from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.learning.values.listing import ValueListing
-from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
-from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher

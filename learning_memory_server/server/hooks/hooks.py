@@ -21,7 +21,7 @@ from learning_memory_server.server.hooks import event as events
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.capture.entries.live_sessions import LiveSessions
-    from learning_memory_server.learning.advice.context import SessionContext
+    from learning_memory_server.learning.advice.text import SessionContext
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock

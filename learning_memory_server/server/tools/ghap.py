@@ -15,9 +15,8 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.citing import Citing
-from learning_memory_server.learning.calibration.rates import track_record
+from learning_memory_server.learning.advice.advisor import Advisor, Citing
+from learning_memory_server.learning.calibration import track_record
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired
 from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.calibration.lift import lift, trials_of
-from learning_memory_server.learning.calibration.rates import rate, rates_by
-from learning_memory_server.learning.calibration.scores import Score, first_stated, last_stated, score
+from learning_memory_server.learning.calibration import (
+    Score,
+    first_stated,
+    last_stated,
+    lift,
+    rate,
+    rates_by,
+    score,
+    trials_of,
+)
 from learning_memory_server.server.views.fields import fields
 
 if TYPE_CHECKING:

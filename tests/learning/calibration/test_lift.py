@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from learning_memory_server.learning.calibration.lift import Trial, lift
+from learning_memory_server.learning.calibration import Trial, lift
 
 RUNS = 500
 NOMINAL = 0.95

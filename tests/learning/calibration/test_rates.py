@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.learning.calibration.rates import rate, rates_by, track_record
+from learning_memory_server.learning.calibration import rate, rates_by, track_record
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, ghap, numbered
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.calibration.scores import (
+from learning_memory_server.learning.calibration import (
     Forecast,
     Score,
     first_stated,

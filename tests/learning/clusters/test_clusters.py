@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from learning_memory_server.errors import NotFoundError
-from learning_memory_server.learning.clustering.evidence import ClusterEvidence
-from learning_memory_server.learning.clusters.axis_fit import AxisFit, FittedCluster
-from learning_memory_server.learning.clusters.clusters import AxisClusters, clusters_of
+from learning_memory_server.learning.clustering.topic import ClusterEvidence
+from learning_memory_server.learning.clusters.clusters import (
+    AxisClusters,
+    AxisFit,
+    FittedCluster,
+    clusters_of,
+)
 from learning_memory_server.learning.clusters.lineage import Lineage
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus

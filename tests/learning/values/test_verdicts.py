@@ -16,8 +16,8 @@ from learning_memory_server.errors import (
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.learning.values.log import VerdictLog
 from learning_memory_server.learning.values.store import Cited
-from learning_memory_server.learning.values.verdict_log import VerdictLog
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.verdict import verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance

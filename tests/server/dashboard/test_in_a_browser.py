@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.learning.calibration.scores import last_stated, score
+from learning_memory_server.learning.calibration import last_stated, score
 from tests.server.dashboard.conftest import IN_CHROMIUM
 from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
 from tests.server.dashboard.seen import Seen, count

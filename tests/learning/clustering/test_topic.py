@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from learning_memory_server.learning.clustering.evidence import ClusterEvidence
-from learning_memory_server.learning.values.topic import MARGIN, match_topic
+from learning_memory_server.learning.clustering.topic import MARGIN, ClusterEvidence, match_topic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.learning.values.topic import TopicMatch
+    from learning_memory_server.learning.clustering.topic import TopicMatch
 
 DIMENSION = 48
 
