@@ -25,249 +25,180 @@ if TYPE_CHECKING:
 
 # ---- An agent, for the reply of a tool
 
-SEARCH: Final = 2.0
-"""`search_experiences`, its lexical answer included."""
-SEARCH_MEMORY: Final = 1.0
-"""`search_memory`, its lexical answer included."""
-WRITE: Final = 1.0
-"""Until what a call wrote is indexed, or what it forgot is removed."""
-CLUSTERS: Final = 8.0
-"""`get_clusters`, for an index."""
+SEARCH: Final = 2.0  # `search_experiences`, its lexical answer included
+SEARCH_MEMORY: Final = 1.0  # `search_memory`, its lexical answer included
+WRITE: Final = 1.0  # Until what a call wrote is indexed, or what it forgot is removed
+CLUSTERS: Final = 8.0  # `get_clusters`, for an index
+# `get_clusters` and commands, until the index is open and has caught up for the first time.
 SETTLE: Final = 7.0
-"""`get_clusters` and commands, until the index is open and has caught up for the first time."""
+# The share of a caller's wait that each request of a write may take: the caller should learn who was late.
 REQUEST_SHARE: Final = 0.9
-"""The share of a caller's wait that each request of a write may take: the caller should learn who was late."""
+# What advice may add to a call. What is late is not shown: the reply about an entry should not wait.
 ADVICE: Final = 0.05
-"""What advice may add to a call. What is late is not shown: the reply about an entry should not wait."""
+# A page of the dashboard, for the index to catch up: what it lacks now is on the next page.
 DASHBOARD_SETTLE: Final = 0.2
-"""A page of the dashboard, for the index to catch up: what it lacks now is on the next page."""
+# A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal.
 WITHDRAWAL: Final = 5.0
-"""A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal."""
-MEMORY_PROGRESS: Final = 0.5
-"""Between two reports of progress while a long memory is indexed."""
+MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long memory is indexed
+# A text, for a library that takes a quarter of a second to load; then our own patterns go on alone.
 BETTERLEAKS: Final = 10.0
-"""A text, for a library that takes a quarter of a second to load; then our own patterns go on alone."""
-GIT: Final = 5
-"""One command of git."""
+GIT: Final = 5  # One command of git
+# The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits.
 CLAIM: Final = 0.3
-"""The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits."""
-ROOTS_FOR_NAME: Final = 5
-"""Git may look for root commits where a session waits for its project's name."""
-ROOTS: Final = 120
-"""Git may look for root commits otherwise: all commits of a history are read for it, once."""
+ROOTS_FOR_NAME: Final = 5  # Git may look for root commits where a session waits for its project's name
+ROOTS: Final = 120  # Git may look for root commits otherwise: all commits of a history are read for it, once
 
 # Of SEARCH, in `search_experiences`
 
+# An index on a server. Then the journal answers: that takes 0.4 s for 10,000 entries.
 EXPERIENCES_INDEX: Final = 1.5
-"""An index on a server. Then the journal answers: that takes 0.4 s for 10,000 entries."""
-EXPERIENCES_MODEL: Final = 1.0
-"""Of these, the model for the query."""
+EXPERIENCES_MODEL: Final = 1.0  # Of these, the model for the query
+# One request to a server: less than the whole, so that it is known who was late.
 EXPERIENCES_REQUEST: Final = 1.2
-"""One request to a server: less than the whole, so that it is known who was late."""
-EXPERIENCES_ANSWERING: Final = 0.1
-"""Everything after the re-ranking."""
+EXPERIENCES_ANSWERING: Final = 0.1  # Everything after the re-ranking
 
 # Of SEARCH_MEMORY, in `search_memory`, or of another deadline that a search has. The shares are not in seconds.
 
-MEMORIES_INDEX_SHARE: Final = 0.75
-"""The index before the re-ranking. Then the journal answers."""
+MEMORIES_INDEX_SHARE: Final = 0.75  # The index before the re-ranking. Then the journal answers.
+# One request to a server: less than the whole, so that it is known who was late.
 MEMORIES_REQUEST_SHARE: Final = 0.6
-"""One request to a server: less than the whole, so that it is known who was late."""
-MEMORIES_MODEL_SHARE: Final = 0.5
-"""The model."""
+MEMORIES_MODEL_SHARE: Final = 0.5  # The model
+# How many deadlines the journal then has, so that a long one is answered too.
 MEMORIES_JOURNAL_SHARE: Final = 4.0
-"""How many deadlines the journal then has, so that a long one is answered too."""
+# After these seconds a search starts no further round, so that it can answer before the deadline.
 MEMORIES_ROUNDS: Final = 0.5
-"""After these seconds a search starts no further round, so that it can answer before the deadline."""
-MEMORIES_ANSWERING: Final = 0.1
-"""Everything after the re-ranking."""
-MEMORIES_AGAIN: Final = 0.05
-"""Before a lost connection is tried again; the next wait is twice as long."""
+MEMORIES_ANSWERING: Final = 0.1  # Everything after the re-ranking
+MEMORIES_AGAIN: Final = 0.05  # Before a lost connection is tried again; the next wait is twice as long
 
 # Re-ranking, where a model for it is set
 
-RERANKING: Final = 2.0
-"""How much longer a search may take to be re-ranked, unless it has its own deadline."""
+RERANKING: Final = 2.0  # How much longer a search may take to be re-ranked, unless it has its own deadline
+# After a failed load, or a re-ranking that timed out. After one that raised, the next search tries again.
 RERANKER_AGAIN: Final = 60.0
-"""After a failed load, or a re-ranking that timed out. After one that raised, the next search tries again."""
 
 # Values
 
-LISTING_MODEL: Final = 1.0
-"""`list_values`, for the vector of a question. After that, the order is lexical."""
-LISTING_INDEX: Final = 1.8
-"""`list_values`, for the model and an engine on a server together."""
-LISTING_REQUEST: Final = 0.8
-"""One request to a server for it."""
-MATCHING: Final = 1.0
-"""Values that come along with a search, the question's vector included."""
-MATCHING_REQUEST: Final = 0.4
-"""One request to a server for them."""
+LISTING_MODEL: Final = 1.0  # `list_values`, for the vector of a question. After that, the order is lexical.
+LISTING_INDEX: Final = 1.8  # `list_values`, for the model and an engine on a server together
+LISTING_REQUEST: Final = 0.8  # One request to a server for it
+MATCHING: Final = 1.0  # Values that come along with a search, the question's vector included
+MATCHING_REQUEST: Final = 0.4  # One request to a server for them
+# `resolve_ghap`, for the value that it names; the entry is resolved by then, and its reply should not wait.
 NAMED_VALUE: Final = 1.0
-"""`resolve_ghap`, for the value that it names; the entry is resolved by then, and its reply should not wait."""
-NAMED_VALUE_REQUEST: Final = 0.8
-"""One request to a server for it."""
+NAMED_VALUE_REQUEST: Final = 0.8  # One request to a server for it
+# The vector of a value's text. The longest wait is for a silent model or a silent engine, never for both.
 VALUE_MODEL: Final = 0.9
-"""The vector of a value's text. The longest wait is for a silent model or a silent engine, never for both."""
+# Each request to a server for `validate_value`, and all of them for the comparison with other values.
 VALIDATING: Final = 0.8
-"""Each request to a server for `validate_value`, and all of them for the comparison with other values."""
+# The index has to open, and to give the vectors of new clusters, for `validate_value`.
 VALIDATING_CLUSTERS: Final = 1.2
-"""The index has to open, and to give the vectors of new clusters, for `validate_value`."""
-STORING: Final = 0.4
-"""Each request of `store_value`, and the indexing of the value."""
-STORING_CLUSTERS: Final = 0.6
-"""The same clusters for `store_value`."""
+STORING: Final = 0.4  # Each request of `store_value`, and the indexing of the value
+STORING_CLUSTERS: Final = 0.6  # The same clusters for `store_value`
+# An engine on a server has for the stored vectors that a value's text is compared with.
 CLOSEST_READ: Final = 0.9
-"""An engine on a server has for the stored vectors that a value's text is compared with."""
-CLOSEST_MODEL: Final = 0.9
-"""The model has for the same; without it, the stored vectors decide."""
+CLOSEST_MODEL: Final = 0.9  # The model has for the same; without it, the stored vectors decide
 
 # ---- A tool, a command or the background, for an engine or a model
 
-REQUEST: Final = 10.0
-"""One request of a command, or of the background."""
+REQUEST: Final = 10.0  # One request of a command, or of the background
+# A small request, such as a probe, to a server that is there. With the pause between two probes, a circuit closes
+# within five seconds of the server's return.
 REACH: Final = 2.0
-"""A small request, such as a probe, to a server that is there. With the pause between two probes, a circuit closes
-within five seconds of the server's return."""
-LOAD: Final = 60.0
-"""A request to a server that may have to load the model first."""
-FIRST_PROBE: Final = 0.2
-"""Until the first probe: one connection that was lost says little about the server."""
-PROBE_EVERY: Final = 3.0
-"""From the beginning of one probe to the next."""
+LOAD: Final = 60.0  # A request to a server that may have to load the model first
+FIRST_PROBE: Final = 0.2  # Until the first probe: one connection that was lost says little about the server
+PROBE_EVERY: Final = 3.0  # From the beginning of one probe to the next
+# A deadline that is noticed this much too late says that this process was busy, and nothing about the server.
 BUSY: Final = 0.25
-"""A deadline that is noticed this much too late says that this process was busy, and nothing about the server."""
-QDRANT: Final = 10.0
-"""One request to Qdrant, unless less is said here."""
+QDRANT: Final = 10.0  # One request to Qdrant, unless less is said here
+# One request that reads, so that a tool that does several answers soon: the first late one fails.
 QDRANT_READ: Final = 4.0
-"""One request that reads, so that a tool that does several answers soon: the first late one fails."""
+# Each address of a cluster, before the next one is asked; the last one has the rest.
 QDRANT_ADDRESS: Final = 0.4
-"""Each address of a cluster, before the next one is asked; the last one has the rest."""
+# An address is not asked if it would have less: to miss that would say nothing about it.
 QDRANT_ADDRESS_LEAST: Final = 0.1
-"""An address is not asked if it would have less: to miss that would say nothing about it."""
-QDRANT_PAUSE: Final = 1.0
-"""How long an address that did not answer is left out; each further time doubles it."""
-QDRANT_PAUSE_MAX: Final = 60.0
-"""The longest of these pauses."""
-QDRANT_VERSION: Final = 0.5
-"""The server's version, which nothing depends on."""
-QDRANT_KEPT: Final = 60.0
-"""An idle connection is kept. A new one costs a round trip, three with TLS."""
-OLLAMA_CONNECT: Final = 5.0
-"""A connection to Ollama."""
-OLLAMA_AGAIN: Final = 0.1
-"""Before the second attempt; the next wait is twice as long."""
-MODEL_AGAIN: Final = 30.0
-"""Until a model that could not be loaded is tried again; see `embedding.lazy`."""
-WRITE_PAUSES: Final = (1.0, 2.0)
-"""Before the second attempt to index something, and before the third."""
-CATCH_UP_EVERY: Final = 30.0
-"""Between attempts to catch up while something is pending."""
+QDRANT_PAUSE: Final = 1.0  # How long an address that did not answer is left out; each further time doubles it
+QDRANT_PAUSE_MAX: Final = 60.0  # The longest of these pauses
+QDRANT_VERSION: Final = 0.5  # The server's version, which nothing depends on
+QDRANT_KEPT: Final = 60.0  # An idle connection is kept. A new one costs a round trip, three with TLS.
+OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
+OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long
+MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.lazy`
+WRITE_PAUSES: Final = (1.0, 2.0)  # Before the second attempt to index something, and before the third
+CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is pending
+# Between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes 7 ms at
+# 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index.
 CHECK_EVERY: Final = 50.0
-"""Between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes 7 ms at
-300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index."""
-ARRIVAL: Final = 10.0
-"""Within this, a server that answers again does what it was asked earlier."""
-EXPORT: Final = 600
-"""The export of another model, whatever it is doing and whoever started it."""
-EXPORT_CHILD: Final = 660
-"""The process that exports: a little more than its own limit."""
-EXPORT_DELAY: Final = 5.0
-"""Before an export starts, so that the first calls have the processor to themselves."""
+ARRIVAL: Final = 10.0  # Within this, a server that answers again does what it was asked earlier
+EXPORT: Final = 600  # The export of another model, whatever it is doing and whoever started it
+EXPORT_CHILD: Final = 660  # The process that exports: a little more than its own limit
+EXPORT_DELAY: Final = 5.0  # Before an export starts, so that the first calls have the processor to themselves
 
 # ---- A session, for the hub
 
-CONNECT: Final = 25.0
-"""Until a hub is reached."""
+CONNECT: Final = 25.0  # Until a hub is reached
+# A hub that was reached may be silent until this many times `CONNECT` have passed. It imports before it answers,
+# which took 5 s under a load of 40, and clients commonly wait 60 s.
 SILENT_TIMES: Final = 2
-"""A hub that was reached may be silent until this many times `CONNECT` have passed. It imports before it answers, which
-took 5 s under a load of 40, and clients commonly wait 60 s."""
+# The same in seconds, for a hub that has served somebody since it locked the data.
 RUNNING_IS_SILENT: Final = 8.0
-"""The same in seconds, for a hub that has served somebody since it locked the data."""
-STILL_SILENT: Final = 1.5
-"""A hub may be silent for which somebody has waited in vain."""
+STILL_SILENT: Final = 1.5  # A hub may be silent for which somebody has waited in vain
+# A process other than a hub that has locked the data: it may keep it for as long as it likes.
 HELD: Final = 8.0
-"""A process other than a hub that has locked the data: it may keep it for as long as it likes."""
-QUEUE: Final = 1.0
-"""A connection while the hub's queue of them is full."""
-SPAWN_AGAIN: Final = 0.5
-"""After this, a hub that was started but cannot be reached is started again."""
-DRAIN: Final = 20.0
-"""A hub that was asked to give way to another."""
-CALLS_END: Final = 10.0
-"""A hub that gives way, or is stopped, for running calls."""
-HELLO: Final = 10.0
-"""A hub, for the first line of a connection."""
-PING_AFTER: Final = 2.0
-"""The front pings a hub that is silent for this long while an answer is due."""
-HUNG_AFTER: Final = 15.0
-"""Open calls fail after this without a sign of life from the hub."""
+QUEUE: Final = 1.0  # A connection while the hub's queue of them is full
+SPAWN_AGAIN: Final = 0.5  # After this, a hub that was started but cannot be reached is started again
+DRAIN: Final = 20.0  # A hub that was asked to give way to another
+CALLS_END: Final = 10.0  # A hub that gives way, or is stopped, for running calls
+HELLO: Final = 10.0  # A hub, for the first line of a connection
+PING_AFTER: Final = 2.0  # The front pings a hub that is silent for this long while an answer is due
+HUNG_AFTER: Final = 15.0  # Open calls fail after this without a sign of life from the hub
+# Without a hub, open calls may run on after the client has closed its side. Hosts kill the server when they think it
+# time.
 GRACE: Final = 5.0
-"""Without a hub, open calls may run on after the client has closed its side. Hosts kill the server when they think it
-time."""
 
 # ---- A client, for the command of a hook
 
-HOOK_STDIN: Final = 1.0
-"""The client, to say something."""
+HOOK_STDIN: Final = 1.0  # The client, to say something
+# The hub, to answer. At the end of a session, Claude Code waits one and a half seconds for all of it.
 HOOK_HUB: Final = 1.0
-"""The hub, to answer. At the end of a session, Claude Code waits one and a half seconds for all of it."""
+# A hub is taken for silent: one that was killed meanwhile cannot say that it answers again.
 HOOK_SILENCE: Final = 600.0
-"""A hub is taken for silent: one that was killed meanwhile cannot say that it answers again."""
+# Hooks are answered with nothing once no hub was reached: each would wait for its own limit.
 HOOKS_REST: Final = 10.0
-"""Hooks are answered with nothing once no hub was reached: each would wait for its own limit."""
-HOOK_IS_LATE: Final = 1.0
-"""After this silence, a hook that its client gives up says something about the hub."""
+HOOK_IS_LATE: Final = 1.0  # After this silence, a hook that its client gives up says something about the hub
 
 # ---- A person, for a command
 
-COMMAND_HUNG_AFTER: Final = 8.0
-"""A sign of life from a hub."""
-COMMAND_SEARCH_HUB: Final = 1.0
-"""The same for a search, which can do without a hub."""
+COMMAND_HUNG_AFTER: Final = 8.0  # A sign of life from a hub
+COMMAND_SEARCH_HUB: Final = 1.0  # The same for a search, which can do without a hub
+# A search, for the index: after a large import it takes minutes. A lexical search answers now.
 COMMAND_SEARCH_INDEX: Final = 10.0
-"""A search, for the index: after a large import it takes minutes. A lexical search answers now."""
-OPERATION_SILENT: Final = 30.0
-"""A sign of life of an operation that runs: a hub that loads a model is busy."""
-SIGN_OF_LIFE: Final = 1.0
-"""Between two signs of life that the hub gives during an operation."""
-COUNT: Final = 1.0
-"""Each request to a server for counting points: whoever asks for the state should not wait."""
-HUB_END: Final = 30.0
-"""A hub that was asked to end: its calls get `CALLS_END`, then the index is flushed."""
-HUB_TERM: Final = 15.0
-"""A hub that does not answer, to end: as long as its calls and its flush."""
-HUB_KILLED: Final = 10.0
-"""The kernel, to end a hub."""
-DOCTOR_HUB: Final = 3.0
-"""The doctor, for a hub that holds the data to listen."""
-DOCTOR_OLLAMA: Final = 10.0
-"""The doctor, for Ollama."""
-DOWNLOAD_CHECK: Final = 10.0
-"""What is asked about a model before it is downloaded."""
+OPERATION_SILENT: Final = 30.0  # A sign of life of an operation that runs: a hub that loads a model is busy
+SIGN_OF_LIFE: Final = 1.0  # Between two signs of life that the hub gives during an operation
+COUNT: Final = 1.0  # Each request to a server for counting points: whoever asks for the state should not wait
+HUB_END: Final = 30.0  # A hub that was asked to end: its calls get `CALLS_END`, then the index is flushed
+HUB_TERM: Final = 15.0  # A hub that does not answer, to end: as long as its calls and its flush
+HUB_KILLED: Final = 10.0  # The kernel, to end a hub
+DOCTOR_HUB: Final = 3.0  # The doctor, for a hub that holds the data to listen
+DOCTOR_OLLAMA: Final = 10.0  # The doctor, for Ollama
+DOWNLOAD_CHECK: Final = 10.0  # What is asked about a model before it is downloaded
+# A server that is started as a client would, until the handshake; Claude Code waits this long.
 HANDSHAKE: Final = 30.0
-"""A server that is started as a client would, until the handshake; Claude Code waits this long."""
-SERVER_ENDS: Final = 5.0
-"""That server, to end."""
-CLAUDE_COMMAND: Final = 60
-"""A command of Claude Code; it took 0.5 s."""
-LSOF: Final = 10.0
-"""`lsof`, on macOS."""
-OWN_PATTERN: Final = 1.0
-"""A pattern of the settings, on a text."""
+SERVER_ENDS: Final = 5.0  # That server, to end
+CLAUDE_COMMAND: Final = 60  # A command of Claude Code; it took 0.5 s
+LSOF: Final = 10.0  # `lsof`, on macOS
+OWN_PATTERN: Final = 1.0  # A pattern of the settings, on a text
+# Such a pattern, on a text that is made to be slow, when the settings are read.
 OWN_PATTERN_PROBE: Final = 0.2
-"""Such a pattern, on a text that is made to be slow, when the settings are read."""
+# A command may clean up after Ctrl-C. What is acknowledged is on disk by then, and the rest survives any end.
 UNWINDING: Final = 0.6
-"""A command may clean up after Ctrl-C. What is acknowledged is on disk by then, and the rest survives any end."""
 
 # ---- How long something is kept, or counts
 
+# The project of a folder. A folder's remote rarely changes, and a session keeps its project.
 PROJECT_KEPT: Final = 600.0
-"""The project of a folder. A folder's remote rarely changes, and a session keeps its project."""
+# A session must have ended this long before the first look-up of a folder to show that the folder was used before.
+# The session that asks has a transcript, too.
 USED_BEFORE: Final = 3_600
-"""A session must have ended this long before the first look-up of a folder to show that the folder was used before. The
-session that asks has a transcript, too."""
-FIT_CHILD_KEPT: Final = 60.0
-"""The process that fits clusters, without a request."""
+FIT_CHILD_KEPT: Final = 60.0  # The process that fits clusters, without a request
+# An export of another model after its last use: its user may return to it.
 EXPORT_KEPT: Final = 30 * 24 * 3600
-"""An export of another model after its last use: its user may return to it."""
