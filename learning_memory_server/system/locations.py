@@ -1,4 +1,4 @@
-"""Where this user's folders are and where the hub listens, as plain text.
+"""Where this user's folders and a project's files are, and where the hub listens, as plain text.
 
 A client waits for each hook's command, so nothing is imported here that takes a millisecond: no pathlib, json or re.
 `paths` and `discovery` have the same as paths, with checks and messages.
@@ -7,6 +7,7 @@ A client waits for each hook's command, so nothing is imported here that takes a
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import zlib
 
@@ -24,6 +25,23 @@ SILENT: Final = "hub.silent"
 it."""
 _RUNTIME_MAX: Final = 60
 """Characters of a folder for sockets."""
+PROJECT_FILES: Final = (
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".mcp.json",
+    ".vscode/mcp.json",
+    ".vscode/settings.json",
+    ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".gemini/.env",
+    ".codex/config.toml",
+    ".env",
+)
+"""Files of a project from which clients, and the terminals of editors, take variables."""
+PROJECT_FILE_MAX: Final = 1 << 20
+"""Bytes of the longest file that is parsed."""
+_PROJECT_FOLDERS: Final = ("CLAUDE_PROJECT_DIR", "PWD", "WORKSPACE_FOLDER_PATHS")
+"""Variables that may name the project's folder where it is not the working directory. The last is Cursor's."""
 
 
 def settings_from_environment(environment: Mapping[str, str]) -> dict[str, object]:
@@ -118,6 +136,65 @@ def digest(text: str) -> str:
     # Enough to distinguish names, and cheap: hashlib would load a cryptographic library into every front.
     data = text.encode()
     return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
+
+
+def project_files(environment: Mapping[str, str]) -> list[tuple[str, bytes]]:
+    """Return the path and content of each file of the project that can set variables.
+
+    Clients also read those of the folders above. Those in the user's home are the user's own.
+    """
+    own = home()
+    paths = [
+        f"{folder}/{name}"
+        for folder in _project_folders(environment)
+        if folder != own
+        for name in PROJECT_FILES
+    ]
+    return [(path, data) for path in paths if (data := read_project_file(path)) is not None]
+
+
+def read_project_file(path: str) -> bytes | None:
+    """Return what a file begins with, a byte more than is parsed, or None if there is no such file."""
+    try:
+        # A pipe must not keep the server waiting.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(PROJECT_FILE_MAX + 1)
+    finally:
+        os.close(descriptor)
+
+
+def home() -> str | None:
+    """Return this user's home according to the user database, or None if it has none."""
+    if sys.platform == "win32":
+        return None
+    import pwd  # noqa: PLC0415 - not on Windows
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
+
+
+def _project_folders(environment: Mapping[str, str]) -> dict[str, None]:
+    """Return the folders in which the client may have found files, as a set in order."""
+    named = [each for name in _PROJECT_FOLDERS for each in environment.get(name, "").split(",")]
+    try:
+        named.append(os.getcwd())  # noqa: PTH109
+    except FileNotFoundError:
+        named.append("/")
+    found: dict[str, None] = {}
+    for each in named:
+        folder = each if os.path.isabs(each) else ""  # noqa: PTH117
+        while folder and folder not in found:
+            found[folder] = None
+            folder = os.path.dirname(folder)  # noqa: PTH120
+    return found
 
 
 def _user_folder(environment: Mapping[str, str], variable: str, default: str, platform: str) -> str:

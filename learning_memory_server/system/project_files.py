@@ -11,11 +11,11 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.steering import FILES, LONGEST, is_guarded, project_files, read
+from learning_memory_server.system.locations import PROJECT_FILE_MAX, PROJECT_FILES, read_project_file
 
 _UNKNOWN: Final = None
 """Stands for a value that cannot be read."""
@@ -47,7 +47,7 @@ class ProjectFile:
         self._text = "" if data is None else data.decode("utf-8", "replace")
         self._holds_variables = holds_variables
         self._pairs: list[tuple[str, Any]] | None = None
-        self._is_unknown = data is None or len(data) > LONGEST
+        self._is_unknown = data is None or len(data) > PROJECT_FILE_MAX
         if data is not None and not holds_variables and not self._is_unknown:
             try:
                 self._pairs = _toml_pairs(data) if path.endswith(".toml") else _json_pairs(data)
@@ -66,13 +66,13 @@ class ProjectFile:
         plain = [_PLAIN.match(self._text, end) for end in ends]
         return [match[2] if match else _UNKNOWN for match in plain]
 
-    def guarded(self, environment: Iterable[str]) -> set[str]:
-        """Return the guarded variables that it sets, of the environment's if it may be any."""
+    def names(self, environment: Iterable[str]) -> set[str]:
+        """Return the variables that it sets: those of the environment if it may be any."""
         if self._is_unknown:
             names = set(environment)
         else:
             names = {key for key, _ in self._pairs or ()} or set(_NAME.findall(self._text))
-        return {name for name in names if is_guarded(name) and self.values(name)}
+        return {name for name in names if self.values(name)}
 
 
 def find_ignored(
@@ -85,10 +85,12 @@ def find_ignored(
     return {name: file for name, file in ignored.items() if file}
 
 
-def find_steering(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each guarded variable that a file of the project sets, whatever its value, and the file."""
-    files = [each for each in _with_env_files(project_files(environment)) if not _is_the_users(each.path)]
-    return [(name, file.path) for file in files for name in sorted(file.guarded(environment))]
+def find_set(
+    found: Iterable[tuple[str, bytes]], environment: Mapping[str, str], is_meant: Callable[[str], bool]
+) -> list[tuple[str, str]]:
+    """Return each of the variables meant that a file of the project sets, whatever its value, and the file."""
+    files = [each for each in _with_env_files(found) if not _is_the_users(each.path)]
+    return [(name, file.path) for file in files for name in sorted(filter(is_meant, file.names(environment)))]
 
 
 class _Origin:
@@ -143,14 +145,16 @@ class _Origin:
 def _with_env_files(found: Iterable[tuple[str, bytes]]) -> Iterator[ProjectFile]:
     """Return the files, and those that they name as `envFile`."""
     for path, data in found:
-        folder = path.removesuffix(next(name for name in FILES if path.endswith(f"/{name}"))).rstrip("/")
+        folder = path.removesuffix(next(name for name in PROJECT_FILES if path.endswith(f"/{name}"))).rstrip(
+            "/"
+        )
         file = ProjectFile(path, data, folder, holds_variables=path.endswith("/.env"))
         yield file
         for value in file.values(_ENV_FILE) if path.endswith("mcp.json") else ():
             variables: bytes | None = None
             named = value.replace(_WORKSPACE, folder) if isinstance(value, str) else "$"
             if "$" not in named:
-                variables = read(os.path.join(folder, named)) or b""  # noqa: PTH118 - as the client has it
+                variables = read_project_file(os.path.join(folder, named)) or b""  # noqa: PTH118 - as the client has it
             yield ProjectFile(path, variables, folder, holds_variables=True)
 
 

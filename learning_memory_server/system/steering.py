@@ -8,31 +8,15 @@ look for them takes a fraction of a millisecond, because the session's start wai
 from __future__ import annotations
 
 import os
-import stat
 import sys
+
+from learning_memory_server.system import locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
     from typing import Final
 
-FILES: Final = (
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".mcp.json",
-    ".vscode/mcp.json",
-    ".vscode/settings.json",
-    ".cursor/mcp.json",
-    ".gemini/settings.json",
-    ".gemini/.env",
-    ".codex/config.toml",
-    ".env",
-)
-"""Files of a project from which clients, and the terminals of editors, take variables."""
-LONGEST: Final = 1 << 20
-"""Bytes of the longest file that is parsed."""
-
-_PREFIX: Final = "LEARNING_MEMORY_"
 _HARMLESS: Final = ("LEARNING_MEMORY_LOG_LEVEL",)
 _OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR")
 """What a client says of a session. A hub serves many and gets none of it."""
@@ -42,7 +26,7 @@ _OF_THE_USER: Final = (
     *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
     *("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "SENTENCE_TRANSFORMERS_HOME"),
 )
-_OF_THE_USER_PREFIXES: Final = (_PREFIX, "XDG_", "HF_", "OLLAMA_")
+_OF_THE_USER_PREFIXES: Final = (locations.PREFIX, "XDG_", "HF_", "OLLAMA_")
 _OF_THE_HUB: Final = (
     *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV"),
     *("LANG", "LANGUAGE", "LOGNAME", "TZ", "USER"),
@@ -50,11 +34,9 @@ _OF_THE_HUB: Final = (
 """What a hub gets in any case: who can set these for a server could as well start another program."""
 _OF_THE_HUB_PREFIXES: Final = ("COVERAGE_", "CUDA_", "LC_", "OMP_")
 _SHARED: Final = tuple(
-    _PREFIX + each for each in ("QDRANT_", "EMBEDDING_", "OLLAMA_", "RERANKER_", "REDACTION")
+    locations.PREFIX + each for each in ("QDRANT_", "EMBEDDING_", "OLLAMA_", "RERANKER_", "REDACTION")
 )
 """Settings of network, model and redaction, which sessions of other projects depend on."""
-_FOLDERS: Final = ("CLAUDE_PROJECT_DIR", "PWD", "WORKSPACE_FOLDER_PATHS")
-"""Variables that may name the project's folder where it is not the working directory. The last is Cursor's."""
 
 
 def is_guarded(name: str) -> bool:
@@ -72,9 +54,9 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     HOME becomes what the user database says. If there is any such variable, settings of network, model and redaction
     are removed as well: they decide for all projects. Those of the settings file are not concerned.
     """
-    home = _home()
+    home = locations.home()
     names = [name for name in environment if is_guarded(name) and (name, environment[name]) != ("HOME", home)]
-    files = project_files(environment) if names else []
+    files = locations.project_files(environment) if names else []
     if not any(_may_name(data, names) for _, data in files):
         return []
     from learning_memory_server.system.project_files import find_ignored  # noqa: PLC0415 - in few projects
@@ -92,14 +74,11 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     return said
 
 
-def project_files(environment: Mapping[str, str]) -> list[tuple[str, bytes]]:
-    """Return the path and content of each file of the project that can set variables.
+def find_steering(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each guarded variable that a file of the project sets, whatever its value, and the file."""
+    from learning_memory_server.system.project_files import find_set  # noqa: PLC0415 - as above
 
-    Clients also read those of the folders above. Those in the user's home are the user's own.
-    """
-    home = _home()
-    paths = [f"{folder}/{name}" for folder in _folders(environment) if folder != home for name in FILES]
-    return [(path, data) for path in paths if (data := read(path)) is not None]
+    return find_set(locations.project_files(environment), environment, is_guarded)
 
 
 def for_hub(environment: Mapping[str, str]) -> dict[str, str]:
@@ -114,54 +93,10 @@ def for_hub(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def read(path: str) -> bytes | None:
-    """Return what a file begins with, a byte more than is parsed, or None if there is no such file."""
-    try:
-        # A pipe must not keep the server waiting.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(LONGEST + 1)
-    finally:
-        os.close(descriptor)
-
-
-def _home() -> str | None:
-    """Return this user's home according to the user database, or None if it has none."""
-    if sys.platform == "win32":
-        return None
-    import pwd  # noqa: PLC0415 - not on Windows
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return None
-
-
-def _folders(environment: Mapping[str, str]) -> dict[str, None]:
-    """Return the folders in which the client may have found files, as a set in order."""
-    named = [each for name in _FOLDERS for each in environment.get(name, "").split(",")]
-    try:
-        named.append(os.getcwd())  # noqa: PTH109
-    except FileNotFoundError:
-        named.append("/")
-    found: dict[str, None] = {}
-    for each in named:
-        folder = each if os.path.isabs(each) else ""  # noqa: PTH117
-        while folder and folder not in found:
-            found[folder] = None
-            folder = os.path.dirname(folder)  # noqa: PTH120
-    return found
-
-
 def _may_name(data: bytes, names: list[str]) -> bool:
     """Return whether a file could set one of the variables. Where there are escapes, a name need not be seen."""
     return (
-        len(data) > LONGEST
+        len(data) > locations.PROJECT_FILE_MAX
         or any(each in data for each in (b"\\u", b"\\U", b"\\x", b"\0", b"envFile"))
         or any(os.fsencode(name) in data for name in names)
     )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.system import steering
-from learning_memory_server.system.project_files import find_steering
+from learning_memory_server.system import locations, steering
+from learning_memory_server.system.steering import find_steering
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def is_ignored(name: str = PROJECT, seen: str = "victim", **others: str) -> bool
     return kept(**{name: seen, **others}).get(name) != seen
 
 
-@pytest.mark.parametrize("file", steering.FILES)
+@pytest.mark.parametrize("file", locations.PROJECT_FILES)
 def test_a_value_that_a_file_of_the_project_has_is_ignored(shop: Path, file: str) -> None:
     put(shop, file, content(file, PROJECT, "victim"))
     git(shop, "add", "--force", ".")
@@ -81,7 +81,7 @@ def test_a_value_that_a_file_of_the_project_has_is_ignored(shop: Path, file: str
     assert not is_ignored(seen="mine")
 
 
-@pytest.mark.parametrize("file", steering.FILES)
+@pytest.mark.parametrize("file", locations.PROJECT_FILES)
 def test_files_of_the_folders_above_count_and_from_wherever_the_client_starts(
     shop: Path, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,13 +276,13 @@ def test_the_rest_is(shop: Path, name: str) -> None:
 def test_the_home_is_the_user_databases(shop: Path) -> None:
     put(shop, CLAUDE, content(CLAUDE, "HOME", str(shop)))
 
-    assert kept(HOME=str(shop)) == {"HOME": steering._home()}
+    assert kept(HOME=str(shop)) == {"HOME": locations.home()}
 
 
 def test_the_users_own_files_steer(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The home has what the user gives to every project.
-    monkeypatch.setattr(steering, "_home", lambda: str(tmp_path))
-    for file in steering.FILES:
+    monkeypatch.setattr(locations, "home", lambda: str(tmp_path))
+    for file in locations.PROJECT_FILES:
         put(tmp_path, file, content(file, PROJECT, "victim"))
     assert not is_ignored()
 

@@ -17,7 +17,7 @@ from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
 from learning_memory_server.system.paths import config_file, settings_from_file
-from learning_memory_server.system.project_files import find_steering
+from learning_memory_server.system.steering import find_steering
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PROJECT: Final = "project"
