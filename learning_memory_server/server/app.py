@@ -74,11 +74,6 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     ) -> types.ListResourcesResult:
         return resources.WITH_PAGES if _renders_pages(context) else resources.RESOURCES
 
-    async def list_templates(
-        _context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return resources.TEMPLATES
-
     async def read_resource(
         _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -88,14 +83,6 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
                 return resources.read_page(params.uri, await calls.dashboard())
             return resources.read_text(params.uri, calls.session_context())
 
-    async def list_prompts(
-        _context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
-        return resources.PROMPTS
-
-    async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return resources.prompt(params.name, params.arguments or {})
-
     server = Server(
         APPLICATION,
         version=VERSION,
@@ -104,10 +91,10 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
+        on_list_resource_templates=resources.list_templates,
         on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_prompts=resources.list_prompts,
+        on_get_prompt=resources.get_prompt,
         # Nothing changes that a client could listen for, but clients of the 2026 protocol subscribe anyway.
         on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
     )

@@ -34,7 +34,6 @@ from learning_memory_server.model.identity import bare_name, folder_of, git_outp
 from learning_memory_server.system import files, timeouts
 
 if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.settings import Settings
 
 _LETTERS: Final = 6
@@ -166,7 +165,8 @@ class Claims:
 class Folders:
     """The projects of the folders that connections come from, and whether they may be told of these unasked."""
 
-    services: Services
+    claims: Claims
+    is_known: Callable[[str], bool]  # whether anything is kept of a project
     _projects: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     async def project_of(self, directory: str, named: str | None) -> str:
@@ -175,7 +175,7 @@ class Folders:
             return named
         found, until = self._projects.get(directory, ("", 0.0))
         if time.monotonic() > until:
-            found = await asyncio.to_thread(self.services.claims.project_of, Path(directory))
+            found = await asyncio.to_thread(self.claims.project_of, Path(directory))
             self._projects[directory] = found, time.monotonic() + timeouts.PROJECT_KEPT
         return found
 
@@ -183,11 +183,11 @@ class Folders:
         """Return what tells whether a connection may be told of its project unasked, and begin to find that out."""
         if named:
             return lambda: True
-        claims, folder = self.services.claims, Path(directory)
-        telling = partial(claims.may_tell, folder, project)
+        folder = Path(directory)
+        telling = partial(self.claims.may_tell, folder, project)
         if not telling():
-            is_new = not self.services.knows(project)
-            looking = in_daemon_thread(partial(claims.look_up, folder, project, is_new=is_new))
+            is_new = not self.is_known(project)
+            looking = in_daemon_thread(partial(self.claims.look_up, folder, project, is_new=is_new))
             await asyncio.wait([asyncio.wrap_future(looking)], timeout=timeouts.CLAIM)
         return telling
 

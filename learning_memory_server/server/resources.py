@@ -44,8 +44,8 @@ WITH_PAGES: Final = types.ListResourcesResult(
     ]
 )
 """What a client sees that renders pages."""
-TEMPLATES: Final = types.ListResourceTemplatesResult(resource_templates=[])
-PROMPTS: Final = types.ListPromptsResult(
+_TEMPLATES: Final = types.ListResourceTemplatesResult(resource_templates=[])
+_PROMPTS: Final = types.ListPromptsResult(
     prompts=[
         types.Prompt(
             name=RETROSPECTIVE,
@@ -103,10 +103,21 @@ def require_known(uri: str) -> None:
         raise MCPError(types.INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
 
 
-def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
+async def list_templates(_context: object, _params: object) -> types.ListResourceTemplatesResult:
+    """Return the templates of resources: none."""
+    return _TEMPLATES
+
+
+async def list_prompts(_context: object, _params: object) -> types.ListPromptsResult:
+    """Return the prompts."""
+    return _PROMPTS
+
+
+async def get_prompt(_context: object, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """Return the messages of a prompt."""
-    if name != RETROSPECTIVE:
+    if params.name != RETROSPECTIVE:
         raise MCPError(types.INVALID_PARAMS, f"There is no such prompt; there is {RETROSPECTIVE}.")
+    arguments = params.arguments or {}
     if arguments.keys() - {"axis"}:
         raise MCPError(types.INVALID_PARAMS, "The only argument is axis.")
     axis = arguments.get("axis") or Axis.ROOT_CAUSE.value

@@ -40,7 +40,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             yield
 
         folder, named = str(folder_of(os.environ)), settings.project
-        telling = await Folders(services).telling(folder, named, caller.project)
+        telling = await Folders(services.claims, services.knows).telling(folder, named, caller.project)
         calls = Calls(
             services.injectable(),
             caller,

@@ -9,8 +9,11 @@ from learning_memory_server.errors import NotFoundError, did_you_mean
 from learning_memory_server.model import limits
 
 if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.server.composition.services import Services
 
 CURRENT: Final = "current"
 """How a filter names the caller's own project."""
@@ -20,13 +23,16 @@ CURRENT: Final = "current"
 class Projects:
     """The projects that something is kept of."""
 
-    services: Services
+    journal: Journal
+    collector: ObservationCollector
+    value_log: ValueLog
+    memory_log: MemoryLog
 
     def named(self, project: str | None, caller: Caller) -> str | None:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
-        if self.services.collector.timeline.count(project) or project in (known := self._all(caller)):
+        if self.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
         others = (
             f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
@@ -37,10 +43,7 @@ class Projects:
         )
 
     def _all(self, caller: Caller) -> set[str]:
-        entries = (*self.services.collector.timeline, *self.services.journal.open_entries())
+        entries = (*self.collector.timeline, *self.journal.open_entries())
         return {caller.project, *(each.project for each in entries)}.union(
-            *(
-                (each.project for each in log.all())
-                for log in (self.services.value_log, self.services.memory_log)
-            )
+            *((each.project for each in log.all()) for log in (self.value_log, self.memory_log))
         )

@@ -68,23 +68,14 @@ ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
 """What the documents of each collection have in common."""
 
 
-class Services:
-    """Everything that tools and commands work with, built once per process."""
+class Kept:
+    """What is kept, and who keeps it."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        journal: Journal,
-        clock: Clock,
-        load: Callable[[], Embedder],
-        fitting: Fitting,
-    ) -> None:
+    def __init__(self, settings: Settings, journal: Journal, clock: Clock) -> None:
         self.settings = settings
         self.journal = journal
         self.clock = clock
         self.redaction = backends.redaction_gate(settings)
-
-        # What is kept, and who keeps it.
         self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
         self.collector = ObservationCollector(journal, clock, self.live.is_live)
         self.value_log = ValueLog(journal.values)
@@ -94,79 +85,6 @@ class Services:
         self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
         self.servers = ServerLog(journal.servers)
         self.claims = claims_of(settings)
-
-        # The index of it.
-        self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
-        reranker = settings.reranker_model
-        self.reranking = Reranking(
-            self.embeddings, partial(backends.load_reranker, reranker) if reranker else None
-        )
-        self.outdated = OutdatedPoints(settings.outdated_file)
-        self.availability = backends.server_availability() if settings.qdrant_url else None
-        open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
-        self.index = VectorIndex(
-            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
-        )
-        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log)
-        self.writer = IndexWriter(self.index, self.sources, self.outdated)
-        self.embeddings.listeners.append(self.writer.model_returned)
-        if self.availability:
-            self.availability.listeners.append(self.writer.server_returned)
-
-        # Entries and memories: writing and finding them.
-        self.persister = ObservationPersister(self.writer)
-        self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector)
-        self.memories = MemoryStore(self.memory_log, self.writer, clock)
-        self.memory_searcher = MemorySearcher(
-            Recall(self.index, self.writer, self.reranking), self.memory_log
-        )
-
-        # What is learned from entries.
-        self.clusterer = ExperienceClusterer(
-            self.index,
-            self.writer,
-            self.collector,
-            fitting,
-            journal.clusters,
-            clock,
-            settings.min_experiences,
-        )
-        judged = (self.value_log, self.verdicts, self.collector)
-        self.values = ValueStore(*judged, self.clusterer, self.index, self.writer, clock)
-        self.value_judge = ValueJudge(*judged, self.index, clock)
-        self.value_listing = ValueListing(*judged, self.index)
-
-        # What is said unasked.
-        is_everywhere = settings.advice_scope == "all"
-        self.advisor = Advisor(
-            AdviceFinder(
-                self.collector, self.index, self.value_log, self.verdicts, is_everywhere=is_everywhere
-            ),
-            self.advice_log,
-            self.collector,
-            self.value_log,
-            clock,
-            withheld=settings.advice_withheld,
-        )
-        self.citing = Citing(self.advice_log, self.collector, self.value_log, self.memory_log)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
-        self.session_context = SessionContext(
-            self.collector, self.value_listing, self.advisor, settings.budget_bytes
-        )
-        self.hooks = Hooks(
-            self.collector,
-            self.session_context,
-            self.advisor,
-            self.error_advisor,
-            self.live,
-            clock,
-            check_in_calls=settings.check_in_calls,
-        )
-
-        # What is shown of all this.
-        self.projects = Projects(self)
-        self.statistics = Statistics(self)
-        self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""
@@ -184,6 +102,119 @@ class Services:
             self.collector.timeline.count(project)
             or self.collector.list_orphans(Caller(project, ""))
             or any(error[0].project == project for error in self.failure_log.errors())
+        )
+
+
+class Indexed(Kept):
+    """The index of what is kept, and what writes and searches it."""
+
+    def __init__(
+        self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]
+    ) -> None:
+        super().__init__(settings, journal, clock)
+        self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
+        reranker = settings.reranker_model
+        self.reranking = Reranking(
+            self.embeddings, partial(backends.load_reranker, reranker) if reranker else None
+        )
+        self.outdated = OutdatedPoints(settings.outdated_file)
+        self.availability = backends.server_availability() if settings.qdrant_url else None
+        open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
+        self.index = VectorIndex(
+            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
+        )
+        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log)
+        self.writer = IndexWriter(self.index, self.sources, self.outdated)
+        self.embeddings.listeners.append(self.writer.model_returned)
+        if self.availability:
+            self.availability.listeners.append(self.writer.server_returned)
+        self.persister = ObservationPersister(self.writer)
+        self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector)
+        self.memories = MemoryStore(self.memory_log, self.writer, clock)
+        self.memory_searcher = MemorySearcher(
+            Recall(self.index, self.writer, self.reranking), self.memory_log
+        )
+
+
+class Learning(Indexed):
+    """What is learned from entries, and said unasked."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        clock: Clock,
+        load: Callable[[], Embedder],
+        fitting: Fitting,
+    ) -> None:
+        super().__init__(settings, journal, clock, load)
+        collector, index, values, verdicts = self.collector, self.index, self.value_log, self.verdicts
+        self.clusterer = ExperienceClusterer(
+            index, self.writer, collector, fitting, journal.clusters, clock, settings.min_experiences
+        )
+        self.values = ValueStore(values, verdicts, collector, self.clusterer, index, self.writer, clock)
+        self.value_judge = ValueJudge(values, verdicts, collector, index, clock)
+        self.value_listing = ValueListing(values, verdicts, collector, index)
+        is_everywhere = settings.advice_scope == "all"
+        finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere)
+        self.advisor = Advisor(
+            finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld
+        )
+        self.citing = Citing(self.advice_log, collector, values, self.memory_log)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
+        self.session_context = SessionContext(
+            collector, self.value_listing, self.advisor, settings.budget_bytes
+        )
+        self.hooks = Hooks(
+            collector,
+            self.session_context,
+            self.advisor,
+            self.error_advisor,
+            self.live,
+            clock,
+            check_in_calls=settings.check_in_calls,
+        )
+
+
+class Services(Learning):
+    """Everything that tools and commands work with, built once per process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        clock: Clock,
+        load: Callable[[], Embedder],
+        fitting: Fitting,
+    ) -> None:
+        super().__init__(settings, journal, clock, load, fitting)
+        self.projects = Projects(journal, self.collector, self.value_log, self.memory_log)
+        self.statistics = Statistics(
+            settings,
+            journal,
+            self.collector,
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.memory_log,
+            self.writer,
+            self.embeddings,
+            self.redaction,
+            self.availability,
+        )
+        self.dashboard = Dashboard(
+            self.collector,
+            journal,
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.failure_log,
+            self.memory_log,
+            self.index,
+            self.clusterer,
+            self.statistics,
+            FrameStore(settings.storage_path / "map"),
+            clock,
         )
 
     def injectable(self) -> dict[type, object]:
