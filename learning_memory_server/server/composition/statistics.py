@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.redaction.gate import RedactionGate
     from learning_memory_server.server.settings import Settings
 

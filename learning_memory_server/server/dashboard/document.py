@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.advice.log import AdviceLog
     from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.learning.values.verdict_log import VerdictLog
+    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.model.moment import Clock
