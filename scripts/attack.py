@@ -30,8 +30,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from learning_memory_server.system.file_locks import is_locked_by
-from learning_memory_server.system.locking import holder
+from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
 from scripts.attack_checks import check_index, check_journal, check_log
 from scripts.attack_requests import Requests

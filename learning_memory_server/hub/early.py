@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.server.calls import TOOL_USE
-from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system.ipc import jsonrpc
 
 if TYPE_CHECKING:

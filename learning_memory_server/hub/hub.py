@@ -29,7 +29,7 @@ from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
-from learning_memory_server.server.hooks.event import arguments_of
+from learning_memory_server.server.hooks.hooks import arguments_of
 from learning_memory_server.server.settings import Settings, unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.system import locations, timeouts

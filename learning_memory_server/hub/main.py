@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
 from learning_memory_server.hub.listener import open_door
-from learning_memory_server.server.startup import fast_imports
+from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import paths
 from learning_memory_server.system.interrupts import INTERRUPTED
 from learning_memory_server.system.ipc import discovery

@@ -13,7 +13,7 @@ from learning_memory_server.server import resources
 from learning_memory_server.server.boundary import for_client
 from learning_memory_server.server.calls import TOOL_USE, Calls
 from learning_memory_server.server.tools.catalog import OF_APPS
-from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
+from learning_memory_server.server.tools.learning import DASHBOARD_URI
 from learning_memory_server.server.tools.toolset import Progress, Tool
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from learning_memory_server.system.paths import APPLICATION

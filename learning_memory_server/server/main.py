@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.server.startup import fast_imports
 from learning_memory_server.system.interrupts import INTERRUPTED
 
 
 def main(*, has_hooks: bool = False) -> NoReturn:
     """Serve until the client leaves, then exit the process."""
     with fast_imports():
+        import asyncio  # noqa: PLC0415 - a hub imports this module before it listens
+
         from learning_memory_server.server.stdio import serve_stdio  # noqa: PLC0415
 
     status = 0
@@ -29,3 +32,24 @@ def main(*, has_hooks: bool = False) -> NoReturn:
     # Everything is closed and on disk. A plain exit would wait for a thread that may still be importing the
     # model, and for those seconds the client would think that the server hangs.
     os._exit(status)
+
+
+@contextmanager
+def fast_imports() -> Iterator[None]:
+    """Pause garbage collection and hide rich while the block imports; together this saves a fifth of the time.
+
+    Imports create many objects and no garbage, so the collector never scans those objects again. structlog imports
+    rich, where it is installed, to format tracebacks for terminals, which a server does not need.
+    """
+    gc.disable()
+    missing = "rich" not in sys.modules
+    if missing:
+        # None makes `import rich` raise ImportError.
+        sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if missing:
+            del sys.modules["rich"]
+        gc.freeze()
+        gc.enable()

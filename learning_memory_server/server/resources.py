@@ -8,7 +8,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
+from learning_memory_server.server.tools.learning import DASHBOARD_URI
 
 CONTEXT_URI: Final = "learning-memory://context"
 RETROSPECTIVE: Final = "retrospective"

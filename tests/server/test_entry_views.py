@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypedDict
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap, Run
-from learning_memory_server.server.replies import STORED_TEXT
 from learning_memory_server.server.views import entry_views
-from learning_memory_server.server.views.fields import fields as view_fields
+from learning_memory_server.server.views import fields as view_fields
+from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import CALLER, agent_of
 from tests.support import NOON, full_ghap, ghap
 

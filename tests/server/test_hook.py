@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.hooks.event import Event
+    from learning_memory_server.server.hooks.hooks import Event
     from learning_memory_server.server.settings import Settings
 
 FAILED = "Exit code 1\n= 1 failed, 3 passed in 0.1s ="

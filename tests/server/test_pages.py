@@ -17,7 +17,7 @@ from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import PAGE
-from learning_memory_server.server.tools.dashboard_data import DASHBOARD_URI
+from learning_memory_server.server.tools.learning import DASHBOARD_URI
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from tests.server.dashboard.making import CALLER, dashboard_of, entry, learn, store
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.replies import STORED_TEXT, page
+from learning_memory_server.server.wire import STORED_TEXT, page
 from tests.server.agent import Agent, agent_of, open_index, pages
 
 if TYPE_CHECKING:

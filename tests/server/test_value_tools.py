@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.replies import STORED_TEXT
+from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.system.file_locks import has_open, lock, lock_far_byte
+from learning_memory_server.system.locking import has_open, lock, lock_far_byte
 
 HOLD = """
 import fcntl, os, sys

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
-from learning_memory_server.system.file_locks import is_locked_by
 from learning_memory_server.system.locking import (
     describe_holder,
     exclusive,
     hold,
     holder,
+    is_locked_by,
     try_lock,
 )
 

@@ -20,9 +20,8 @@ from learning_memory_server.errors import (
     error_from_body,
 )
 from learning_memory_server.system import locations, timeouts
-from learning_memory_server.system.file_locks import is_locked_by
 from learning_memory_server.system.ipc import discovery, programs, socket_security
-from learning_memory_server.system.locking import holder
+from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:

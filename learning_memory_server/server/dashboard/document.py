@@ -19,8 +19,7 @@ from learning_memory_server.learning.values.standing import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.views import cluster_views, entry_views, memory_views, value_views
-from learning_memory_server.server.views.fields import fields
+from learning_memory_server.server.views import cluster_views, entry_views, fields, memory_views, value_views
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:

@@ -6,24 +6,28 @@ JSON-like result.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.dashboard.page import as_text
 from learning_memory_server.server.operations import (
     forgetting,
     importing,
     indexing,
     migrating,
     scanning,
-    showing,
 )
 from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.server.views.memory_views import found_memory
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
@@ -46,13 +50,42 @@ async def call(
     return await boundary.run(tool, arguments, Caller(project, session))
 
 
+async def search_memories(  # noqa: PLR0913 - one for each option
+    services: Services,
+    _report: Report,
+    *,
+    query: str,
+    limit: int,
+    tags: list[str],
+    source: str | None,
+    project: str | None,
+    since: str | None,
+    explain: bool,
+) -> dict[str, Any]:
+    """Return what the tool search_memory finds, as data; each result is a `FoundMemoryView`."""
+    # A person sees the scores, and where they end.
+    start = datetime.fromisoformat(since) if since else None
+    where = MemoryFilter(tuple(tags), source, start, None, project)
+    result = await services.memory_searcher.search(MemoryQuery(query, limit, where, min_score=0.0))
+    results = [found_memory(found, explain=explain) for found in result.found]
+    return {"results": results, "count": len(results), "mode": result.mode.value}
+
+
+async def picture(services: Services, report: Report, *, project: str | None) -> dict[str, Any]:
+    """Gather the data of the page, of one project or of all, as JSON text."""
+    report("Gathering what was learned")
+    document = await services.dashboard.document(project)
+    # Megabytes, which others should not wait for.
+    return {"document": await asyncio.to_thread(as_text, document)}
+
+
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
         *(importing.add, importing.add_open, importing.add_records, importing.apply_deletions),
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(migrating.leave, migrating.migrate),
-        *(showing.picture, showing.search_memories),
+        *(picture, search_memories),
         *(call, forgetting.forget, scanning.redact_stored),
     )
 }

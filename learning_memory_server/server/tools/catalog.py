@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from learning_memory_server.server.tools import dashboard_data, ghap, hook, learning, memory, search, values
+from learning_memory_server.server.tools import ghap, hook, learning, memory, search, values
 
 TOOLS: Final = [
     *ghap.toolset.tools,
@@ -14,7 +14,7 @@ TOOLS: Final = [
     *memory.toolset.tools,
 ]
 
-OF_APPS: Final = dashboard_data.toolset.tools
+OF_APPS: Final = learning.of_apps.tools
 """What a client sees besides that renders pages (MCP Apps)."""
 
 WITH_HOOKS: Final = [*TOOLS, *hook.toolset.tools]

@@ -24,11 +24,10 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.projects import Projects
-from learning_memory_server.server.replies import STORED_TEXT, fitted, page
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.views import entry_views, value_views
-from learning_memory_server.server.views.fields import fields
+from learning_memory_server.server.views import entry_views, fields, value_views
+from learning_memory_server.server.wire import STORED_TEXT, fitted, page
 from learning_memory_server.system.turns import has_written
 
 toolset = ToolSet()

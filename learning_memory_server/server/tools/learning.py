@@ -1,23 +1,29 @@
-"""Retrospectives: what recurs."""
+"""Retrospectives: what recurs, and the dashboard."""
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, cast
+from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.projects import Projects
-from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import cluster_views, entry_views
+from learning_memory_server.server.wire import TextWire, page
 
 toolset = ToolSet()
+of_apps = ToolSet()
+"""What only clients that render pages (MCP Apps) see."""
+
+DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 
 
 class ClusterList(cluster_views.AxisView):
@@ -110,3 +116,14 @@ async def get_cluster_members(
             axis=wanted.axis.value,
         ),
     )
+
+
+@of_apps.tool(
+    "Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI
+)
+async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> str:
+    """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
+    count = len(collector.list_resolved(EntryQuery(project=caller.project)))
+    experiences = f"{count:,} experience{'' if count == 1 else 's'}"
+    # Whether it does, the client alone knows: it may refuse a long page.
+    return f"The client shows the user the dashboard of this project's {experiences}, if it can."

@@ -21,9 +21,9 @@ from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
-from learning_memory_server.server.views import memory_text
+from learning_memory_server.server.views import memory_views
 from learning_memory_server.server.views.calibration_views import CalibrationStats
-from learning_memory_server.server.views.memory_text import Heading
+from learning_memory_server.server.views.memory_views import Heading
 from learning_memory_server.server.wire import TextWire
 
 toolset = ToolSet()
@@ -190,7 +190,7 @@ async def add_memory(
     so. If you request progress, the call waits until all is indexed; cancelling it deletes the memory.
     """
     given = metadata.to_domain() if metadata else {}
-    return memory_text.added(await memories.add(caller, text, given, progress.report))
+    return memory_views.added(await memories.add(caller, text, given, progress.report))
 
 
 @toolset.tool("Search memories", changes=False, wire=TextWire("Search failed"))
@@ -228,8 +228,8 @@ async def search_memory(
     result = await searcher.search(MemoryQuery(query, limit, where, min_similarity, min_score))
     heading = Heading(min_similarity, explain=explain)
     if full_text:
-        return memory_text.found_whole(result, heading, text_offset)
-    return memory_text.found(result, heading, detailed=response_format is ResponseFormat.DETAILED)
+        return memory_views.found_whole(result, heading, text_offset)
+    return memory_views.found(result, heading, detailed=response_format is ResponseFormat.DETAILED)
 
 
 @toolset.tool("Delete a memory", changes=True, destroys=True, wire=TextWire("Processing error"))
@@ -246,7 +246,7 @@ async def delete_memory(
     backups until that is run with `--backups`.
     """
     await memories.delete(memory_id, again=caller.again)
-    return memory_text.deleted(memory_id)
+    return memory_views.deleted(memory_id)
 
 
 @toolset.tool("Show statistics", changes=False)

@@ -17,12 +17,11 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, SearchMode, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.server.composition.projects import Projects
-from learning_memory_server.server.replies import page
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.views import entry_views
-from learning_memory_server.server.views.fields import fields
+from learning_memory_server.server.views import entry_views, fields
 from learning_memory_server.server.views.score_views import ScoredExperience, left_out_note, scored_experience
+from learning_memory_server.server.wire import page
 
 toolset = ToolSet()
 

@@ -18,7 +18,7 @@ from learning_memory_server.learning.calibration import (
     score,
     trials_of,
 )
-from learning_memory_server.server.views.fields import fields
+from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.model.advice import Advice

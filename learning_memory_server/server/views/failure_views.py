@@ -9,7 +9,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
-from learning_memory_server.server.views.fields import fields
+from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.model.failure import Failure

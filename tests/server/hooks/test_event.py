@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.server.hooks.event import Event, arguments_of
+from learning_memory_server.server.hooks.hooks import Event, arguments_of
 
 
 @pytest.mark.parametrize(
