@@ -30,8 +30,8 @@ from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.task_projection import without_task
+from learning_memory_server.learning.clusters.clusterer import AxisSource
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
-from learning_memory_server.learning.clusters.live_axis import AxisSource
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
@@ -136,15 +136,17 @@ def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels],
 
     def ours(rows: Labels) -> Labels:
         request = FitRequest(
+            material.axis,
             material.vectors[rows],
             material.weights[rows],
             [material.texts[row] for row in rows],
             [material.ids[row] for row in rows],
-            {},
-            0,
             [each[rows] for each in material.apart],
         )
-        return fit(request, clusterer).partition.labels()
+        numbers = {
+            name: number for number, members in fit(request, clusterer).members().items() for name in members
+        }
+        return np.array([numbers.get(name, -1) for name in request.ids])
 
     def at_random(rows: Labels) -> Labels:
         return np.random.default_rng(len(rows)).permutation(ours(rows))

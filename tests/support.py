@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
     from learning_memory_server.index.engines.base import Hit, VectorStore
     from learning_memory_server.journal.log import Log
-    from learning_memory_server.learning.clusters.fitting import Fit, FitRequest
+    from learning_memory_server.learning.clusters.clusters import AxisFit
+    from learning_memory_server.learning.clusters.fitting import FitRequest
     from learning_memory_server.model.moment import Clock
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
@@ -224,7 +225,7 @@ class InProcessFitting:
     def __init__(self, min_cluster_size: int | None = None) -> None:
         self._min_cluster_size = min_cluster_size
 
-    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
         return fit(await prepare(), Clusterer(self._min_cluster_size))
 
     async def close(self) -> None:

@@ -2,8 +2,7 @@
 
 Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it
 has not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and
-fits on stdout, each after its length; both ends are this program. The child ends when its stdin does, and so with its
-parent.
+fits on stdout; both ends are this program. The child ends when its stdin does, and so with its parent.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import struct
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -26,14 +24,14 @@ from learning_memory_server.system.children import detached, module_command
 from learning_memory_server.system.crashes import raised_name
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.clusters.fitting import Fit, FitRequest
+    from learning_memory_server.learning.clusters.clusters import AxisFit
+    from learning_memory_server.learning.clusters.fitting import FitRequest
 
 log = structlog.get_logger()
 
 _MODULE: Final = "learning_memory_server.learning.clusters.child"
 _POLITE: Final = 5
 """The child's niceness: a caller may be waiting for clusters, but others are waiting for searches."""
-_LENGTH: Final = struct.Struct("<Q")
 
 
 class ChildFitting:
@@ -55,7 +53,7 @@ class ChildFitting:
         self._child: subprocess.Popen[bytes] | None = None
         self._ending: asyncio.TimerHandle | None = None
 
-    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
         """See `Fitting`. If no process can be started, the fit runs in this one."""
         if self._ending is not None:
             self._ending.cancel()
@@ -65,11 +63,11 @@ class ChildFitting:
         except OSError as error:
             log.warning("clustering.without_child", reason=error.strerror)
             return await asyncio.to_thread(_fit, await prepare(), self._arguments)
-        talk: asyncio.Future[bytes] | None = None
+        loop = asyncio.get_running_loop()
+        talk: asyncio.Future[AxisFit | None] | None = None
         try:
             # A new child spends this time on its imports.
-            request = await asyncio.to_thread(pickle.dumps, await prepare(), pickle.HIGHEST_PROTOCOL)
-            talk = asyncio.get_running_loop().run_in_executor(None, _answer, child, request)
+            talk = loop.run_in_executor(None, _answer, child, await prepare())
             answer = await asyncio.shield(talk)
         except BaseException:
             self._child = None
@@ -78,21 +76,20 @@ class ChildFitting:
                 await asyncio.wait([talk])
             await asyncio.to_thread(child.communicate)
             raise
-        if not answer:
-            self._child = None
-            _, errors = await asyncio.to_thread(child.communicate)
-            if child is kept and child.returncode < 0:
-                # It was killed between two requests: a new one answers, or fails by itself.
-                return await self.fit(prepare)
-            # The lines before it are frames, which show where the user has installed Python.
-            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-            log.error("clustering.failed", code=child.returncode, type=raised_name(last))
-            raise LearningMemoryError(
-                "Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`."
-            )
-        self._end_later()
-        result: Fit = await asyncio.to_thread(pickle.loads, answer)
-        return result
+        if answer is not None:
+            self._ending = loop.call_later(self._kept_seconds, self._end)
+            return answer
+        self._child = None
+        _, errors = await asyncio.to_thread(child.communicate)
+        if child is kept and child.returncode < 0:
+            # It was killed between two requests: a new one answers, or fails by itself.
+            return await self.fit(prepare)
+        # The lines before it are frames, which show where the user has installed Python.
+        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        log.error("clustering.failed", code=child.returncode, type=raised_name(last))
+        raise LearningMemoryError(
+            "Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`."
+        )
 
     async def close(self) -> None:
         """End the child."""
@@ -117,10 +114,6 @@ class ChildFitting:
             )
         return self._child
 
-    def _end_later(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._ending = loop.call_later(self._kept_seconds, self._end)
-
     def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
@@ -128,30 +121,16 @@ class ChildFitting:
             asyncio.get_running_loop().run_in_executor(None, child.communicate)
 
 
-def _answer(child: subprocess.Popen[bytes], request: bytes) -> bytes:
-    """Return what the child answers to a request; nothing if it has failed."""
+def _answer(child: subprocess.Popen[bytes], request: FitRequest) -> AxisFit | None:
+    """Return what the child answers to a request; None if it has failed."""
     if child.stdin is None or child.stdout is None:
         raise TypeError("a child without pipes")
-    with suppress(BrokenPipeError):
-        _write(child.stdin, request)
-        return _read(child.stdout)
-    return b""
-
-
-def _write(pipe: IO[bytes], content: bytes) -> None:
-    pipe.write(_LENGTH.pack(len(content)))
-    pipe.write(content)
-    pipe.flush()
-
-
-def _read(pipe: IO[bytes]) -> bytes:
-    """Return the next content; nothing if the other end was closed before its end."""
-    head = pipe.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return b""
-    (length,) = _LENGTH.unpack(head)
-    content = pipe.read(length)
-    return content if len(content) == length else b""
+    with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
+        pickle.dump(request, child.stdin, pickle.HIGHEST_PROTOCOL)
+        child.stdin.flush()
+        fit: AxisFit = pickle.load(child.stdout)  # noqa: S301 - from our own child
+        return fit
+    return None
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -165,12 +144,14 @@ def main(arguments: Sequence[str]) -> None:
     import learning_memory_server.learning.clustering.clusterer  # noqa: PLC0415
     import learning_memory_server.learning.clusters.fitting  # noqa: F401, PLC0415
 
-    while request := _read(sys.stdin.buffer):
-        found = _fit(pickle.loads(request), arguments)  # noqa: S301 - from our own parent
-        _write(sys.stdout.buffer, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+    with suppress(EOFError):
+        while True:
+            found = _fit(pickle.load(sys.stdin.buffer), arguments)  # noqa: S301 - from our own parent
+            pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+            sys.stdout.buffer.flush()
 
 
-def _fit(request: FitRequest, arguments: Sequence[str]) -> Fit:
+def _fit(request: FitRequest, arguments: Sequence[str]) -> AxisFit:
     from learning_memory_server.learning.clustering.clusterer import Clusterer  # noqa: PLC0415 - scipy
     from learning_memory_server.learning.clusters.fitting import fit  # noqa: PLC0415
 

@@ -11,11 +11,15 @@ import numpy as np
 from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.task_projection import without_task
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
+from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster
+from learning_memory_server.model import limits
+from learning_memory_server.model.cluster import ClusterId
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
+    from learning_memory_server.model.vocabulary import Axis
 
 INHERITED_SHARE: Final = 0.3
 """The minimum Jaccard index, over members known to both runs, at which a cluster keeps its number."""
@@ -102,31 +106,22 @@ _NAMED_BY: Final = 50
 class FitRequest:
     """The input of a fit. Rows are ordered by text and then id, whatever the order of writing."""
 
+    axis: Axis
     vectors: NDArray[np.float32]  # shape (n, d): what values are compared with
     weights: NDArray[np.float64]  # shape (n,), each above 0
     texts: Sequence[str]  # what labels are made from: the texts of the vectors without the values of fields
     ids: Sequence[str]
+    apart: Sequence[NDArray[np.float32]] = ()
+    """What else `without_task` takes, each of shape (n, d), on the axes on which tasks do not count."""
     before: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """The ids in each cluster of the previous run, by number."""
     next_number: int = 0  # the number of the next new cluster
-    apart: Sequence[NDArray[np.float32]] = ()
-    """What else `without_task` takes, each of shape (n, d), on the axes on which tasks do not count."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """The output of a fit: the clusters with their labels, evidence and numbers."""
-
-    partition: Partition
-    labels: Sequence[str]  # the label of each
-    evidence: Sequence[ClusterEvidence]  # what a value about each is judged by
-    matching: Matching
 
 
 class Fitting(Protocol):
     """Runs fits, one at a time: callers take turns."""
 
-    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
         """Return the fit of a request without blocking other tasks.
 
         Args:
@@ -142,9 +137,9 @@ class Fitting(Protocol):
         ...
 
 
-def fit(request: FitRequest, clusterer: Clusterer) -> Fit:
+def fit(request: FitRequest, clusterer: Clusterer) -> AxisFit:
     """Compute a fit. 10,000 rows take a second, and the GIL is held for part of it."""
-    vectors, texts = request.vectors, request.texts
+    vectors, texts, ids = request.vectors, request.texts, request.ids
     partition = None
     if request.apart:
         partition = clusterer.fit(without_task(vectors, *request.apart), request.weights)
@@ -155,9 +150,58 @@ def fit(request: FitRequest, clusterer: Clusterer) -> Fit:
         [[texts[row] for row in cluster.members[:_NAMED_BY]] for cluster in partition.clusters],
         background=[texts[row] for row in partition.noise[:_NAMED_BY]],
     )
-    evidence = [
-        ClusterEvidence.of("", vectors[cluster.members], cluster.weights) for cluster in partition.clusters
+    members = [
+        {
+            ids[row]: cosine
+            for row, cosine in zip(each.members.tolist(), each.similarities.tolist(), strict=True)
+        }
+        for each in partition.clusters
     ]
-    members = [frozenset(request.ids[row] for row in cluster.members) for cluster in partition.clusters]
-    matching = inherit(request.before, members, request.next_number)
-    return Fit(partition, labels, evidence, matching)
+    matching = inherit(request.before, list(map(frozenset, members)), request.next_number)
+    clusters = []
+    for cluster, number, label, cosines in zip(
+        partition.clusters, matching.numbers, labels, members, strict=True
+    ):
+        name = ClusterId(request.axis, number)
+        evidence = ClusterEvidence.of(str(name), vectors[cluster.members], cluster.weights)
+        clusters.append(FittedCluster(name, label, cosines, evidence))
+    return AxisFit(request.axis, tuple(clusters), ids, explain(partition), matching)
+
+
+_SIZE_SETTING: Final = "hdbscan_min_cluster_size"
+
+
+def explain(partition: Partition) -> str | None:
+    """Return why there are few or no clusters, and which setting would help; None if the partition is not thin."""
+    if not partition.is_thin:
+        return None
+    needed = partition.min_cluster_size
+    setting = f"{_SIZE_SETTING} = {needed}"
+    if partition.count < needed:
+        return f"There are {_counted(partition.count, 'point')}, and {setting} requires at least {needed} in a cluster."
+    if partition.clusters:
+        found = (
+            f"{_counted(len(partition.clusters), 'cluster')} found, but {len(partition.noise)} of "
+            f"{partition.count} points are in none of them ({setting}, min_samples = {partition.min_samples})."
+        )
+    else:
+        found = (
+            f"No {needed} of the {partition.count} points are close enough to each other to form a cluster "
+            f"({setting}, min_samples = {partition.min_samples})."
+        )
+    return f"{found} {_way_out(partition)}"
+
+
+def _way_out(partition: Partition) -> str:
+    missed = partition.near_miss
+    if missed is None:
+        return f"A smaller {_SIZE_SETTING} would not find more: the other points are too dissimilar."
+    shown = missed.sizes[: limits.GROUPS_NAMED]
+    sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
+    of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"
+    groups = _counted(len(missed.sizes), "cluster")
+    return f"With {_SIZE_SETTING} = {missed.min_cluster_size} there would be {groups}{of_them}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learning_memory_server.errors import LearningMemoryError
-    from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.learning.clusters.fitting import Fit, FitRequest
+    from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit
+    from learning_memory_server.learning.clusters.fitting import FitRequest
     from learning_memory_server.model.entry import Ghap
     from tests.support import Parts
 
@@ -70,7 +70,7 @@ class Learning:
         self.parts.collector.forget(names, self.parts.clock())
         await self.parts.writer.remove([point_id("ghap", name) for name in names])
 
-    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> Fit:
+    async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
         request = await prepare()
         self.requests.append(request)
         self.entered.set()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from learning_memory_server.errors import InsufficientDataError, LearningMemoryE
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
+from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.children import detached, module_command
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def request_of(count: int = 60) -> FitRequest:
     vectors = centres + 0.1 * random.normal(size=(count, 16)).astype(np.float32)
     names = [f"e{row:03}" for row in range(count)]
     return FitRequest(
+        Axis.FULL,
         vectors,
         np.ones(count),
         [("pool", "cache", "queue")[row % 3] + f" number {row}" for row in range(count)],
@@ -56,11 +59,10 @@ async def test_a_child_process_makes_the_same_fit() -> None:
     there = await fitting.fit(ready(request_of()))
     await fitting.close()
 
-    assert len(there.partition.clusters) == 3
-    for ours, theirs in zip(here.partition.clusters, there.partition.clusters, strict=True):
-        np.testing.assert_array_equal(ours.members, theirs.members)
-        np.testing.assert_array_equal(ours.centroid, theirs.centroid)
-    assert there.labels == here.labels
+    assert len(there.clusters) == 3
+    for ours, theirs in zip(here.clusters, there.clusters, strict=True):
+        assert (ours.id, ours.label, ours.members) == (theirs.id, theirs.label, theirs.members)
+        np.testing.assert_array_equal(ours.evidence.centroid, theirs.evidence.centroid)
     assert there.matching == here.matching
     assert sorted(there.matching.numbers) == [4, 7, 8]
 
@@ -75,12 +77,12 @@ async def test_a_child_is_kept_for_the_next_request_and_ends_when_it_is_not_used
     await fitting_long.fit(ready(request_of()))
     kept = _children() - before
     first = await fitting_long.fit(ready(request_of()))
-    assert len(first.partition.clusters) == 3
+    assert len(first.clusters) == 3
     assert kept - {child} == _children() - before - {child}
     while child in _children():  # noqa: ASYNC110 - the kernel has no event for it
         await asyncio.sleep(0.05)
 
-    assert len((await fitting.fit(ready(request_of()))).partition.clusters) == 3
+    assert len((await fitting.fit(ready(request_of()))).clusters) == 3
     await fitting.close()
     await fitting_long.close()
     assert _children() <= before
@@ -95,14 +97,14 @@ async def test_a_child_that_was_killed_is_replaced() -> None:
     # Its threads take a moment to die, so that it may still look alive at the next request.
     os.kill(int(child), signal.SIGKILL)
 
-    assert len((await fitting.fit(ready(request_of()))).partition.clusters) == 3
+    assert len((await fitting.fit(ready(request_of()))).clusters) == 3
     await fitting.close()
 
 
 @pytest.mark.slow
 async def test_a_failing_child_is_an_error_whose_reason_stays_in_the_log() -> None:
     request = request_of()
-    broken = FitRequest(request.vectors[:, :0], request.weights, ["secret"], request.ids, {}, 0)
+    broken = replace(request, vectors=request.vectors[:, :0], texts=["secret"])
 
     with capture_logs() as logs, pytest.raises(LearningMemoryError, match="Clustering failed") as caught:
         await ChildFitting(None, 3).fit(ready(broken))
@@ -142,7 +144,7 @@ async def test_cancelling_the_call_ends_the_child(turns: int) -> None:
 async def test_without_a_child_process_the_fit_runs_in_this_one() -> None:
     there = await ChildFitting(5, 2, ["/nowhere/python"]).fit(ready(request_of()))
 
-    assert len(there.partition.clusters) == 3
+    assert len(there.clusters) == 3
 
 
 @pytest.mark.slow

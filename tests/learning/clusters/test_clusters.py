@@ -16,6 +16,7 @@ from learning_memory_server.learning.clusters.clusters import (
     FittedCluster,
     clusters_of,
 )
+from learning_memory_server.learning.clusters.fitting import Matching
 from learning_memory_server.learning.clusters.lineage import Lineage
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
 
 EVIDENCE = ClusterEvidence.of("full_0", np.eye(3, dtype=np.float32), np.ones(3))
+MATCHING = Matching((), 0, {}, {})
 ENTRIES = [
     numbered(number, goal=f"Launch the moonshot {number}" if number == 1 else "Fill the pool")
     for number in range(9)
@@ -38,11 +40,11 @@ def fit_of(
     """A fit of the first entries, the first few of them in a cluster, each farther from its centre than the last."""
     cosines = {name: 0.9 - place / 100 for place, name in enumerate(NAMES[:members])}
     cluster = FittedCluster(ClusterId(Axis.FULL, 0), label, cosines, EVIDENCE)
-    return AxisFit.made_of(NOON, [cluster] if members else [], NAMES[:total], explanation)
+    return AxisFit(Axis.FULL, (cluster,) if members else (), NAMES[:total], explanation, MATCHING)
 
 
 def standing(fit: AxisFit, entries: list[Ghap] = ENTRIES, stale: int = 0) -> AxisClusters:
-    return clusters_of(Axis.FULL, fit, Lineage(), {e.id: e for e in entries}, stale)
+    return clusters_of(fit, NOON, Lineage(), {e.id: e for e in entries}, stale)
 
 
 def test_a_label_loses_the_terms_that_only_a_forgotten_member_had() -> None:
@@ -83,10 +85,10 @@ def test_noise_is_listed_newest_first() -> None:
 
 
 def test_an_error_names_the_ten_largest_clusters() -> None:
-    clusters = [
+    clusters = tuple(
         FittedCluster(ClusterId(Axis.FULL, number), "", {NAMES[number % 9]: 0.5}, EVIDENCE)
         for number in range(12)
-    ]
-    found = standing(AxisFit.made_of(NOON, clusters, NAMES, None))
+    )
+    found = standing(AxisFit(Axis.FULL, clusters, NAMES, None, MATCHING))
     with pytest.raises(NotFoundError, match=r"the 10 largest clusters of full are: full_0, .*full_9[.]$"):
         found.get(ClusterId(Axis.FULL, 40))

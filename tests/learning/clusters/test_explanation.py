@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from learning_memory_server.learning.clusters.clusters import explain
+from learning_memory_server.learning.clusters.fitting import explain
 from tests.learning.clustering.parts import directions, fit, mixture
 
 
