@@ -24,7 +24,7 @@ from learning_memory_server.journal.line import (
     with_data,
 )
 from learning_memory_server.redaction.base import Redactor
-from learning_memory_server.redaction.data import RedactedData, redact_data
+from learning_memory_server.redaction.gate import RedactedData, redact_data
 
 OPEN_ENTRY: Final = "open entry"
 UNREADABLE: Final = "unreadable"

@@ -1,4 +1,7 @@
-"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
+"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ...".
+
+Some names promise a secret, as `DB_PASSWORD` and `clientSecret` do; `next_page_token` and `cache_key` do not.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from typing import Final
 
 from learning_memory_server.redaction.base import Span
 from learning_memory_server.redaction.forms import lowered
-from learning_memory_server.redaction.names import Promise, promise_of
 from learning_memory_server.redaction.values import (
     LONGEST_PASSWORD,
+    WORDS,
     is_call,
     is_key,
     is_mixed,
@@ -21,6 +24,102 @@ from learning_memory_server.redaction.values import (
     is_spoken_password,
     is_uuid,
 )
+
+
+class Promise(Enum):
+    """What is kept under a name."""
+
+    PASSWORD = "password"  # noqa: S105 - the kind's name
+    KEY = "key"
+    MAYBE = "maybe a key"
+    LONE = "a key of any sort"
+
+
+_NEUTRAL: Final = frozenset(
+    """
+    value val prod production dev development staging stage live old new current default plain
+    plaintext raw text txt string str base b64 hex primary secondary main backup root admin user it
+    this here
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Words after the one that counts, which do not change what is kept."""
+
+_PASSWORDS: Final = frozenset(
+    """
+    password passwd passphrase passcode passwort pwd psw pass pw psk userpassword dbpassword storepass keypass dbpass smtppass userpass rootpass adminpass mypass
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_NOT_BEFORE_PASSWORD: Final = frozenset(
+    """
+    hashed encrypted hash crypted masked no first second third single multi two one render by
+    forward backward low high band tests checks all will must should can may not would pre post each
+    every this that next last
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_SECRETS: Final = frozenset(
+    """
+    secret clientsecret secretkey apikey apikeys appkey authkey accesskey accesstoken authtoken
+    apitoken bottoken apisecret appsecret credential credentials creds authorization pat privatekey
+    signingkey
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_TOKENS: Final = frozenset(["token", "tokens"])
+_NOT_BEFORE_TOKEN: Final = frozenset(
+    """
+    next page nextpage continuation pagination cursor sync max min num number total input output
+    prompt completion pad padding eos bos sep cls unk stop mask special cancellation cancel public
+    csrf xsrf per first last start end begin new this each every previous prev current_token resume
+    paging scroll delta lookahead reserved cached reasoning id
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_BEFORE_COOKIE: Final = frozenset(["session", "auth", "login", "remember"])
+_BEFORE_KEY: Final = frozenset(
+    """
+    api access secret private signing encryption encrypt decryption master account auth shared
+    license licence service app application consumer subscription security crypt aes hmac jwt token
+    ssh ingest ingestion ssl tls deploy webhook client storage instrumentation integration rest
+    server authentication authorization admin wireguard preshared psk registration functions
+    function host fernet cipher unseal recovery bootstrap enrollment activation vapid merchant sender
+    tenant personal write join seed sas gpg pgp
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_NOT_BEFORE_KEY: Final = frozenset(
+    """
+    primary foreign cache sort partition dict hash index map row object public composite unique
+    lookup group idempotency dedupe dedup order json shard routing default translation i18n message
+    react candidate hot shortcut arrow enter escape tab return page event config setting state query
+    search field column data entry item feature flag record document doc node file path cluster
+    session redis natural surrogate business range bucket kms recv list export send fetch import
+    show get set has is by with for no any socket publishable site measurement
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+
+
+def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sort of name
+    """Return what is kept under a name, or None if it promises no secret."""
+    words = [word.lower() for word in WORDS.findall(name)]
+    while words and (words[-1].isdigit() or words[-1] in _NEUTRAL):
+        words.pop()
+    if not words:
+        return None
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase")):
+        return None if before in _NOT_BEFORE_PASSWORD else Promise.PASSWORD
+    if (
+        last in _SECRETS
+        or last.endswith(("apikey", "secretkey"))
+        or (last == "auth" and name.lstrip().startswith(("_", "//")))
+    ):
+        return Promise.KEY
+    if last in _TOKENS or last.endswith("token"):
+        before = before if last in _TOKENS else last.removesuffix("token")
+        return None if before in _NOT_BEFORE_TOKEN else Promise.KEY
+    if last in ("cookie", "cookies"):
+        return Promise.KEY if before in _BEFORE_COOKIE else None
+    if last not in ("key", "keys") or before in _NOT_BEFORE_KEY or (not before and last == "keys"):
+        return None
+    return Promise.KEY if before in _BEFORE_KEY else Promise.MAYBE if before else Promise.LONE
+
 
 _NAME: Final = re.compile(
     r"(?:p(?:ass|wd|sw|sk(?![a-z])|w(?![a-z])|at(?![a-z]))|secret|token|cred(?:ential|s)|key|auth|cookie)[a-z0-9_-]{0,40}+"
@@ -145,19 +244,16 @@ class AssignmentDetector:
 def _name_of(text: str, found: re.Match[str]) -> str:
     """Return the name, with the words of its line before it."""
     left = text[max(0, found.start() - _LEFT) : found.start()]
-    left = _BETWEEN_NAMES.split(left)[-1]
-    return left + text[found.start() : found.end()]
+    return _BETWEEN_NAMES.split(left)[-1] + text[found.start() : found.end()]
 
 
 def _value_after(text: str, found: re.Match[str]) -> Span | None:
     end = found.end()
     before = text[max(0, found.start() - _LEFT) : found.start()]
     flag = _IS_FLAG.search(before) is not None
-    match = next((match for form in _WRITTEN if (match := form.match(text, end))), None)
-    if match is None and flag:
-        match = _FLAG.match(text, end)
-    spoken = match is None and not _VERB.match(text, found.start())
-    if match is None and not spoken:
+    forms = (*_WRITTEN, _FLAG) if flag else _WRITTEN
+    match = next((match for form in forms if (match := form.match(text, end))), None)
+    if match is None and _VERB.match(text, found.start()):
         return None
     promise = None if _IN_ARN.search(before) else promise_of(_name_of(text, found))
     if promise is None:
@@ -204,10 +300,9 @@ def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
 
 
 def _value_before(text: str, found: re.Match[str]) -> Span | None:
-    left = text[max(0, found.start() - 300) : found.start()]
-    if not left.endswith(" "):
+    line = text[max(0, found.start() - 300) : found.start()].rpartition("\n")[2]
+    if not line.endswith(" "):
         return None
-    line = left[max(0, left.rfind("\n")) :]
     match = None
     if " as " in line or " is " in line or " was " in line:
         match = _REVERSED.search(line)
@@ -216,8 +311,7 @@ def _value_before(text: str, found: re.Match[str]) -> Span | None:
     promise = promise_of(_name_of(text, found)) if match else None
     if match is None or promise is None:
         return None
-    start = found.start() - len(left) + max(0, left.rfind("\n")) + match.start("bare")
-    return _judged(promise, match["bare"], start, Tie.SAID)
+    return _judged(promise, match["bare"], found.start() - len(line) + match.start("bare"), Tie.SAID)
 
 
 def _trimmed(value: str) -> str:

@@ -11,14 +11,9 @@ from functools import cache
 from typing import Final
 
 from learning_memory_server.redaction.base import Span
-from learning_memory_server.redaction.values import is_example_token
+from learning_memory_server.redaction.values import is_real_token
 
 _NEAR: Final = 120
-
-
-def is_real_token(value: str) -> bool:
-    """Return whether a token is more than an example in a document."""
-    return not is_example_token(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +64,21 @@ class FormDetector:
                 return
         hinted = {number for hint, numbers in self._by_hint if hint in searched for number in numbers}
         for number in sorted(hinted):
-            yield from spans_of(self._forms[number], text)
+            form = self._forms[number]
+            pattern = _compiled(form.pattern)
+            group = "secret" if "secret" in pattern.groupindex else 0
+            for found in pattern.finditer(text):
+                start, end = found.span(group)
+                if (
+                    (form.inside or begins_word(text, found.start()))
+                    and (not form.near or _is_near(form.near, text[max(0, start - _NEAR) : end + _NEAR]))
+                    and form.confirm(text[start:end])
+                ):
+                    yield Span(start, end, form.kind)
 
 
-def spans_of(form: Form, text: str) -> Iterator[Span]:
-    """Return where secrets of one form are."""
-    pattern = _compiled(form.pattern)
-    group = "secret" if "secret" in pattern.groupindex else 0
-    for found in pattern.finditer(text):
-        start, end = found.span(group)
-        if not form.inside and not begins_word(text, found.start()):
-            continue
-        if form.near and not _compiled(form.near).search(text[max(0, start - _NEAR) : end + _NEAR].lower()):
-            continue
-        if form.confirm(text[start:end]):
-            yield Span(start, end, form.kind)
+def _is_near(pattern: str, around: str) -> bool:
+    return _compiled(pattern).search(around.lower()) is not None
 
 
 @cache

@@ -1,17 +1,156 @@
-"""The gate in front of the store, which calls and imports pass to have their secrets removed."""
+"""The gate in front of the store, which calls and imports pass to have their secrets removed from JSON-like data."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.redaction.data import RedactedData, redact_data
+from learning_memory_server.redaction.base import Redacted, Redactor
 
 if TYPE_CHECKING:
-    from learning_memory_server.redaction.base import Redactor
     from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+_PLAIN: Final = frozenset(
+    """
+    goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway
+    text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at date timestamp project agent_session agent session domain
+    strategy status category kind language ghap_id memory_id cluster_id request requests history resolution data
+    records entries event level tool outcome type
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+"""Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
+
+
+_NAME_MAX: Final = 200
+"""Characters of the longest key that a text is read with. Each item of a list is read with the list's key."""
+_ID: Final = re.compile(
+    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
+)
+"""An id of ours, whole. It holds digits that a user's pattern may match, and is no secret wherever it is."""
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE
+)
+_FORMS: Final = {
+    **dict.fromkeys(("id", "memory_id"), _UUID),
+    **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
+    **dict.fromkeys(
+        "since date_from date_to timestamp date at created_at resolved_at captured_at".split(),  # noqa: SIM905 - words
+        _MOMENT,
+    ),
+}
+"""What texts under these names look like if they are what the name says; then they are no secret either."""
+
+
+class RedactedData(NamedTuple):
+    """Data without its secrets; how many of each kind were replaced, also by place, such as `metadata.tags[0]`."""
+
+    data: Any
+    kinds: Mapping[str, int]
+    places: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
+
+def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:  # noqa: ANN401 - JSON
+    """Return data without the secrets in its texts and its keys.
+
+    A text under a key is read with the key before it, because `{"password": "..."}` holds what `"..."` alone does not
+    show. Keys that become the same are numbered, so that nothing else is lost. Ids and times are not secrets, even if a
+    user's pattern matches them: without them, no call would find its entry and no import its own.
+
+    Args:
+        data: Mappings, lists, texts, numbers, truth values and None; anything else stays as it is.
+        kept: Places that stay as they are, such as `history[].at`.
+    """
+    walk = _Walk(redactor, frozenset(kept))
+    redacted = walk.redacted(data, "", "")
+    kinds = sum(walk.places.values(), Counter[str]())
+    return RedactedData(redacted, dict(sorted(kinds.items())), walk.places)
+
+
+class _Walk:
+    """A walk through data that notes where secrets were."""
+
+    def __init__(self, redactor: Redactor, kept: frozenset[str]) -> None:
+        self._redactor = redactor
+        self._kept = kept
+        self.places: dict[str, Counter[str]] = {}
+
+    def redacted(self, data: Any, name: str, place: str) -> Any:  # noqa: ANN401 - JSON
+        """Return a part of the data, under the key `name` and at `place`, or "" for all of it, without secrets."""
+        if self._kept and _INDEX.sub("[]", place) in self._kept:
+            return data
+        if isinstance(data, str):
+            return self._text(data, name, place)
+        if isinstance(data, list | tuple):
+            return [self.redacted(item, name, f"{place}[{number}]") for number, item in enumerate(data)]
+        if not isinstance(data, dict):
+            return data
+        # One call for each level: data may be nested nearly as deep as Python can go.
+        redacted: dict[Any, Any] = {}
+        for key, value in data.items():
+            free, kinds = self._key(key, redacted, data)
+            inside = f"{place}.{free}" if place else str(free)
+            self._note(inside, kinds)
+            redacted[free] = self.redacted(value, key if isinstance(key, str) else name, inside)
+        return redacted
+
+    def _key(
+        self,
+        key: Any,  # noqa: ANN401 - JSON
+        taken: Collection[Any],
+        given: Collection[Any],
+    ) -> tuple[Any, Mapping[str, int]]:
+        """Return a key without secrets, numbered if it would be one that is there, and what was in it."""
+        is_text = isinstance(key, str) and key not in _PLAIN and not _is_ours(key)
+        now = self._redactor.redact(key) if is_text else Redacted(key)
+        number, free = 2, now.text
+        while free in taken or (free != key and free in given):
+            free = f"{now.text} {number}"
+            number += 1
+        return free, now.kinds
+
+    def _text(self, text: str, name: str, place: str) -> str:
+        if _is_ours(text, name):
+            return text
+        redacted = _redacted_text(self._redactor, text, name)
+        self._note(place, redacted.kinds)
+        return redacted.text
+
+    def _note(self, place: str, kinds: Mapping[str, int]) -> None:
+        if kinds:
+            self.places.setdefault(place, Counter()).update(kinds)
+
+
+def _is_ours(text: str, name: str = "") -> bool:
+    """Return whether a text is as a whole an id, or what its name says: an id, a session or a time."""
+    text = text.strip()
+    form = _FORMS.get(name)
+    return _ID.fullmatch(text) is not None or (form is not None and form.fullmatch(text) is not None)
+
+
+def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
+    """Return a text under a name without its secrets."""
+    result = redactor.redact(text)
+    if (
+        not result.kinds
+        and 0 < len(name) <= _NAME_MAX
+        and name not in _PLAIN
+        and '"' not in name + text
+        and "\n" not in name + text
+    ):
+        before = f'"{name}": "'
+        in_context = redactor.redact(f'{before}{text}"')
+        if in_context.text.startswith(before) and in_context.text.endswith('"'):
+            return Redacted(in_context.text[len(before) : -1], in_context.kinds)
+    return result
+
 
 _AT_ONCE: Final = 5_000
 """Characters that are searched on the event loop: in three milliseconds, or thirty if they hold nothing but names of

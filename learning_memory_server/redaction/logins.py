@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.forms import Form, decoded, is_real_token
+from learning_memory_server.redaction.forms import Form, decoded
 from learning_memory_server.redaction.values import (
     is_key,
     is_mixed,
@@ -13,6 +13,7 @@ from learning_memory_server.redaction.values import (
     is_phrase,
     is_placeholder,
     is_random,
+    is_real_token,
     is_spoken_password,
     is_uuid,
 )
@@ -59,7 +60,7 @@ def _pgpass(port: str, first: str) -> str:
     )
 
 
-def _is_bearer(value: str) -> bool:
+def _is_session(value: str) -> bool:
     return not is_placeholder(value) and (is_random(value) or is_uuid(value))
 
 
@@ -85,7 +86,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         "authorization",
         ("bearer",),
         r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})",
-        _is_bearer,
+        _is_session,
     ),
     Form("authorization", ("basic ",), r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
     Form(
@@ -121,7 +122,7 @@ LOGINS: Final[tuple[Form, ...]] = (
             r"(?i)(?:sess|sid|auth|login|remember|identity)[\w.-]{0,40}+[\"'\]]{0,2}(?:,\s{0,4}[\"']value[\"'])?\s{0,2}[=:]\s{0,2}[\"']?"
             r"(?P<secret>[\w%.:|+/=~-]{16,4000}+)"
         ),
-        lambda value: not is_placeholder(value) and (is_random(value) or is_uuid(value)),
+        _is_session,
         inside=True,
         near=r"cookie|\s-b\s|path=/|httponly|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid",
     ),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
@@ -150,34 +151,28 @@ def _outside(
 ) -> list[tuple[Span, int]]:
     """Return the spans that no area touches or, if `covered`, covers."""
     ordered = sorted(areas)
-    if not ordered:
-        return list(found)
-    kept, index, reach = [], 0, 0
-    for span, rank in sorted(found):
+    starts = [start for start, _ in ordered]
+    # How far the areas reach up to each of them: many spans and areas take no longer than to sort them.
+    reach = list(accumulate((end for _, end in ordered), max, initial=0))
+
+    def is_inside(span: Span) -> bool:
         if covered:
-            while index < len(ordered) and ordered[index][0] <= span.start:
-                reach = max(reach, ordered[index][1])
-                index += 1
-            keep = reach < span.end
-        else:
-            while index < len(ordered) and ordered[index][1] <= span.start:
-                index += 1
-            keep = index == len(ordered) or ordered[index][0] >= span.end
-        if keep:
-            kept.append((span, rank))
-    return kept
+            return reach[bisect_right(starts, span.start)] >= span.end
+        return reach[bisect_left(starts, span.end)] > span.start
+
+    return [(span, rank) for span, rank in found if not is_inside(span)]
 
 
 def _merged(found: Iterable[tuple[Span, int]]) -> list[Span]:
     """Return the spans in order; overlapping ones are one."""
     merged: list[tuple[Span, int]] = []
     for span, rank in sorted(found):
-        if not merged or span.start >= merged[-1][0].end:
+        if merged and span.start < merged[-1][0].end:
+            last, best = merged.pop()
+            kind = span.kind if rank < best else last.kind
+            merged.append((Span(last.start, max(last.end, span.end), kind), min(rank, best)))
+        else:
             merged.append((span, rank))
-            continue
-        last, best = merged[-1]
-        kind, best = (span.kind, rank) if rank < best else (last.kind, best)
-        merged[-1] = Span(last.start, max(last.end, span.end), kind), best
     return [span for span, _ in merged]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.forms import Form, decoded, is_real_token
-from learning_memory_server.redaction.values import is_random
+from learning_memory_server.redaction.forms import Form, decoded
+from learning_memory_server.redaction.values import has_all_sorts, is_random, is_real_token
 
 
 def _is_key_body(value: str) -> bool:
@@ -27,7 +27,7 @@ def _is_aws_secret(value: str) -> bool:
         is_real_token(value)
         and not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value)
         and len(set(value)) >= 16  # noqa: PLR2004 - 40 random ones of 64 have 30 different
-        and bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
+        and has_all_sorts(value)
         and is_random(value)
     )
 

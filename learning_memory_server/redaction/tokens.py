@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.forms import Form, is_real_token, token
-from learning_memory_server.redaction.values import is_random
+from learning_memory_server.redaction.forms import Form, token
+from learning_memory_server.redaction.values import has_all_sorts, is_random, is_real_token
 
 _WORD = r"[0-9A-Za-z]"
 _URL = r"[\w-]"
@@ -222,12 +222,7 @@ TOKENS: Final[tuple[Form, ...]] = (
 
 def _is_unknown_token(value: str) -> bool:
     body = re.split("[_-]", value)[-1]
-    return (
-        is_real_token(value)
-        and not _IDENTIFIERS.match(value)
-        and bool(re.search(r"[a-z]", body) and re.search(r"[A-Z]", body) and re.search(r"\d", body))
-        and is_random(body)
-    )
+    return is_real_token(value) and not _IDENTIFIERS.match(value) and has_all_sorts(body) and is_random(body)
 
 
 def _is_unknown_hex_token(value: str) -> bool:

@@ -28,7 +28,7 @@ _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{3,}\d{3,}|[A-Z][a-z]+[_-]?[A-Za-
 """What people choose for a password, and seldom for a variable."""
 
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
-_CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{7}")
 """More in a row than names have, except abbreviations."""
 
@@ -123,14 +123,19 @@ def _has_example(lowered: str) -> bool:
     return any(hint in lowered for hint in _OF_EXAMPLES) and _EXAMPLE.search(lowered) is not None
 
 
-def is_example_token(value: str) -> bool:
-    """Return whether a token of the right form was made up for a document."""
+def is_real_token(value: str) -> bool:
+    """Return whether a token of the right form was not made up for a document."""
     lowered = value.lower()
-    return (
+    return not (
         len(set(value)) < min(8, len(value) // 2)
         or _has_example(lowered)
         or any(row[i : i + 8] in lowered for row in _ASCENDING for i in range(len(row) - 7))
     )
+
+
+def has_all_sorts(value: str) -> bool:
+    """Return whether there are digits in a value, and letters of both cases."""
+    return all(re.search(sort, value) for sort in ("[a-z]", "[A-Z]", r"\d"))
 
 
 def is_uuid(value: str) -> bool:
@@ -148,7 +153,7 @@ def is_random(value: str) -> bool:
         return True
     # Without digits, only the case can tell; names change it at most once in three letters.
     turns = sum(a.isupper() != b.isupper() for a, b in itertools.pairwise(characters))
-    words = _CAMEL.findall(value)
+    words = WORDS.findall(value)
     if min(map(len, words), default=0) > 2:  # noqa: PLR2004 - a name in camel case
         return False
     if turns > max(5, len(characters) // 3) or (turns > 5 and _CONSONANTS.search(value)):  # noqa: PLR2004
@@ -198,7 +203,7 @@ def is_mixed(value: str) -> bool:
     """Return whether a value is random, with digits and letters of both cases: neither a name nor a hash in hex."""
     return (
         re.fullmatch(r"[\w+=~-]{20,400}", value) is not None
-        and bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
+        and has_all_sorts(value)
         and is_key(value, strict=True)
     )
 

@@ -27,7 +27,7 @@ from learning_memory_server.server.wire import JSON
 from learning_memory_server.system.turns import in_turn
 
 if TYPE_CHECKING:
-    from learning_memory_server.redaction.data import RedactedData
+    from learning_memory_server.redaction.gate import RedactedData
     from learning_memory_server.server.tools.toolset import Tool
     from learning_memory_server.server.wire import Result
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from learning_memory_server.redaction.data import RedactedData
+    from learning_memory_server.redaction.gate import RedactedData
     from learning_memory_server.server.composition.services import Services
 
 OPENING = opening(VERSIONS[-1])

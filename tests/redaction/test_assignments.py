@@ -5,7 +5,7 @@ import random
 import pytest
 
 from benchmarks.secrets_made import ALNUM, HEX, drawn
-from learning_memory_server.redaction.names import Promise, promise_of
+from learning_memory_server.redaction.assignments import Promise, promise_of
 from learning_memory_server.redaction.redactor import build_redactor
 
 RNG = random.Random(3)  # noqa: S311 - made-up secrets

@@ -13,7 +13,7 @@ from benchmarks.secret_texts import SEEN, harmless_texts, secret_cases
 from benchmarks.secrets_made import ALNUM, HEX, drawn
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, MARKER, Span, marker
-from learning_memory_server.redaction.data import redact_data
+from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
 
 if TYPE_CHECKING:

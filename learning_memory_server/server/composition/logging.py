@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server.redaction.data import redact_data
+from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system.crashes import describe_exception
 

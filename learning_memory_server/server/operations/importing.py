@@ -20,7 +20,7 @@ from learning_memory_server.server.operations.forgetting import Forgetful, forge
 if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.memory import Memory
-    from learning_memory_server.redaction.data import RedactedData
+    from learning_memory_server.redaction.gate import RedactedData
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations import Report
 
