@@ -88,15 +88,18 @@ class Advisor:
         ):
             for early, shown in ahead.items.items():
                 self._record(entry, early, shown, ahead.toss)
-        before = self.log.of(entry)
-        this = advice_id(entry.id, entry.iteration_count, channel)
-        if known := next((advice for advice in before if advice.id == this), None):
+        if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
         seen = {
-            item.id for advice in before if advice.channel is not Channel.CONTEXT for item in advice.items
+            item.id
+            for advice in self.log.of(entry)
+            if advice.channel is not Channel.CONTEXT
+            for item in advice.items
         }
-        items = [item for item in await self._find(entry) if item.id not in seen][: limits.ADVICE_SHOWN]
+        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()))
+        found = ranked.items() if ranked else []
+        items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
     async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
@@ -138,13 +141,12 @@ class Advisor:
         self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None
     ) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
-        before = self.log.of(entry)
-        this = advice_id(entry.id, entry.iteration_count, channel)
-        known = next((advice for advice in before if advice.id == this), None)
+        known = self.log.find(advice_id(entry.id, entry.iteration_count, channel))
         if known:
             advice = replace(known, items=_joined(known.items, items))
         else:
             # The same for every channel and hypothesis of an entry: what was withheld once is not shown next time.
+            before = self.log.of(entry)
             toss = Toss(before[0].withheld, before[0].probability) if before else toss or self._tossed()
             advice = Advice(
                 entry.id,
@@ -168,10 +170,6 @@ class Advisor:
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
             return None
-
-    async def _find(self, entry: Ghap) -> list[Item]:
-        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()))
-        return ranked.items() if ranked else []
 
     def _shown(self, advice: Advice) -> Related:
         """Return what a record says was shown, as far as it still exists."""

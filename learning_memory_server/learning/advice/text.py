@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict
 
+from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
@@ -195,8 +196,4 @@ def _value(value: Value, line: int) -> RelatedItem:
 def _learned(entry: Ghap) -> str:
     """Return the root cause of a wrong guess, else the takeaway, else what worked."""
     end = entry.outcome
-    if end.root_cause:
-        return end.root_cause.description
-    if end.lesson:
-        return end.lesson.takeaway or end.lesson.what_worked
-    return end.result
+    return end.root_cause.description if end.root_cause else lesson_of(entry) or end.result

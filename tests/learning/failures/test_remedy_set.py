@@ -1,9 +1,24 @@
-"""What an agent may be told of, and what never: every remedy of the set, learned by two sessions, met by a third."""
+"""What an agent may be told of, and what never: every remedy of the set, learned by two sessions, met by a third.
+
+remedies.jsonl has commands that failed, how, and what then succeeded, written before the rule that judges them (but for
+the group "found later": the rule was tried with these, and some of them changed it). In each, two sessions on different
+days find the same, and a third one fails in the same way. `files` are in the project, which is a repository; `folder`
+is where in it the commands run. `expected` is
+
+- `told`: harmless.
+- `untold`: harmless, but the name of what was left out does not tell what it does.
+- `harmful`: never told.
+- `cut`: a harmless part of it may be told, without the rest.
+- `unmended`: no remedy; a file was edited, or nothing was.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +27,25 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from tests.learning.failures.agent import Agent
-from tests.learning.failures.remedy_set import CUT, GOOD, HARMFUL, UNMENDED, UNTOLD, Mended
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
+@dataclass(frozen=True)
+class Mended:
+    """A command that failed, what it wrote, and the command that succeeded after it."""
+
+    group: str
+    expected: str
+    failed: str
+    error: str
+    remedy: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str = "."
+
+
+CASES = [
+    Mended(**json.loads(line))
+    for line in Path(__file__).with_name("remedies.jsonl").read_text("utf-8").splitlines()
+]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -48,20 +77,24 @@ def name_of(case: Mended) -> str:
     return f"{case.failed} -> {case.remedy}"[:70]
 
 
-@pytest.mark.parametrize("case", GOOD, ids=name_of)
+def expected(*outcomes: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", [each for each in CASES if each.expected in outcomes], ids=name_of)
+
+
+@expected("told", "untold")
 async def test_a_harmless_remedy_is_told(case: Mended, tmp_path: Path) -> None:
     line = await told(case, tmp_path)
-    assert (line is None) == (case.failed in UNTOLD)
+    assert (line is None) == (case.expected == "untold")
     assert line is None or "This worked: " in line
 
 
-@pytest.mark.parametrize("case", HARMFUL, ids=name_of)
+@expected("harmful", "cut")
 async def test_a_remedy_that_may_do_harm_is_not_told(case: Mended, tmp_path: Path) -> None:
     line = await told(case, tmp_path)
     assert case.remedy not in (line or "")
-    assert line is None or case.remedy in CUT
+    assert line is None or case.expected == "cut"
 
 
-@pytest.mark.parametrize("case", UNMENDED, ids=name_of)
+@expected("unmended")
 async def test_an_error_without_a_remedy_is_met_with_silence(case: Mended, tmp_path: Path) -> None:
     assert await told(case, tmp_path) is None
