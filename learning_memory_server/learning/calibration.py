@@ -14,14 +14,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.support import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.advice import Advice
-    from learning_memory_server.model.entry import Ghap
 
 ENOUGH: Final = 10
 """From this many judged entries on, their share is worth telling: the 95 % interval of five of ten is 0.24 to 0.76."""
@@ -268,7 +266,6 @@ def lift(trials: Sequence[Trial]) -> Lift:
 
 
 def _arm(weighted: Sequence[tuple[float, bool]]) -> Arm:
-    """Return the arm of entries with these weights."""
     total = math.fsum(weight for weight, _ in weighted)
     if not total:
         return Arm(0, 0, None, 0.0)

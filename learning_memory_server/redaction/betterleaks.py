@@ -142,9 +142,9 @@ def _located(text: str, findings: Iterable[Any]) -> Iterator[Span]:
             # It was found in something decoded, or is reported once for several places of the same line.
             continue
         searched[match] = begin + len(match)
-        yield Span(begin + offset, begin + offset + len(finding.secret), _kind(rule))
-
-
-def _kind(rule: str) -> str:
-    kind = _KINDS.get(rule, rule.replace("-", " "))
-    return kind if KIND.fullmatch(kind) else "secret"
+        kind = _KINDS.get(rule, rule.replace("-", " "))
+        yield Span(
+            begin + offset,
+            begin + offset + len(finding.secret),
+            kind if KIND.fullmatch(kind) else "secret",
+        )

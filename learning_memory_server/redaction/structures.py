@@ -13,14 +13,6 @@ def _is_key_body(value: str) -> bool:
     return re.search(r"[A-Za-z0-9+/]{32}", value) is not None
 
 
-def _is_jwt(value: str) -> bool:
-    return decoded(value.partition(".")[0]).lstrip()[:1] == b"{"
-
-
-def _is_telegram(value: str) -> bool:
-    return is_real_token(value.partition(":")[2])
-
-
 def _is_aws_secret(value: str) -> bool:
     # 40 characters may as well be a hash, a path or a word in camel case.
     return (
@@ -59,7 +51,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         "jwt",
         ("eyj",),
         r"(?:(?<![0-9A-Za-z])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))eyJ[\w-]{10,4000}+\.[\w-]{10,}+\.[\w-]*+(?:\.[\w-]++){0,2}",
-        _is_jwt,
+        lambda value: decoded(value.partition(".")[0]).lstrip()[:1] == b"{",
     ),
     Form(
         "slack webhook",
@@ -95,7 +87,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         "telegram token",
         (":aa",),
         r"(?:(?<![0-9A-Za-z])|(?<=bot)|(?<=\\[nrt]))\d{8,10}:AA[\w-]{32,34}(?![\w-])",
-        _is_telegram,
+        lambda value: is_real_token(value.partition(":")[2]),
         inside=True,
     ),
     Form(

@@ -225,10 +225,6 @@ def _is_unknown_token(value: str) -> bool:
     return is_real_token(value) and not _IDENTIFIERS.match(value) and has_all_sorts(body) and is_random(body)
 
 
-def _is_unknown_hex_token(value: str) -> bool:
-    return is_real_token(value) and not _IDENTIFIERS.match(value)
-
-
 _IDENTIFIERS: Final = re.compile(
     r"""(?:sha|md|blake|hash|commit|rev|git|tree|blob|img|image|layer|snapshot|digest|etag|id|run|job|req|request|trace|span|msg|evt
     |cs|pk|task|pub|public|call|toolu|build|index|chunk|main|cache|test|file|key|res|resp|cursor|page|nonce|ref|cus|acct|price|prod|inv
@@ -257,7 +253,7 @@ UNKNOWN: Final[tuple[Form, ...]] = (
         "token",
         ("_",),
         r"(?<![\w/.-])[a-z][0-9a-z]{1,11}_(?:[0-9a-z]{1,8}_){0,2}(?:[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?![\w-])",
-        _is_unknown_hex_token,
+        lambda value: is_real_token(value) and not _IDENTIFIERS.match(value),
         near=r"token|secret|credential|api[ _-]?key|auth|40[13]",
     ),
 )

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from learning_memory_server.journal.codec import ADVICE
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.advice import Advice, Channel, Effect, advice_id
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.log import Log
-    from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Ghap
 
 
 class AdviceLog(Records[Advice]):

@@ -107,7 +107,7 @@ def context(  # noqa: PLR0913 - what there is to say, and how much of it
         shown = 0
         for item, words in items:
             line = f"{lead}- {words}\n"
-            if _size(text) + _size(line) <= budget:
+            if len(f"{text}{line}".encode()) <= budget:
                 text, lead, shown = text + line, "", shown + 1
                 said += [item] if item else []
             if shown == limits.CONTEXT_SHOWN:
@@ -143,12 +143,7 @@ def _lesson_items(entries: Sequence[Ghap]) -> Iterator[tuple[Item, str]]:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, shortened."""
     return shortened(one_line(text), limits.CONTEXT_ITEM_MAX)
-
-
-def _size(text: str) -> int:
-    return len(text.encode())
 
 
 _LEAST_LINE: Final = 40

@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.learning.clustering.merging import (
+    Groups,
     group_of,
     joined,
     readmitted,
@@ -31,12 +33,6 @@ from learning_memory_server.learning.clustering.neighbours import (
     text_of,
     unit_rows,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from learning_memory_server.learning.clustering.merging import Groups
-
 
 THIN_NOISE: Final = 0.5
 """The share of noise above which a partition counts as thin."""

@@ -12,17 +12,15 @@ groups per topic and their product 1.35, with an ARI .03 and .01 above theirs.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.neighbours import Neighbours, likeness_to_others, unit_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Groups = list[NDArray[np.int64]]
-    Path = list[tuple[int, int]]
+Groups = list[NDArray[np.int64]]
+Path = list[tuple[int, int]]
 
 _SAMPLE: Final = 8_000
 """Maximum number of members the silhouette is measured on. With 2,000 of 5,000 the best level changed more often as the

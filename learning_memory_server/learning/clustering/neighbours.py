@@ -11,15 +11,12 @@ denser than any topic.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 NEIGHBOURS: Final = 15
 """Neighbours kept for each point. 10 to 30 are within .02 ARI of one another."""
@@ -76,16 +73,11 @@ def nearest_neighbours(
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         rows[start:stop], similarities[start:stop] = _largest(block, k)
 
-    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
-        for found in [pool.submit(find, start, stop) for start, stop in _blocks(count)]:
-            found.result()
-    return Neighbours(rows, similarities)
-
-
-def _blocks(count: int) -> Iterator[tuple[int, int]]:
     height = max(1, _BLOCK_FLOATS // count)
-    for start in range(0, count, height):
-        yield start, min(start + height, count)
+    starts = range(0, count, height)
+    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
+        list(pool.map(find, starts, (min(start + height, count) for start in starts)))
+    return Neighbours(rows, similarities)
 
 
 def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

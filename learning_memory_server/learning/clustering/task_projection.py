@@ -21,14 +21,12 @@ alone would give .27 (.41) and .06, but would have to be stored as well, because
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LEAST_LEFT: Final = 0.1
 """The least length that is left of a vector. Below, the text says nothing but its task, and stays as it is."""

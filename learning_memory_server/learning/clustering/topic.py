@@ -18,14 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEAST_DEVIATION: Final = 0.05
 """A floor for members that are near copies and do not show how far their topic reaches. 95 % of topics are above it."""

@@ -137,11 +137,7 @@ class LiveAxis:
 
     source: AxisSource
     min_experiences: int
-    fitting: Fitting
-    lineages: LineageLog
-    clock: Clock
-    one_fit: asyncio.Lock  # makes the axes take turns, because they share numbers and the fitting process
-    waited_for: int  # the most experiences in a fit that a question waits for if there is an earlier one
+    owner: ExperienceClusterer
     _fit: AxisFit | None = field(default=None, init=False)
     _fitted_at: datetime | None = field(default=None, init=False)
     _fitted: tuple[int, int] | None = field(default=None, init=False)  # the stamp of the fit
@@ -187,7 +183,7 @@ class LiveAxis:
     async def _follow(self, until: float | None) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
         last = self._fit
-        if last is not None and len(last.ids) > self.waited_for:
+        if last is not None and len(last.ids) > self.owner.waited_for:
             self._run()
             return
         stamp = self.source.stamp()
@@ -225,11 +221,11 @@ class LiveAxis:
 
     async def _refit(self) -> None:
         axis = self.source.axis
-        async with self.one_fit:
-            stamp, at = self.source.stamp(), self.clock()
+        async with self.owner.one_fit:
+            stamp, at = self.source.stamp(), self.owner.clock()
             try:
-                fit = await self.fitting.fit(self._request)
-                await self.lineages.remember(axis, self.source.project, fit.members(), fit.matching)
+                fit = await self.owner.fitting.fit(self._request)
+                await self.owner.lineages.remember(axis, self.source.project, fit.members(), fit.matching)
                 log.info("axis.clustered", axis=axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:
@@ -242,15 +238,15 @@ class LiveAxis:
         finally:
             self._is_reading = False
         self._require(len(request.ids))
-        lineage = await self.lineages.of(self.source.axis, self.source.project)
+        lineage = await self.owner.lineages.of(self.source.axis, self.source.project)
         return replace(
             request,
             before={number: frozenset(members) for number, members in lineage.members.items()},
-            next_number=await self.lineages.next_number(self.source.axis),
+            next_number=await self.owner.lineages.next_number(self.source.axis),
         )
 
     async def _view(self) -> AxisClusters:
-        lineage = await self.lineages.of(self.source.axis, self.source.project)
+        lineage = await self.owner.lineages.of(self.source.axis, self.source.project)
         fit, at = self._fit, self._fitted_at
         if fit is None or at is None:
             return await self.clusters(None)
@@ -300,8 +296,9 @@ class ExperienceClusterer:
     )
 
     def __post_init__(self) -> None:
-        self._lineages = LineageLog(self.history, self.clock)
-        self._one_fit = asyncio.Lock()
+        self.lineages = LineageLog(self.history, self.clock)
+        # The axes take turns, because they share numbers and the fitting process.
+        self.one_fit = asyncio.Lock()
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
         self._froze_heap = False
 
@@ -330,9 +327,7 @@ class ExperienceClusterer:
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
             source = AxisSource(axis, project, self.index, self.collector)
-            self._axes[axis, project] = LiveAxis(
-                source, least, self.fitting, self._lineages, self.clock, self._one_fit, self.waited_for
-            )
+            self._axes[axis, project] = LiveAxis(source, least, self)
         return await self._axes[axis, project].clusters(until if self.index.is_on_server else None)
 
     async def clusters_with(self, cluster_id: ClusterId, within: float = timeouts.CLUSTERS) -> AxisClusters:
@@ -341,12 +336,12 @@ class ExperienceClusterer:
         The cluster may be gone. Raises what `cluster_axis` raises.
         """
         projects = {entry.project for entry in self.collector.list_resolved()}
-        project = await self._lineages.owner(cluster_id, projects)
+        project = await self.lineages.owner(cluster_id, projects)
         return await self.cluster_axis(cluster_id.axis, project, within)
 
     def reread_numbers(self) -> None:
         """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""
-        self._lineages.reread()
+        self.lineages.reread()
         for axis in self._axes.values():
             axis.drop()
 

@@ -87,12 +87,13 @@ class Whereabouts:
         """Return the error that tells a client what became of the cluster, and which one to use instead."""
         total = sum(self.clusters.values()) + self.loose
         heirs = [f"{ClusterId(gone.axis, number)} ({count})" for number, count in self.clusters.items()]
-        forgotten = f" {_were(self.forgotten)} forgotten." if self.forgotten else ""
+        were = "was" if self.forgotten == 1 else "were"
+        forgotten = f" {self.forgotten} {were} forgotten." if self.forgotten else ""
         if total == 0:
             story = f"{gone} is gone: all its members were forgotten."
             forgotten = ""
         elif self.loose == total:
-            story = f"{gone} has dissolved: its {_members(total)} in no cluster now."
+            story = f"{gone} has dissolved: its {total} member{' is' if total == 1 else 's are'} in no cluster now."
         elif self.loose * 2 > total:
             story = (
                 f"{gone} has dissolved: {self.loose} of its {total} members are in no cluster now, "
@@ -204,11 +205,3 @@ def _apply(lineages: dict[tuple[str, str | None], Lineage], axis: str, data: dic
 def _digest(project: str | None) -> str | None:
     """Return what the journal calls a project: a purge keeps these lines, and must not keep the names."""
     return None if project is None else hashlib.sha256(project.encode()).hexdigest()[:32]
-
-
-def _members(count: int) -> str:
-    return "1 member is" if count == 1 else f"{count} members are"
-
-
-def _were(count: int) -> str:
-    return f"{count} was" if count == 1 else f"{count} were"

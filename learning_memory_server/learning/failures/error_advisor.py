@@ -6,21 +6,19 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import line_about, lock_of, mended, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import kept, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.identity import session_hash
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.failures import FailureLog
-    from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.gate import RedactionGate
 
 WITHIN: Final = 5
 """How many commands after one that failed can mend it, and after each that fails with the same error."""

@@ -136,13 +136,9 @@ def _is_such(call: Sequence[str]) -> bool:
 
 
 def _tests_or_builds(call: Sequence[str]) -> bool:
-    name = program(call)
-    return name in _PROGRAMS and (_PROGRAMS[name] == _ANY or _named_in(call[1:], _PROGRAMS[name]))
-
-
-def _named_in(words: Sequence[str], wanted: frozenset[str]) -> bool:
-    """Return whether one of the first words is wanted; `test:unit` is a script that tests."""
-    return any(word.partition(":")[0] in wanted for word in words[:4])
+    wanted = _PROGRAMS.get(program(call))
+    # `test:unit` is a script that tests.
+    return wanted is not None and (not wanted or any(word.partition(":")[0] in wanted for word in call[1:5]))
 
 
 def _sum(lines: list[str]) -> dict[str, int]:

@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from learning_memory_server.learning.failures.changes import Change, Edit, applied, change
 from learning_memory_server.learning.failures.parse import (
@@ -32,11 +32,9 @@ from learning_memory_server.learning.failures.parse import (
     program,
     without_version,
 )
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.failure import Failure
 
 LEAST: Final = 0.7
 """The least share of the evidence in favour of a remedy that is shown."""

@@ -12,14 +12,12 @@ import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from learning_memory_server.learning.failures.parse import is_typo
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.gate import RedactionGate
 
 _EXAMINED: Final = 100
 """Lines examined at the beginning, and as many at the end. Errors stand at either."""

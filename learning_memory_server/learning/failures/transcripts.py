@@ -151,16 +151,15 @@ def task_in(path: Path) -> Task | None:
             at = _moment(record.get("timestamp"))
             if record.get("type") == "assistant" and prompt and at:
                 last = (said, at)
-            elif record.get("type") == "user" and not prompt and _is_prompt(record, said):
+            elif (
+                record.get("type") == "user"
+                and not (prompt or record.get("isMeta") or record.get("isCompactSummary"))
+                and not said.startswith(_MADE)
+            ):
                 prompt, folder, session = said, _text(record.get("cwd")), _session(record, path)
     except _UNREADABLE:
         return None
     return Task(session, folder, prompt, *last) if prompt and last else None
-
-
-def _is_prompt(record: dict[str, Any], said: str) -> bool:
-    is_made = record.get("isMeta") or record.get("isCompactSummary")
-    return not is_made and not said.startswith(_MADE)
 
 
 def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
